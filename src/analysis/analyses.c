@@ -5,6 +5,7 @@
 #include "analysis/activity/launches.h"
 #include "analysis/activity/losses.h"
 #include "analysis/activity/overview.h"
+#include "analysis/activity/recorded.h"
 #include "analysis/activity/stream_order.h"
 #include "analysis/activity/sync.h"
 #include "analysis/comm/comm.h"
@@ -29,6 +30,7 @@ static const struct ws_analysis *const list[] = {
     &ws_analysis_verdict,
     &ws_analysis_wall,
     &ws_analysis_overview,
+    &ws_analysis_recorded,
     &ws_analysis_activity,
     &ws_analysis_step_bounds,
     &ws_analysis_steps,

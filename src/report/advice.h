@@ -3,7 +3,8 @@
  * A device's time is cut into parts that do not overlap. Every nanosecond of a step is either idle, for one of
  * WS_CAUSES, or busy, with one of WS_BUSY_PARTS. Each piece of advice names the part that its saving comes out of.
  * The verdict can therefore add savings up and counts no nanosecond twice: the savings of a part never exceed the
- * length of the part. */
+ * length of the part. One cause is not known to be idle time: in `unrecorded` the trace shows nothing on the device,
+ * and shows that this is not the whole truth (gaps.h). */
 #ifndef WALLSHIM_REPORT_ADVICE_H
 #define WALLSHIM_REPORT_ADVICE_H
 
@@ -33,7 +34,8 @@ enum ws_wall {
     X(WAIT, "wait", OVERHEAD, "wait")                             \
     X(COMM_WAIT, "communication", COMMUNICATION, "communication") \
     X(DISPATCH, "dispatch", OVERHEAD, "dispatch")                 \
-    X(UNEXPLAINED, "unexplained", OVERHEAD, "unexplained")
+    X(UNEXPLAINED, "unexplained", OVERHEAD, "unexplained")        \
+    X(UNRECORDED, "unrecorded", NONE, "not recorded")
 #define WS_BUSY_PARTS(X)                                                             \
     X(EXPOSED_COMM, "exposed_communication", COMMUNICATION, "exposed communication") \
     X(EXPOSED_MEMORY, "exposed_memory", OVERHEAD, "copies")                          \

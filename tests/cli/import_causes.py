@@ -25,9 +25,10 @@ def check_sums(path):
     device = device_of(path)
     causes = device["gap_causes"]
     assert sum(cause["total_ns"] for cause in causes) == device["idle_ns"], path
-    assert sum(cause["count"] for cause in causes) == device["gap_count"], path
+    assert device["gap_count"] <= sum(cause["count"] for cause in causes) <= 2 * device["gap_count"], path
     totals = {cause["cause"]: cause["total_ns"] for cause in causes}
-    assert device["gaps_without_host_ns"] <= totals.get("unexplained", 0), path
+    hostless = sum(totals.get(cause, 0) for cause in ("unexplained", "dispatch", "unrecorded"))
+    assert device["gaps_without_host_ns"] <= hostless, path
     assert all(cause["saving_ns"] <= (cause["total_ns"] if cause["per_step_ns"] is None else cause["per_step_ns"])
                for cause in causes), path
 

@@ -56,7 +56,7 @@ def check_steps(truth, steps):
 def check_wall(device, truth, expected):
     wall = device["wall"]
     if not expected:
-        assert not wall, f"wall: {wall}"
+        assert wall["name"] is None, f"wall: {wall}"
         return device["wall_reason"]
     said = (wall["name"], wall["cause"], wall["trains"], wall["behind_input"])
     assert said == expected, f"wall: {said}, expected {expected}"

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/activity/busy_bounds.h"
+#include "analysis/activity/recorded.h"
 #include "analysis/kernels/classify.h"
 #include "base/minmax.h"
 
@@ -145,7 +146,9 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
         if (status)
             return status;
     }
-    return track->aligned ? ws_activity_leave_out_unrecorded(process, result) : 0;
+    return track->aligned ? ws_activity_leave_out_unrecorded(
+                                process, ws_report_result(report, &ws_analysis_recorded, track->process), result)
+                          : 0;
 }
 
 static void activity_finish(void *memory)
@@ -160,6 +163,7 @@ const struct ws_analysis ws_analysis_activity = {
     .title = "What the GPU did",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_activity),
+    .needs = { &ws_analysis_recorded },
     .run = activity_run,
     .finish = activity_finish,
     .text = ws_activity_text,

@@ -34,8 +34,8 @@ struct ws_gaps {
     size_t places;         /* length of `order` */
 };
 
-/* A period that was not recorded: between bursts, outside the range that was asked for, or after the trace reached
- * its largest size. */
+/* A period that was not recorded: between bursts, outside the range that was asked for, after the trace reached its
+ * largest size, or while work from before the recording ran (unrecorded.c). */
 struct ws_hole {
     int64_t begin, end; /* ns, host clock */
 };
@@ -115,8 +115,10 @@ static inline int64_t ws_activity_known(const struct ws_track_activity *activity
     return activity->span - activity->unrecorded;
 }
 
-/* Turns gaps in which recording was paused into holes. Returns 0 or -ENOMEM. */
-int ws_activity_leave_out_unrecorded(const struct ws_process *process, struct ws_track_activity *activity);
+/* Turns gaps that were not recorded into holes. Returns 0 or -ENOMEM. */
+struct ws_process_recorded;
+int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_process_recorded *recorded,
+                                     struct ws_track_activity *activity);
 
 /* The group of the operations with this name (index into the model's names). */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);

@@ -151,14 +151,20 @@ uint32_t ws_host_event_function(const struct ws_process *process, const struct w
     }
 }
 
-static bool host_time_blocks(const struct ws_process *process, const struct ws_host_event *event)
+bool ws_op_blocks(const struct ws_process *process, uint32_t op)
 {
     const struct ws_ops *ops = &process->ops;
-    if (ops->flags[event->index] & WS_OP_BLOCKING)
+    if (ops->flags[op] & WS_OP_BLOCKING)
         return true;
-    return event->end - event->begin > WS_COPY_CALL_MOST && ws_op_is_timed(ops, event->index) &&
-           ws_process_shape(process, ops->shape[event->index])->row.kind == WS_OP_COPY &&
-           ws_op_begin(ops, event->index) >= event->begin && ws_op_end(ops, event->index) <= event->end;
+    return ws_op_host_length(ops, op) > WS_COPY_CALL_MOST && ws_op_is_timed(ops, op) &&
+           ws_process_shape(process, ops->shape[op])->row.kind == WS_OP_COPY &&
+           ws_op_begin(ops, op) >= ws_op_host_begin(ops, op) && ws_op_end(ops, op) <= ws_op_host_end(ops, op);
+}
+
+bool ws_launches_graph(const struct ws_process *process, uint32_t driver_function)
+{
+    const struct ws_driver_function *function = ws_entries_find(&process->driver_functions, driver_function);
+    return function && strstr(function->name.data, "GraphLaunch");
 }
 
 enum ws_host_use ws_host_time_use(const struct ws_host_time *time, const struct ws_host_event *event)
@@ -167,11 +173,12 @@ enum ws_host_use ws_host_time_use(const struct ws_host_time *time, const struct 
     if (event->kind == WS_HOST_COLLECTIVE)
         return WS_USE_COMM;
     if (event->kind == WS_HOST_OP) {
-        if (host_time_blocks(process, event))
+        if (ws_op_blocks(process, event->index))
             return WS_USE_SYNC;
         const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[event->index]);
         bool loads = event->end - event->begin > WS_LAUNCH_MOST && shape->row.kind == WS_OP_KERNEL &&
-                     time->firsts[shape->name] == event->index;
+                     time->firsts[shape->name] == event->index &&
+                     !ws_launches_graph(process, shape->row.driver_function);
         return loads ? WS_USE_ALLOCATION : WS_USE_LAUNCH;
     }
     uint32_t place = ws_entries_place(&process->driver_functions, ws_host_event_function(process, event));

@@ -21,7 +21,8 @@ enum ws_host_use {
 };
 
 /* ns. If the first launch of a kernel takes longer than this, we assume that it also loaded the kernel's module: the
- * driver loads modules lazily. Other launches take 2 to 20 µs. The threshold is our choice. */
+ * driver loads modules lazily. Other launches take 2 to 20 µs, but for those of graphs. The threshold is our choice.
+ */
 #define WS_LAUNCH_MOST 500000
 
 /* ns. We assume that a copy blocked if its call took longer than this and the copy ran within the call. Copies from
@@ -59,6 +60,12 @@ void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor 
                          int64_t slack, struct ws_host_window *window);
 
 enum ws_host_use ws_host_time_use(const struct ws_host_time *time, const struct ws_host_event *event);
+
+/* Is it a function that launches graphs, such as cudaGraphLaunch? */
+bool ws_launches_graph(const struct ws_process *process, uint32_t driver_function);
+
+/* Did the call that made the operation return only when the operation had ended? */
+bool ws_op_blocks(const struct ws_process *process, uint32_t op);
 
 /* The index in ws_process.driver_functions of the function that was called; 0: not known. */
 uint32_t ws_host_event_function(const struct ws_process *process, const struct ws_host_event *event);

@@ -1,11 +1,16 @@
-/* Separates idle time from time that was not recorded. While recording is off (between bursts, outside the given
- * range), the shim only counts calls, and regularly writes the count into the trace. The device may be busy
- * meanwhile. A gap in such a period is a hole in the recording, not idle time.
+/* Separates idle time from time that was not recorded. A gap in such a period is a hole in the recording, not idle
+ * time. There are two kinds:
+ * - pauses. While recording is off (between bursts, outside the given range), the shim only counts calls, and
+ * regularly writes the count into the trace. The device may be busy meanwhile;
+ * - the lead-in of a trace of another profiler. The device still runs work from before the recording, which the trace
+ * does not hold. A stream runs its work in order. So its first recorded operation shows when the work from before
+ * ended, if the host had queued the operation long before it began.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "analysis/activity/activity.h"
+#include "analysis/activity/recorded.h"
 #include "base/minmax.h"
 
 /* ns. The longest time between two counts. The shim writes counts every 250 ms; the rest is a margin, because a count
@@ -19,6 +24,9 @@ static const int64_t shortest_ns = 1000000;
 /* The most counts that are compared with a gap, on average. Each thread writes one count per flush, so real traces
  * stay far below the limit. The limit bounds the time for a damaged trace with many counts. */
 enum { LOOKS_MOST = 1000 };
+
+/* ns. An operation that begins later than this after it was queued did not only wait for its dispatch (gaps.h). */
+enum { DISPATCH_MOST = 20000 };
 
 static bool is_pause(uint32_t reason)
 {
@@ -79,21 +87,70 @@ static int turn_into_holes(const uint64_t *marks, struct ws_track_activity *acti
     return 0;
 }
 
-int ws_activity_leave_out_unrecorded(const struct ws_process *process, struct ws_track_activity *activity)
+/* How long the operation that ended the gap was queued in it, ns. */
+static int64_t queued_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
+                         const struct ws_gap *gap)
+{
+    if (ws_launched_before(recorded, &process->ops, gap->after))
+        return ws_gap_length(gap);
+    if (!ws_op_has_call(&process->ops, gap->after))
+        return 0;
+    return gap->end - ws_clamp(ws_op_queued_from(process, gap->after), gap->begin, gap->end);
+}
+
+/* Marks the gaps of the lead-in: the first operation of a stream ended them, and was queued for most of them. Until
+ * their ends, the device ran recorded operations for a shorter time than the gap lasted. Later, work from before the
+ * recording is no longer likely (our choice). */
+static int mark_lead_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
+                        const struct ws_track_activity *activity, uint64_t *marks)
+{
+    bool *seen = calloc(process->streams.rows.count + 1, sizeof(*seen));
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    int64_t idle = 0;
+    size_t place = 0;
+    if (!seen)
+        return -ENOMEM;
+    for (struct ws_gap gap; ws_gap_next(&walk, &gap);) {
+        int64_t busy = gap.begin - activity->begin - idle, length = ws_gap_length(&gap);
+        if (busy > activity->end - gap.begin)
+            break;
+        for (; place < gap.place; place++) {
+            uint32_t stream = ws_process_shape(process, process->ops.shape[activity->gaps.order[place]])->stream;
+            if (stream != WS_NOWHERE)
+                seen[stream] = true;
+        }
+        uint32_t stream = ws_process_shape(process, process->ops.shape[gap.after])->stream;
+        int64_t queued = queued_in(process, recorded, &gap);
+        if (stream != WS_NOWHERE && !seen[stream] && busy < length && queued > DISPATCH_MOST && queued > length / 2)
+            marks[gap.place / 64] |= 1ULL << gap.place % 64;
+        idle += length;
+    }
+    free(seen);
+    return 0;
+}
+
+/* Marks the gaps in which recording was paused. */
+static void mark_pauses(const struct ws_process *process, const struct ws_track_activity *activity, uint64_t *marks)
 {
     const struct ws_loss *losses = process->losses.data;
-    uint64_t *marks = NULL;
-    for (size_t i = 0, looks = 0; i < process->losses.count && looks / LOOKS_MOST <= activity->gaps.count; i++) {
-        if (!is_pause(losses[i].reason) || !losses[i].count || losses[i].host_ns < activity->begin - flush_ns ||
-            losses[i].host_ns > activity->end + flush_ns)
-            continue;
-        if (!marks)
-            marks = calloc(activity->gaps.places / 64 + 1, sizeof(*marks));
-        if (!marks)
-            return -ENOMEM;
-        looks += mark_hole(&activity->gaps, losses[i].host_ns, marks);
+    for (size_t i = 0, looks = 0; i < process->losses.count && looks / LOOKS_MOST <= activity->gaps.count; i++)
+        if (is_pause(losses[i].reason) && losses[i].count && losses[i].host_ns >= activity->begin - flush_ns &&
+            losses[i].host_ns <= activity->end + flush_ns)
+            looks += mark_hole(&activity->gaps, losses[i].host_ns, marks);
+}
+
+int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_process_recorded *recorded,
+                                     struct ws_track_activity *activity)
+{
+    bool is_imported = ws_process_meta(process, "import") != NULL;
+    if (!is_imported && !process->losses.count)
+        return 0;
+    uint64_t *marks = calloc(activity->gaps.places / 64 + 1, sizeof(*marks));
+    int status = !marks ? -ENOMEM : is_imported ? mark_lead_in(process, recorded, activity, marks) : 0;
+    if (!status) {
+        mark_pauses(process, activity, marks);
+        status = turn_into_holes(marks, activity);
     }
-    int status = marks ? turn_into_holes(marks, activity) : 0;
     free(marks);
     return status;
 }

@@ -2,81 +2,74 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/activity/activity.h"
 #include "analysis/activity/host_time.h"
+#include "analysis/activity/recorded.h"
+#include "analysis/activity/stream_order.h"
+#include "analysis/gaps/gap_finder.h"
 #include "analysis/gaps/gap_lines.h"
+#include "analysis/gaps/gap_waits.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 #include "base/pages.h"
 
 /* Times in ns. gaps.h explains the limits that have no comment here. */
 enum {
-    DISPATCH_MOST = 20000,
-    PAUSE_SHORT = 100000,
     LAUNCH_DELAY = 8000,       /* assumed, if too few launches found the device idle */
     LAUNCH_DELAY_MOST = 30000, /* larger values are not launch delays */
+    REACH_MOST = 1000000,      /* a launch may take this long to an idle device where launches are batched (WDDM) */
     SAMPLES = 4096,
     SAMPLES_LEAST = 8,
-    SYNC_SHARE = 4, /* divisor: calls that take 1/4 of the lateness make the cause sync or allocation */
+    FAR_APART = 25, /* sampled: neighbouring calls are further apart, and 1/10 of idle time is not recorded */
+    SAMPLED_SHARE = 10,
 };
 
-struct answer {
-    enum ws_part cause;
-    uint32_t thread;           /* index in ws_ops.threads: the thread that caused the gap */
-    int64_t time;              /* host time at which the thread caused it; INT64_MIN: not known */
-    uint32_t function;         /* the function that the thread called then; 0: none */
-    int64_t debt;              /* ns of the cause's delay of the host that are left after this gap */
-    bool late;                 /* the host was late */
-    struct ws_gap_total *also; /* a second total that counts the gap (hostless, within_error); may be NULL */
-};
-
-struct finder {
-    const struct ws_report *report;
-    const struct ws_track *track;
-    const struct ws_process *process;
-    const struct ws_host_time *time;
-    struct ws_host_cursor *cursors; /* by thread */
-    struct ws_track_causes *result;
-    struct answer debtor; /* the last answer with a debt; later gaps reduce the debt */
-};
-
-/* A gap, with all that its cause depends on. */
-struct question {
-    uint32_t before, after; /* operations */
-    int64_t begin, end;     /* of the gap */
-    int64_t launch;         /* begin of the call that launched `after`, but not later than `end` */
-    int64_t error;          /* error of the gap's length, ns */
-};
-
-static struct question question_of(const struct finder *finder, const struct ws_gap *gap)
-{
-    const struct ws_ops *ops = &finder->process->ops;
-    return (struct question){
-        .before = gap->before,
-        .after = gap->after,
-        .begin = gap->begin,
-        .end = gap->end,
-        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end), /* the call is later only if clocks are off */
-        .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after),
-    };
-}
-
-static const struct ws_shape *gap_causes_shape_of(const struct finder *finder, uint32_t op)
+static const struct ws_shape *gap_causes_shape_of(const struct ws_gap_finder *finder, uint32_t op)
 {
     return &ws_process_shape(finder->process, finder->process->ops.shape[op])->row;
 }
 
-static bool is_comm(const struct finder *finder, uint32_t op)
+static bool is_comm(const struct ws_gap_finder *finder, uint32_t op)
 {
     return ws_report_group(finder->report, ws_process_shape(finder->process, finder->process->ops.shape[op])->name) ==
            WS_GROUP_COMM;
 }
 
+/* Are both operations nodes of a graph that one call launched? */
+static bool same_call(const struct ws_ops *ops, const struct ws_gap *gap)
+{
+    int64_t launch = ws_op_host_begin(ops, gap->after);
+    return launch <= gap->begin && ws_op_host_begin(ops, gap->before) == launch &&
+           ws_op_thread_place(ops, gap->before) == ws_op_thread_place(ops, gap->after);
+}
+
+static struct ws_gap_question question_of(const struct ws_gap_finder *finder, const struct ws_gap *gap)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    struct ws_gap_question question = {
+        .before = gap->before,
+        .after = gap->after,
+        .begin = gap->begin,
+        .end = gap->end,
+        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end), /* the call is later only if clocks are off */
+        .ready = gap->begin,
+        .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after),
+        .is_node = same_call(ops, gap),
+        .was_before = ws_launched_before(finder->recorded, ops, gap->after),
+    };
+    if (!question.was_before && ws_op_host_end(ops, gap->after) > gap->begin)
+        question.ready = ws_clamp(ws_op_queued_from(finder->process, gap->after), gap->begin, gap->end);
+    bool is_long_call = question.ready - question.launch > WS_DISPATCH_MOST;
+    question.until = is_long_call || question.launch <= gap->begin ? question.ready : question.launch;
+    return question;
+}
+
 /* Measures the delay from a launch call to the begin on an idle device. It is the median over kernels that were
  * certainly launched while the device was idle. If there are too few such kernels, it is the 5th percentile over all
  * kernels that ended a gap. If that gives no plausible delay, it is LAUNCH_DELAY. */
-static int measure_launch_delay(struct finder *finder, const struct ws_track_activity *activity)
+static int measure_launch_delay(struct ws_gap_finder *finder, const struct ws_track_activity *activity)
 {
     int64_t *late = malloc(2 * SAMPLES * sizeof(*late));
     size_t late_count = 0, count = 0, stride = activity->gaps.count / SAMPLES + 1;
@@ -85,7 +78,7 @@ static int measure_launch_delay(struct finder *finder, const struct ws_track_act
     int64_t *all = late + SAMPLES;
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; count < SAMPLES && ws_gap_next(&walk, &gap); ws_gap_skip(&walk, stride - 1)) {
-        struct question question = question_of(finder, &gap);
+        struct ws_gap_question question = question_of(finder, &gap);
         if (!ws_op_has_call(&finder->process->ops, question.after) ||
             gap_causes_shape_of(finder, question.after)->kind != WS_OP_KERNEL)
             continue;
@@ -96,163 +89,96 @@ static int measure_launch_delay(struct finder *finder, const struct ws_track_act
     qsort(late, late_count, sizeof(*late), ws_ascending);
     qsort(all, count, sizeof(*all), ws_ascending);
     int64_t delay = LAUNCH_DELAY;
-    if (late_count >= SAMPLES_LEAST)
+    finder->reach = WS_DISPATCH_MOST;
+    if (late_count >= SAMPLES_LEAST) {
         delay = late[late_count / 2];
-    else if (count >= SAMPLES_LEAST && all[count / 20] < LAUNCH_DELAY_MOST)
+        finder->reach = ws_clamp(delay * 3 / 2, WS_DISPATCH_MOST, REACH_MOST);
+    } else if (count >= SAMPLES_LEAST && all[count / 20] < LAUNCH_DELAY_MOST) {
         delay = all[count / 20];
+    }
     finder->result->launch_delay = ws_min(ws_max(delay, 0), LAUNCH_DELAY_MOST);
     free(late);
     return 0;
 }
 
-/* Are both operations nodes of a graph that one call launched? */
-static bool same_call(const struct finder *finder, const struct question *question)
+/* The cause of the last `length` ns of a gap, in which the operation that ended it was queued. */
+static enum ws_part cause_on_device(struct ws_gap_finder *finder, const struct ws_gap *gap, int64_t length)
 {
-    const struct ws_ops *ops = &finder->process->ops;
-    return question->launch <= question->begin && ws_op_host_begin(ops, question->before) == question->launch &&
-           ws_op_thread_place(ops, question->before) == ws_op_thread_place(ops, question->after);
-}
-
-/* The cause if the host was not late. */
-static enum ws_part cause_on_device(const struct finder *finder, const struct question *question)
-{
-    if (gap_causes_shape_of(finder, question->before)->stream !=
-            gap_causes_shape_of(finder, question->after)->stream &&
-        (is_comm(finder, question->before) || is_comm(finder, question->after)))
+    bool whole = finder->recorded->whole, is_short = length <= (whole ? WS_DISPATCH_MOST : finder->reach);
+    if ((is_short || whole) &&
+        gap_causes_shape_of(finder, gap->before)->stream != gap_causes_shape_of(finder, gap->after)->stream &&
+        (is_comm(finder, gap->before) || is_comm(finder, gap->after)))
         return WS_PART_COMM_WAIT;
-    return question->end - question->begin <= DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_WAIT;
-}
-
-/* Reads what the launching thread did from the begin of the gap to the launch. If it was mostly outside calls, and
- * the thread that launched the operation before the gap was outside calls for less than half of that time, reads that
- * thread instead. Returns the thread that was read. */
-static uint32_t gap_causes_window(const struct finder *finder, const struct question *question,
-                                  struct ws_host_window *window)
-{
-    const struct ws_ops *ops = &finder->process->ops;
-    uint32_t thread = ws_op_thread_place(ops, question->after), other = ws_op_thread_place(ops, question->before);
-    int64_t slack = finder->track->clock_error;
-    ws_host_time_window(finder->time, &finder->cursors[thread], question->begin, question->launch, slack, window);
-    if (other == thread || !ws_op_has_call(ops, question->before) ||
-        2 * window->used[WS_USE_OWN] < question->launch - question->begin)
-        return thread;
-    struct ws_host_window second;
-    ws_host_time_window(finder->time, &finder->cursors[other], question->begin, question->launch, slack, &second);
-    if (2 * second.used[WS_USE_OWN] >= window->used[WS_USE_OWN])
-        return thread;
-    *window = second;
-    return other;
-}
-
-static const enum ws_part part_of_use[WS_USE_COUNT] = {
-    [WS_USE_SYNC] = WS_PART_SYNC,     [WS_USE_ALLOCATION] = WS_PART_ALLOCATION, [WS_USE_COMM] = WS_PART_COMM_WAIT,
-    [WS_USE_LAUNCH] = WS_PART_LAUNCH, [WS_USE_INPUT] = WS_PART_INPUT,           [WS_USE_OWN] = WS_PART_LAUNCH,
-};
-
-/* Was the thread in a range at this time, so that the trace says what it did? A step marker does not count, as it
- * covers everything. */
-static bool was_at_work(const struct finder *finder, uint32_t thread, int64_t time)
-{
-    const struct ws_process *process = finder->process;
-    const struct ws_ranges *ranges = &process->ranges;
-    uint32_t place = ws_ranges_at(ranges, ((const uint32_t *)process->ops.threads.data)[thread], time);
-    return place != WS_NO_RANGE && ws_range(ranges, place)->kind != WS_RANGE_STEP;
-}
-
-/* The cause if the launching thread was mostly outside calls, and not in the range of a data loader. Sets *thread to
- * the thread that caused the gap. */
-static enum ws_part cause_of_pause(const struct finder *finder, const struct question *question,
-                                   const struct ws_host_window *window, uint32_t *thread)
-{
-    const struct ws_host_event *pause = &window->longest[WS_USE_OWN].event;
-    int64_t middle = pause->begin + (pause->end - pause->begin) / 2;
-    uint32_t other = ws_op_thread_place(&finder->process->ops, question->before);
-    if (window->used[WS_USE_OWN] / (window->calls + 1) < PAUSE_SHORT || was_at_work(finder, *thread, middle))
-        return WS_PART_LAUNCH;
-    if (ws_is_host_to_device(gap_causes_shape_of(finder, question->after)))
-        return WS_PART_INPUT;
-    if (!was_at_work(finder, other, middle))
-        return WS_PART_UNEXPLAINED;
-    *thread = other;
-    return WS_PART_LAUNCH;
-}
-
-/* The cause if the host was late: what the launching thread mostly did instead of launching. */
-static struct answer cause_on_host(const struct finder *finder, const struct question *question)
-{
-    struct ws_host_window window;
-    uint32_t thread = gap_causes_window(finder, question, &window);
-    int64_t length = question->launch - question->begin;
-    enum ws_host_use most = WS_USE_LAUNCH;
-    for (enum ws_host_use use = 0; use < WS_USE_COUNT; use++)
-        if (window.used[use] > window.used[most])
-            most = use;
-    enum ws_part pause = WS_PART_LAUNCH;
-    if (most == WS_USE_OWN)
-        pause = cause_of_pause(finder, question, &window, &thread);
-    enum ws_host_use waited =
-        window.whole[WS_USE_ALLOCATION] > window.whole[WS_USE_SYNC] ? WS_USE_ALLOCATION : WS_USE_SYNC;
-    bool waits = window.whole[waited] && window.whole[waited] >= length / SYNC_SHARE;
-    bool loads = most == WS_USE_INPUT ||
-                 (pause == WS_PART_INPUT && window.used[WS_USE_OWN] >= window.whole[waited] / SYNC_SHARE);
-    if (waits && !loads)
-        most = waited;
-    struct answer answer = {
-        .cause = most == WS_USE_OWN ? pause : part_of_use[most],
-        .thread = thread,
-        .time = question->launch,
-        .debt = most == waited ? ws_max(window.whole[most] - (question->end - question->begin), 0) : 0,
-    };
-    bool paused = most == WS_USE_OWN && window.longest[most].length >= PAUSE_SHORT;
-    if ((answer.cause != WS_PART_LAUNCH || paused) && window.longest[most].length) {
-        const struct ws_host_event *event = &window.longest[most].event;
-        bool call = most != WS_USE_INPUT && most != WS_USE_OWN;
-        answer.time = call ? event->begin : event->begin + (event->end - event->begin) / 2;
-        answer.function = call ? ws_host_event_function(finder->process, event) : 0;
-    }
-    return answer;
+    if (is_short)
+        return WS_PART_DISPATCH;
+    if (whole || ws_gap_wait_is_shown(finder->report, finder->subject, gap, &finder->steps))
+        return WS_PART_WAIT;
+    return WS_PART_UNRECORDED;
 }
 
 /* Did the operation begin as soon as its launch reached the device? */
-static bool began_at_once(const struct finder *finder, const struct question *question)
+static bool began_at_once(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
 {
-    return question->end - question->launch <=
-           finder->result->launch_delay * 3 / 2 + ws_op_begin_error(&finder->process->ops, question->after);
+    int64_t delay = finder->result->launch_delay * 3 / 2;
+    if (finder->reach > WS_DISPATCH_MOST)
+        delay = ws_max(delay, finder->reach);
+    return question->end - question->launch <= delay + ws_op_begin_error(&finder->process->ops, question->after);
 }
 
-static struct answer cause_of_gap(struct finder *finder, const struct question *question)
+/* Was the host late: did it launch after the gap had begun, or too shortly before? */
+static bool was_late(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
+{
+    if (question->ready > question->begin && question->end - question->begin > WS_DISPATCH_MOST)
+        return true;
+    return !question->is_node && !question->was_before &&
+           (question->launch > question->begin || began_at_once(finder, question));
+}
+
+/* May the device have run something in the gap that the trace does not hold: is the trace a sample, or lacks it an
+ * operation that was launched between those before and after the gap? */
+static bool may_have_run(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
+{
+    const struct ws_ops *ops = &finder->process->ops;
+    if (question->end - question->begin <= WS_DISPATCH_MOST)
+        return false;
+    return finder->result->is_sampled ||
+           (finder->recorded->alone.count && ws_op_has_call(ops, question->before) &&
+            ws_lacks_launch(finder->recorded, ws_op_host_begin(ops, question->before), question->launch));
+}
+
+static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const struct ws_gap *gap,
+                                         const struct ws_gap_question *question)
 {
     const struct ws_ops *ops = &finder->process->ops;
     struct ws_track_causes *result = finder->result;
-    struct answer answer = { .cause = WS_PART_UNEXPLAINED,
-                             .thread = ws_op_thread_place(ops, question->after),
-                             .time = INT64_MIN };
-    int64_t length = question->end - question->begin;
-    if (!finder->track->aligned || !ws_op_has_call(ops, question->after)) {
+    struct ws_gap_answer answer = { .cause = WS_PART_UNEXPLAINED,
+                                    .thread = ws_op_thread_place(ops, question->after),
+                                    .time = INT64_MIN };
+    int64_t length = question->end - question->begin, queued = question->end - question->ready;
+    if (!finder->track->aligned || !(ws_op_has_call(ops, question->after) || question->was_before)) {
         answer.also = &result->hostless;
         return answer;
     }
     /* Reading hardware counters delayed the host here, so the program did not cause the gap. */
     if (ws_op_is_counted(ops, question->before) || ws_op_is_counted(ops, question->after))
         return answer;
-    if (same_call(finder, question)) {
-        answer.cause = cause_on_device(finder, question);
-        return answer;
-    }
-    if (question->launch > question->begin) {
-        answer = cause_on_host(finder, question);
-        answer.late = true;
-    } else if (began_at_once(finder, question)) {
+    answer.time = question->launch;
+    if (may_have_run(finder, question)) {
+        answer.cause = WS_PART_UNRECORDED;
+    } else if (was_late(finder, question)) {
         answer.cause = WS_PART_LAUNCH;
-        answer.time = question->launch;
+        if (question->until > question->begin)
+            answer = ws_gap_late_cause(finder, question);
         answer.late = true;
-    } else if (length <= question->error) {
-        answer.cause = length <= DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_UNEXPLAINED;
+        answer.queued = queued > finder->reach + question->error + finder->track->clock_error ? queued : 0;
+    } else if (length <= question->error && !question->is_node && !question->was_before) {
+        answer.cause = length <= WS_DISPATCH_MOST ? WS_PART_DISPATCH : WS_PART_UNEXPLAINED;
     } else {
-        answer.cause = cause_on_device(finder, question);
-        answer.time = question->launch;
+        answer.cause = cause_on_device(finder, gap, length);
     }
-    if (length <= question->error)
+    if (question->was_before)
+        answer.also = &result->hostless;
+    else if (length <= question->error && !question->is_node)
         answer.also = &result->within_error;
     return answer;
 }
@@ -260,9 +186,9 @@ static struct answer cause_of_gap(struct finder *finder, const struct question *
 /* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is its
  * debt. A later gap gets the same cause if the host was late for no other known reason, and if the gap is no longer
  * than twice the debt. The gap's length is taken off the debt. */
-static void gap_causes_charge_debt(struct finder *finder, struct answer *answer, int64_t length)
+static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_answer *answer, int64_t length)
 {
-    struct answer *debtor = &finder->debtor;
+    struct ws_gap_answer *debtor = &finder->debtor;
     if (answer->debt) {
         *debtor = *answer;
     } else if (answer->late && (answer->cause == WS_PART_LAUNCH || answer->cause == WS_PART_UNEXPLAINED) &&
@@ -292,7 +218,7 @@ static void note_line(struct ws_track_causes *result, size_t place, uint32_t lin
     result->run_lines[result->run_count++] = line;
 }
 
-/* Adds up totals by cause. Each gap has one line and the cause of that line. */
+/* Adds up totals by cause. */
 static void sum_lines(struct ws_track_causes *result)
 {
     const struct ws_gap_line *lines = result->lines.data;
@@ -305,34 +231,99 @@ static void sum_lines(struct ws_track_causes *result)
     }
 }
 
-static int find_causes(struct finder *finder, const struct ws_track_activity *activity,
+/* Notes time that was not recorded and that the first recorded kernel of a CUDA graph ended, or a later one. */
+static void note_graph(struct ws_gap_finder *finder, uint32_t after, int64_t length, bool steady)
+{
+    const struct ws_process *process = finder->process;
+    if (!ws_op_has_call(&process->ops, after) ||
+        !ws_launches_graph(process, gap_causes_shape_of(finder, after)->driver_function))
+        return;
+    int64_t launch = ws_op_host_begin(&process->ops, after);
+    finder->result->graph_launches += launch != finder->graph;
+    finder->graph = launch;
+    gap_causes_count(&finder->result->in_graphs, length, steady);
+}
+
+/* Adds a piece of a gap to its line. Returns the index of the line + 1; 0 if memory runs out. */
+static size_t add_piece(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap_answer *answer,
+                        const struct ws_gap_question *question, int64_t length, bool steady)
+{
+    struct ws_gap_line *line = ws_gap_lines_put(lines, answer->cause, answer->thread, answer->time, answer->function);
+    if (!line)
+        return 0;
+    gap_causes_count(&line->gaps, length, steady);
+    line->longest = ws_max(line->longest, length);
+    if (answer->cause == WS_PART_UNRECORDED)
+        note_graph(finder, question->after, length, steady);
+    return (size_t)(line - (struct ws_gap_line *)finder->result->lines.data) + 1;
+}
+
+/* Finds the cause of a gap. If the operation was queued long before it began, the end of the gap is a piece with a
+ * cause of its own. */
+static int find_cause(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap *gap, bool steady)
+{
+    struct ws_gap_question question = question_of(finder, gap);
+    struct ws_gap_answer found = cause_of_gap(finder, gap, &question);
+    int64_t length = ws_gap_length(gap), queued = found.queued;
+    gap_causes_charge_debt(finder, &found, length - queued);
+    if (found.also)
+        gap_causes_count(found.also, length, steady);
+    size_t line = add_piece(finder, lines, &found, &question, length - queued, steady);
+    if (line && queued) {
+        struct ws_gap_answer rest = { .cause = cause_on_device(finder, gap, queued),
+                                      .thread = ws_op_thread_place(&finder->process->ops, gap->after),
+                                      .time = question.launch };
+        size_t other = add_piece(finder, lines, &rest, &question, queued, steady);
+        line = !other || 2 * queued > length ? other : line;
+    }
+    if (!line)
+        return -ENOMEM;
+    note_line(finder->result, gap->place, (uint32_t)line - 1);
+    return 0;
+}
+
+static int find_causes(struct ws_gap_finder *finder, const struct ws_track_activity *activity,
                        const struct ws_track_steps *steps)
 {
-    struct ws_track_causes *result = finder->result;
     struct ws_gap_lines lines;
     struct ws_steady_walk steady_walk = ws_steady_walk(steps);
-    int status = ws_gap_lines_init(&lines, finder->process, &result->lines);
+    int status = ws_gap_lines_init(&lines, finder->process, &finder->result->lines);
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
-    for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
-        struct question question = question_of(finder, &gap);
-        struct answer found = cause_of_gap(finder, &question);
-        int64_t length = question.end - question.begin;
-        bool steady = ws_steady_at(&steady_walk, question.begin);
-        gap_causes_charge_debt(finder, &found, length);
-        if (found.also)
-            gap_causes_count(found.also, length, steady);
-        struct ws_gap_line *line = ws_gap_lines_put(&lines, found.cause, found.thread, found.time, found.function);
-        if (line) {
-            gap_causes_count(&line->gaps, length, steady);
-            line->longest = ws_max(line->longest, length);
-            note_line(result, gap.place, (uint32_t)(line - (struct ws_gap_line *)result->lines.data));
-        } else {
-            status = -ENOMEM;
-        }
-    }
+    for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);)
+        status = find_cause(finder, &lines, &gap, ws_steady_at(&steady_walk, gap.begin));
     ws_gap_lines_finish(&lines);
-    sum_lines(result);
-    return status ? status : ws_gap_lines_sort(result);
+    sum_lines(finder->result);
+    return status;
+}
+
+/* Decides whether the trace is a sample of the operations: much time was not recorded, and most calls were left out.
+ * Then it does not show that the device was idle in any other gap, either. */
+static int is_sampled(const struct ws_gap_finder *finder, const struct ws_track_activity *activity, bool *sampled)
+{
+    struct ws_track_causes *result = finder->result;
+    *sampled = false;
+    if (finder->recorded->whole || result->totals[WS_PART_UNRECORDED].total <= activity->idle / SAMPLED_SHARE)
+        return 0;
+    int status = ws_recorded_apart(finder->process, &result->apart);
+    *sampled = !status && result->apart > FAR_APART;
+    return status;
+}
+
+/* Drops all that was found. */
+static void find_again(struct ws_gap_finder *finder)
+{
+    struct ws_track_causes *result = finder->result, empty = { .run_lines = result->run_lines,
+                                                               .turns = result->turns,
+                                                               .places = result->places,
+                                                               .lines = result->lines,
+                                                               .launch_delay = result->launch_delay,
+                                                               .per_step = result->per_step,
+                                                               .apart = result->apart };
+    memset(result->turns, 0, (result->places / 64 + 1) * sizeof(*result->turns));
+    *result = empty;
+    result->lines.count = 0;
+    finder->debtor = (struct ws_gap_answer){ 0 };
+    finder->graph = INT64_MIN;
 }
 
 static int gap_causes_run(const struct ws_report *report, size_t subject, void *memory)
@@ -341,13 +332,18 @@ static int gap_causes_run(const struct ws_report *report, size_t subject, void *
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     struct ws_track_causes *result = memory;
-    struct finder finder = {
+    struct ws_gap_finder finder = {
         .report = report,
         .track = track,
         .process = ws_model_process(report->model, track->process),
         .time = ws_report_result(report, &ws_analysis_host_time, track->process),
+        .recorded = ws_report_result(report, &ws_analysis_recorded, track->process),
+        .subject = subject,
+        .steps = WS_GAP_WAIT_STEPS,
+        .graph = INT64_MIN,
         .result = result,
     };
+    bool sampled = false;
     result->lines = WS_VECTOR(struct ws_gap_line);
     result->per_step = steps->kinds[WS_STEP_STEADY] > 0;
     result->places = track->count;
@@ -361,8 +357,15 @@ static int gap_causes_run(const struct ws_report *report, size_t subject, void *
         status = measure_launch_delay(&finder, activity);
     if (!status)
         status = find_causes(&finder, activity, steps);
+    if (!status)
+        status = is_sampled(&finder, activity, &sampled);
+    if (!status && sampled) {
+        find_again(&finder);
+        result->is_sampled = true;
+        status = find_causes(&finder, activity, steps);
+    }
     free(finder.cursors);
-    return status;
+    return status ? status : ws_gap_lines_sort(result);
 }
 
 static void gap_causes_finish(void *memory)
@@ -377,7 +380,8 @@ const struct ws_analysis ws_analysis_causes = {
     .name = "causes",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_causes),
-    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_host_time },
+    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_host_time, &ws_analysis_recorded,
+               &ws_analysis_stream_order },
     .run = gap_causes_run,
     .finish = gap_causes_finish,
 };

@@ -29,6 +29,27 @@ void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_s
              ws_format_time(time, ws_gap_mean(causes, steps, total)));
 }
 
+void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_part cause, char text[WS_GAP_CALL])
+{
+    enum { LONG_CALL = 1000000 }; /* ns */
+    const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
+    const struct ws_gap_line *line = causes->lines.data, *end = line + causes->lines.count;
+    char each[WS_FORMAT_SIZE];
+    *text = 0;
+    while (line < end && line->cause != cause)
+        line++;
+    if (line == end || (cause != WS_PART_LAUNCH && cause != WS_PART_ALLOCATION))
+        return;
+    int64_t time = ws_gap_time(causes, &line->gaps), all = ws_gap_time(causes, &causes->totals[cause]);
+    uint64_t count = ws_gap_count(causes, &line->gaps);
+    const struct ws_driver_function *function = ws_entries_find(&process->driver_functions, line->function);
+    bool same = line->range == WS_NO_RANGE || count == 1; /* gaps of one line of code may be of several functions */
+    if (function && same && 2 * time >= all && count && time / (int64_t)count >= LONG_CALL)
+        snprintf(text, WS_GAP_CALL, ", mostly in calls of %s, %s each", function->name.data,
+                 ws_format_time(each, time / (int64_t)count));
+}
+
 /* Sorts the causes by saving, then by time; largest first. */
 static void order_causes(const struct ws_track_causes *causes, const struct ws_track_savings *savings,
                          enum ws_part order[WS_CAUSE_COUNT])

@@ -11,7 +11,6 @@ enum {
     MOST_WAITS = 8,      /* most events examined among those that a stream waited for before one operation */
     MOST_STEPS = 100000, /* for gaps of cause wait: most steps back in a track to the stream's previous operation */
     FEW_STEPS = 64,      /* the same for gaps of cause dispatch */
-    MOST_IN_ALL = 50000000, /* most steps back in all, per track */
 };
 
 struct finder {
@@ -19,7 +18,7 @@ struct finder {
     const struct ws_track *track;
     const struct ws_process *process;
     const struct ws_stream_order *order;
-    size_t steps; /* steps that are left of MOST_IN_ALL */
+    size_t steps; /* steps that are left of WS_GAP_WAIT_STEPS */
 };
 
 static struct finder finder_of(const struct ws_report *report, size_t subject)
@@ -30,7 +29,7 @@ static struct finder finder_of(const struct ws_report *report, size_t subject)
         .track = track,
         .process = ws_model_process(report->model, track->process),
         .order = ws_report_result(report, &ws_analysis_stream_order, track->process),
-        .steps = MOST_IN_ALL,
+        .steps = WS_GAP_WAIT_STEPS,
     };
 }
 
@@ -204,6 +203,16 @@ struct ws_gap_wait ws_gap_wait_of(const struct ws_report *report, size_t track, 
 {
     struct finder finder = finder_of(report, track);
     return gap_waits_explain(&finder, cause, gap);
+}
+
+bool ws_gap_wait_is_shown(const struct ws_report *report, size_t track, const struct ws_gap *gap, size_t *steps)
+{
+    struct finder finder = finder_of(report, track);
+    finder.steps = *steps;
+    enum ws_waited_for what = explain_wait(&finder, gap).what;
+    *steps = finder.steps;
+    return what == WS_WAITED_EVENT || what == WS_WAITED_HOST_FUNCTION || what == WS_WAITED_MEMORY_VALUE ||
+           what == WS_WAITED_INTEROP;
 }
 
 const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report, size_t track)

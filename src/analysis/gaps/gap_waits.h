@@ -63,6 +63,12 @@ extern const struct ws_analysis ws_analysis_gap_waits;
 struct ws_gap_wait ws_gap_wait_of(const struct ws_report *report, size_t track, enum ws_part cause,
                                   const struct ws_gap *gap);
 
+/* Does the trace show what the operation that ended the gap waited for: a host function, a memory value, or an
+ * operation of another device that ended in the gap? `steps`: how far the search may still go back in tracks, in all;
+ * begins with WS_GAP_WAIT_STEPS. */
+enum { WS_GAP_WAIT_STEPS = 50000000 };
+bool ws_gap_wait_is_shown(const struct ws_report *report, size_t track, const struct ws_gap *gap, size_t *steps);
+
 static inline bool ws_is_queued_cause(enum ws_part cause)
 {
     return cause == WS_PART_WAIT || cause == WS_PART_DISPATCH;

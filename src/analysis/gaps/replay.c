@@ -92,12 +92,24 @@ static void set_done(struct replay *replay, int64_t until)
     replay->running_count = kept;
 }
 
+/* Did the launching call hold the operation up: did it take long, and the operation begin only after it? Then the
+ * operation's launch is the end of the call, else its begin. */
+static bool is_held_up(const struct ws_ops *ops, uint32_t op)
+{
+    return ws_op_host_length(ops, op) >= WAIT_LEAST && ws_op_begin(ops, op) > ws_op_host_end(ops, op);
+}
+
+static int64_t launch_of(const struct ws_ops *ops, uint32_t op)
+{
+    return is_held_up(ops, op) ? ws_op_host_end(ops, op) : ws_op_host_begin(ops, op);
+}
+
 /* The replayed begin of an operation whose replayed launch is at `launch` (INT64_MIN: its launch is not in the
  * recording). */
 static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t launch)
 {
     const struct ws_ops *ops = &replay->process->ops;
-    int64_t begin = ws_op_begin(ops, op), launched = ws_op_host_begin(ops, op), delay = ws_max(begin - launched, 0);
+    int64_t begin = ws_op_begin(ops, op), launched = launch_of(ops, op), delay = ws_max(begin - launched, 0);
     if (!replay->began)
         return launch == INT64_MIN ? begin : ws_min(launch + delay, begin);
     int64_t gap = begin - replay->done.recorded, least = ws_min(gap, replay->dispatch);
@@ -121,8 +133,8 @@ static void run_device(struct replay *replay, int64_t until)
         if (begin > until)
             return;
         if (ws_op_has_call(ops, op)) {
-            launch = ws_op_host_begin(ops, op) < replay->from ? ws_op_host_begin(ops, op)
-                                                              : replay->launches[op - replay->low];
+            launch =
+                ws_op_host_begin(ops, op) < replay->from ? launch_of(ops, op) : replay->launches[op - replay->low];
             if (launch == INT64_MIN && until != INT64_MAX)
                 return;
         }
@@ -243,6 +255,9 @@ static void play_event(struct replay *replay, struct thread_clock *thread)
         end = return_of_wait(replay, event, begin);
     else
         end = in_range(begin + (event->end - event->begin));
+    if (event->kind == WS_HOST_OP && event->index >= replay->low && event->index - replay->low < replay->indices &&
+        is_held_up(&replay->process->ops, event->index))
+        replay->launches[event->index - replay->low] = end;
     /* A nested call does not change when the outer call returns. */
     if (!thread->began || event->end > thread->end.recorded) {
         thread->end = (struct moment){ event->end, end };

@@ -9,7 +9,8 @@
  * - An operation begins after its launch has reached the device, and after the ends of all operations that ended
  * before its begin in the recording. Operations that did not overlap in the recording therefore do not overlap in the
  * replay, and no step gets shorter than the device's busy time. If the recorded begin is later than both limits, the
- * operation waited for something unknown. In the replay it waits for the same time.
+ * operation waited for something unknown. In the replay it waits for the same time. Where the launching call took 0.1 ms
+ * or more and the operation began only after it, the call's end is the launch.
  * - A call that waits for the device returns after the operation that ended last before the call returned in the
  * recording, with the same delay as in the recording.
  *

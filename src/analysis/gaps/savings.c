@@ -64,7 +64,7 @@ static int saving_together(const struct ws_report *report, size_t subject, int64
                            struct ws_track_savings *result)
 {
     unsigned without = 0;
-    int64_t idle = 0, won = 0;
+    int64_t idle = -result->idle[WS_PART_UNRECORDED], won = 0;
     for (size_t i = 0; i < REMEDIES; i++)
         without |= is_advised(result, i) ? remedies[i].without : 0;
     if (__builtin_popcount(without) < 2)

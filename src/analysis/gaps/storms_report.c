@@ -106,7 +106,7 @@ int ws_storms_advise(const struct ws_report *report, size_t subject, const void 
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     size_t steady = steps->kinds[WS_STEP_STEADY];
-    char where[256] = "", evidence[256], count[WS_FORMAT_SIZE], mean[WS_FORMAT_SIZE], interval[WS_FORMAT_SIZE];
+    char where[256] = "", evidence[400], count[WS_FORMAT_SIZE], mean[WS_FORMAT_SIZE], interval[WS_FORMAT_SIZE];
     struct ws_advice advice = {
         .part = WS_PART_LAUNCH, .where = where, .evidence = evidence, .track = (uint32_t)subject
     };
@@ -131,8 +131,15 @@ int ws_storms_advise(const struct ws_report *report, size_t subject, const void 
             ws_gap_line_text(storms_process_of(report, subject), &lines[line], where, sizeof(where));
         ws_gap_phrase(causes, steps, &causes->totals[WS_PART_LAUNCH], "while the host prepared the next launch",
                       evidence);
+        char call[WS_GAP_CALL];
+        ws_gap_call_phrase(report, subject, WS_PART_LAUNCH, call);
+        snprintf(evidence + strlen(evidence), sizeof(evidence) - strlen(evidence), "%s", call);
         advice.what =
-            (char *)"let the host run ahead: fewer, larger operations; compile the model; less work between launches";
+            (char *)(*call ? "find out why single launch calls take so long: a module that is loaded, memory "
+                             "that is allocated, a full queue, another thread's lock; run them once before "
+                             "the loop"
+                           : "let the host run ahead: fewer, larger operations; compile the model; less work "
+                             "between launches");
         advice.saving_ns = result->elsewhere;
         status = ws_advice_add(list, &advice);
     }

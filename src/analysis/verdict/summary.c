@@ -93,7 +93,7 @@ static void summary_print_advice(const struct ws_report *report, size_t shown, s
     char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], number[WS_FORMAT_SIZE];
     ws_page_heading(page, "Do first", NULL);
     if (!count)
-        ws_page_text(page, "Nothing cheap to win was found.");
+        ws_page_text(page, wall->wall ? "Nothing cheap to win was found." : "Not known.");
     page->label = 1;
     for (size_t i = 0; i < count; i++)
         ws_page_fact(page, ws_format_count(number, i + 1), "up to %s%s (%s): %s%s%s",

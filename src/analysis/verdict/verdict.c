@@ -4,11 +4,13 @@
 #include <string.h>
 
 #include "analysis/activity/activity.h"
+#include "analysis/gaps/gaps.h"
 #include "analysis/gaps/savings.h"
 #include "analysis/kernels/kernels.h"
 #include "analysis/memory/copies.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/steps/steps.h"
+#include "analysis/verdict/missing.h"
 #include "analysis/verdict/no_verdict.h"
 #include "analysis/verdict/wall.h"
 #include "analysis/verdict/wall_text.h"
@@ -36,12 +38,23 @@ static const struct ws_track_wall *verdict_wall_of(const struct ws_report *repor
     return ws_report_result(report, &ws_analysis_wall, track);
 }
 
+/* Was more time not recorded than a figure's last digit shows? Then busy time has a lower and an upper limit. */
+static bool lacks_time(const struct ws_track_wall *wall)
+{
+    return wall->parts[WS_PART_UNRECORDED] > wall->length / 1000;
+}
+
 int64_t ws_verdict_idle(const struct ws_track_wall *wall)
 {
-    int64_t idle = 0;
+    int64_t idle = -wall->parts[WS_PART_UNRECORDED];
     for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
         idle += wall->parts[cause];
     return idle;
+}
+
+static int64_t busy_of(const struct ws_track_wall *wall)
+{
+    return wall->length - ws_verdict_idle(wall) - wall->parts[WS_PART_UNRECORDED];
 }
 
 static const char *verdict_unit_of(const struct ws_track_wall *wall)
@@ -67,18 +80,23 @@ static void write_copies(const struct ws_report *report, size_t track, char text
 static void print_wall(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
+    if (!wall->wall) {
+        ws_page_fact(page, "the wall", "not known: %s", wall->why_none);
+        return;
+    }
     int64_t copied = wall->wall == WS_WALL_OVERHEAD ? wall->parts[WS_PART_EXPOSED_MEMORY] : 0;
     bool are_cause = wall->cause == WS_PART_EXPOSED_MEMORY,
          are_beside = !are_cause && copied >= wall->length / 100 * MOVING_LIMIT;
-    char copies[COPIES_TEXT], beside[WS_FORMAT_SIZE];
+    char copies[COPIES_TEXT], beside[WS_FORMAT_SIZE], call[WS_GAP_CALL];
     write_copies(report, track, copies);
+    ws_gap_call_phrase(report, track, wall->cause, call);
     char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
     int64_t time = wall->by_wall[wall->wall], most_time = wall->in_wall[wall->cause][wall->wall];
-    ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s%s%s%s%s%s", ws_wall_name(wall->wall),
+    ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s%s%s%s%s%s%s", ws_wall_name(wall->wall),
                  ws_format_time(part, time), ws_format_time(whole, wall->length), verdict_unit_of(wall),
                  ws_format_share(share, time, wall->length),
                  most_time == time ? "all" : ws_format_time(most, most_time),
-                 are_cause ? copies : ws_verdict_spent_on(wall, wall->cause), are_beside ? ", another " : "",
+                 are_cause ? copies : ws_verdict_spent_on(wall, wall->cause), call, are_beside ? ", another " : "",
                  are_beside ? ws_format_time(beside, copied) : "", are_beside ? " " : "", are_beside ? copies : "",
                  wall->by_names ? "; only the names of kernels suggest it: their work is not known" : "");
 }
@@ -164,12 +182,26 @@ static void print_covered(const struct ws_report *report, size_t track, struct w
 static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *text, size_t capacity)
 {
     static const enum ws_part moving[] = { WS_PART_EXPOSED_COMM, WS_PART_EXPOSED_MEMORY, WS_PART_DEVICE_COPIES };
-    char share[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
+    char share[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
     size_t used = (size_t)snprintf(text, capacity, "%s", ws_format_share(share, busy, wall->length));
+    if (lacks_time(wall))
+        used = (size_t)snprintf(text, capacity, "between %s and %s, as %s were not recorded", share,
+                                ws_format_share(most, busy + wall->parts[WS_PART_UNRECORDED], wall->length),
+                                ws_format_time(time, wall->parts[WS_PART_UNRECORDED]));
     for (size_t i = 0; i < sizeof(moving) / sizeof(moving[0]); i++)
         if (wall->parts[moving[i]] >= wall->length / 100 * MOVING_LIMIT)
-            used += (size_t)snprintf(text + used, capacity - used, ", %s of it %s",
-                                     ws_format_time(time, wall->parts[moving[i]]), ws_part_spent(moving[i]));
+            used += (size_t)snprintf(text + used, capacity - used, ", %s%s %s",
+                                     ws_format_time(time, wall->parts[moving[i]]), lacks_time(wall) ? "" : " of it",
+                                     ws_part_spent(moving[i]));
+}
+
+/* The answer to "GPU busy?". It is not known if it depends on what was not recorded. */
+static const char *is_busy(const struct ws_track_wall *wall, int64_t busy)
+{
+    double limit = (double)wall->length * BUSY_LIMIT / 100;
+    if ((double)busy >= limit)
+        return "yes";
+    return lacks_time(wall) && (double)(busy + wall->parts[WS_PART_UNRECORDED]) >= limit ? "not known" : "no ";
 }
 
 /* Writes the lower and upper limit of busy time, if the errors of the times put them far apart. */
@@ -187,7 +219,7 @@ static void print_busy(const struct ws_report *report, size_t track, struct ws_p
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
     char time[WS_FORMAT_SIZE], causes[400] = "", text[200], bounds[120];
-    int64_t idle = ws_verdict_idle(wall), busy = wall->length - idle;
+    int64_t busy = busy_of(wall);
     uint32_t order[WS_CAUSE_COUNT];
     for (uint32_t i = 0; i < WS_CAUSE_COUNT; i++) {
         uint32_t at = i;
@@ -196,13 +228,13 @@ static void print_busy(const struct ws_report *report, size_t track, struct ws_p
         order[at] = i;
     }
     for (uint32_t i = 0; i < WS_CAUSE_COUNT && wall->parts[order[i]] > wall->length / 1000; i++)
-        snprintf(causes + strlen(causes), sizeof(causes) - strlen(causes), "%s %s %s",
-                 *causes ? "," : "; idle:", ws_part_label((enum ws_part)order[i]),
-                 ws_format_time(time, wall->parts[order[i]]));
+        if (order[i] != WS_PART_UNRECORDED)
+            snprintf(causes + strlen(causes), sizeof(causes) - strlen(causes), "%s %s %s",
+                     *causes ? "," : "; idle:", ws_part_label((enum ws_part)order[i]),
+                     ws_format_time(time, wall->parts[order[i]]));
     write_busy(wall, busy, text, sizeof(text));
     write_bounds(ws_report_result(report, &ws_analysis_activity, track), bounds, sizeof(bounds));
-    ws_page_fact(page, "2 GPU busy?", "%s  %s%s%s%s",
-                 (double)busy >= (double)wall->length * BUSY_LIMIT / 100 ? "yes" : "no ", text, bounds, causes,
+    ws_page_fact(page, "2 GPU busy?", "%s  %s%s%s%s", is_busy(wall, busy), text, bounds, causes,
                  *causes && wall->per_step ? " a step" : "");
 }
 
@@ -297,7 +329,7 @@ static void print_advice(const struct ws_report *report, size_t track, struct ws
     size_t count = wall->advice.items.count, shown = ws_verdict_advice(report, track, ADVICE_SHOWN);
     char time[WS_FORMAT_SIZE];
     if (!shown)
-        ws_page_fact(page, "do first", "nothing cheap to win was found");
+        ws_page_fact(page, "do first", wall->wall ? "nothing cheap to win was found" : "not known");
     for (size_t i = 0; i < shown; i++)
         ws_page_fact(page, i ? "" : "do first", "up to %s%s: %s%s%s%s%s%s", ws_format_time(time, advice[i].saving_ns),
                      wall->per_step ? " a step" : " of the recording", advice[i].what,
@@ -317,6 +349,7 @@ void ws_verdict_wall(const struct ws_report *report, size_t track, struct ws_pag
 
 void ws_verdict_questions(const struct ws_report *report, size_t track, struct ws_page *page)
 {
+    ws_missing_text(report, track, verdict_wall_of(report, track), page);
     verdict_print_untimed(report, track, page);
     print_steps(ws_report_result(report, &ws_analysis_steps, track), page);
     print_covered(report, track, page);

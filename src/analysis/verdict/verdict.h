@@ -12,7 +12,7 @@ enum { WS_VERDICT_LABEL = 22 };
  * which waits for requests rather than for input. */
 const char *ws_verdict_spent_on(const struct ws_track_wall *wall, enum ws_part part);
 
-/* The idle time of a step. */
+/* The idle time of a step, without time that was not recorded. */
 int64_t ws_verdict_idle(const struct ws_track_wall *wall);
 
 /* Prints a table of the job's devices, and which of them the verdict is on. Prints nothing for a single device

@@ -11,6 +11,7 @@
 #include "analysis/kernels/kernels.h"
 #include "analysis/memory/copies.h"
 #include "analysis/steps/steps.h"
+#include "analysis/verdict/missing.h"
 #include "analysis/verdict/wall_kernels.h"
 #include "base/minmax.h"
 
@@ -111,15 +112,18 @@ int64_t ws_wall_known(const struct ws_track_wall *result, enum ws_wall wall)
 
 static enum ws_wall wall_judge(const struct ws_track_wall *result)
 {
+    int64_t recorded = result->length - result->parts[WS_PART_UNRECORDED];
     enum ws_wall largest = WS_WALL_COMPUTE, delay = WS_WALL_NONE;
-    for (int wall = 0; wall < WS_WALL_COUNT; wall++)
+    for (int wall = WS_WALL_NONE + 1; wall < WS_WALL_COUNT; wall++)
         if (result->by_wall[wall] > result->by_wall[largest])
             largest = (enum ws_wall)wall;
+    if (result->parts[WS_PART_GRAPHS] > result->by_wall[largest])
+        largest = WS_WALL_NONE;
     /* What graphs spend their time on is not known. A delay that deserves a warning is the only wall that is. */
     bool is_known = largest != WS_WALL_NONE;
     for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
         int limit = ws_wall_limit((enum ws_wall)wall) * (is_known ? 100 : WS_WALL_WARNED_OF) / 100;
-        if (limit && wall_exceeds(result->by_wall[wall], result->length, limit) &&
+        if (limit && wall_exceeds(result->by_wall[wall], recorded, limit) &&
             (!delay || result->by_wall[wall] > result->by_wall[delay]))
             delay = (enum ws_wall)wall;
     }
@@ -158,7 +162,8 @@ static int64_t won_together(const struct ws_report *report, size_t subject, cons
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
     const struct ws_advice *advice = result->advice.items.data;
     char causes[WS_TOGETHER_TEXT];
-    int64_t more = savings->together - ws_savings_together(savings, causes), idle = 0;
+    int64_t more = savings->together - ws_savings_together(savings, causes);
+    int64_t idle = -result->parts[WS_PART_UNRECORDED];
     for (int cause = 0; cause < WS_CAUSE_COUNT; cause++)
         idle += result->parts[cause];
     for (size_t i = 0; i < result->advice.items.count; i++)
@@ -170,7 +175,6 @@ static int64_t won_together(const struct ws_report *report, size_t subject, cons
 static int wall_gather(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     int status = 0;
-    result->advice = WS_ADVICE_LIST;
     for (size_t i = 0; i < report->analyses->count && !status; i++) {
         const struct ws_analysis *analysis = report->analyses->list[i];
         size_t of = analysis->scope == WS_SCOPE_TRACK ? subject : 0;
@@ -202,27 +206,39 @@ static int64_t wall_comm_waiting(const struct ws_report *report, size_t subject,
     return cost->all.matched ? ws_clamp(comm - transfer, (int64_t)0, comm) : -1;
 }
 
+/* Finds the wall, or why there is none although the figures hold. */
+static void wall_find(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
+{
+    result->wall = wall_judge(result);
+    if (!result->wall)
+        result->why_none = "nothing delays the GPU, and CUDA graphs, which were measured as a whole, ran "
+                           "most of the time";
+    ws_missing_reason(report, subject, result, result->reason);
+    if (*result->reason) {
+        result->wall = WS_WALL_NONE;
+        result->why_none = result->reason;
+    }
+    result->cause = ws_wall_cause(result, result->wall);
+    result->by_names = result->wall && 2 * ws_wall_suggested(result, result->wall) > result->by_wall[result->wall];
+    find_wall_behind(result);
+}
+
 static int wall_run(const struct ws_report *report, size_t subject, void *memory)
 {
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     struct ws_track_wall *result = memory;
     int status = sum_parts(report, subject, result);
     if (status)
         return status;
     average(result);
     result->why_none = why_none(ws_model_track(report->model, subject), result);
-    if (!result->why_none) {
-        result->wall = wall_judge(result);
-        if (!result->wall)
-            result->why_none = "nothing delays the GPU, and CUDA graphs, which were measured as a whole, ran "
-                               "most of the time";
-        result->cause = ws_wall_cause(result, result->wall);
-        result->by_names =
-            result->wall && 2 * ws_wall_suggested(result, result->wall) > result->by_wall[result->wall];
-        find_wall_behind(result);
-    }
+    result->is_measured = !result->why_none;
+    if (result->is_measured)
+        wall_find(report, subject, result);
     result->trains = ws_report_trains(report, subject);
     result->comm_waiting = wall_comm_waiting(report, subject, result);
-    return wall_gather(report, subject, result);
+    result->advice = WS_ADVICE_LIST;
+    return causes->is_sampled ? 0 : wall_gather(report, subject, result); /* a sample shows no saving */
 }
 
 static void wall_finish(void *memory)
@@ -249,6 +265,18 @@ static size_t wall_latest(const struct ws_report *report)
     return latest;
 }
 
+/* Is the first device to be shown rather than the second: has it a verdict, has it steps, are they longer? */
+static bool wall_goes_first(const struct ws_track_wall *wall, const struct ws_track_wall *before)
+{
+    if (!wall->is_measured || !before)
+        return wall->is_measured;
+    if (!wall->wall != !before->wall)
+        return wall->wall;
+    if (wall->per_step != before->per_step)
+        return wall->per_step;
+    return wall->length > before->length;
+}
+
 struct ws_slowest ws_report_slowest(const struct ws_report *report)
 {
     struct ws_slowest slowest = { .shown = wall_latest(report), .slower = WS_NOWHERE };
@@ -256,19 +284,16 @@ struct ws_slowest ws_report_slowest(const struct ws_report *report)
     slowest.is_late = slowest.shown != WS_NOWHERE;
     if (slowest.is_late)
         return slowest;
-    for (size_t i = 0; i < tracks; i++) {
-        const struct ws_track_wall *wall = wall_wall_of(report, i), *before = wall_wall_of(report, slowest.shown);
-        if (wall->wall && (!before || wall->per_step > before->per_step ||
-                           (wall->per_step == before->per_step && wall->length > before->length)))
+    for (size_t i = 0; i < tracks; i++)
+        if (wall_goes_first(wall_wall_of(report, i), wall_wall_of(report, slowest.shown)))
             slowest.shown = i;
-    }
     const struct ws_track_wall *shown = wall_wall_of(report, slowest.shown);
     for (size_t i = 0; i < tracks && shown; i++) {
         const struct ws_track *track = ws_model_track(report->model, i);
         const struct ws_track_wall *wall = wall_wall_of(report, i), *before = wall_wall_of(report, slowest.slower);
         if (wall->per_step != shown->per_step)
             slowest.not_compared += track->count || track->untimed || track->backwards;
-        else if (!wall->wall && wall->length > (before ? before : shown)->length)
+        else if (shown->wall && !wall->wall && wall->length > (before ? before : shown)->length)
             slowest.slower = i;
     }
     return slowest;

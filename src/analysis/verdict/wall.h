@@ -18,6 +18,10 @@
  *
  * The wall rests on names only (`by_names`) if the roofline knows the class of less than half of its time.
  *
+ * Time that was not recorded (gaps.h) is no evidence for any wall, so all limits are shares of the rest of the step.
+ * If it is longer than the wall, it could change the verdict, and there is none. There is none, either, if the trace
+ * holds only a sample of the operations. Both are our choice.
+ *
  * If waiting for input is the wall, the rest of the step has a wall of its own: `behind`. In training this is the
  * wall that remains once input is loaded ahead. In a server, which waits for requests, it is the wall of the time
  * in which there are requests.
@@ -33,6 +37,7 @@
 #include "report/analysis.h"
 
 /* Percent of the step (see above). */
+enum { WS_REASON_TEXT = 480 };
 enum {
     WS_WALL_OVERHEAD_LIMIT = 30,
     WS_WALL_COMMUNICATION_LIMIT = 20,
@@ -43,6 +48,8 @@ enum {
 struct ws_track_wall {
     enum ws_wall wall;
     const char *why_none;                          /* a sentence, if there is no verdict */
+    bool is_measured;                              /* the figures below hold; there may be no verdict all the same */
+    char reason[WS_REASON_TEXT];                   /* the text of why_none, where it has figures */
     enum ws_part cause;                            /* the largest part of the wall */
     bool per_step;                                 /* figures are per steady step, else for the whole recording */
     size_t steps;                                  /* number of steady steps; 1 if there are none */
@@ -84,7 +91,7 @@ static inline int64_t ws_wall_suggested(const struct ws_track_wall *result, enum
  * their recordings. */
 struct ws_slowest {
     bool is_late;  /* `shown` is a straggler; the fields below it are not set */
-    size_t shown;  /* the device, which has a verdict; WS_NOWHERE: no device has one */
+    size_t shown;  /* the device: one that has a verdict; if there is none, one that has figures; WS_NOWHERE: none */
     size_t slower; /* the slowest of the devices without a verdict that are slower than `shown`; WS_NOWHERE: none */
     size_t not_compared; /* devices with operations that cannot be compared with `shown`: `shown` has steps and they
                             have none, or the reverse */

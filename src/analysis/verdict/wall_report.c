@@ -59,11 +59,12 @@ static int put_wall(json_t *object, const struct ws_track_wall *result)
 {
     json_t *wall = json_object(), *parts = json_object();
     int status = json_object_set_new(object, "wall", wall);
-    status |= json_object_set_new(wall, "name", json_string(ws_wall_name(result->wall)));
-    status |= json_object_set_new(wall, "cause", json_string(ws_part_name(result->cause)));
+    bool known = result->wall;
+    status |= json_object_set_new(wall, "name", known ? json_string(ws_wall_name(result->wall)) : json_null());
+    status |= json_object_set_new(wall, "cause", known ? json_string(ws_part_name(result->cause)) : json_null());
     status |= json_object_set_new(wall, "per_step", json_boolean(result->per_step));
     status |= ws_json_set(wall, "step_ns", result->length);
-    status |= ws_json_set(wall, "wall_ns", result->by_wall[result->wall]);
+    status |= ws_json_set(wall, "wall_ns", known ? result->by_wall[result->wall] : 0);
     status |= json_object_set_new(wall, "by_names", json_boolean(result->by_names));
     status |= put_classes(wall, result);
     status |= ws_json_set(wall, "saving_ns", result->saving);
@@ -85,9 +86,10 @@ int ws_wall_json(const struct ws_report *report, size_t subject, const void *mem
     (void)report;
     (void)subject;
     int status = json_object_set_new(object, "advice", advice);
-    if (result->why_none) {
-        status |= json_object_set_new(object, "wall", json_null());
+    if (result->why_none)
         status |= json_object_set_new(object, "wall_reason", json_string(result->why_none));
+    if (!result->is_measured) {
+        status |= json_object_set_new(object, "wall", json_null());
     } else {
         status |= put_wall(object, result);
         status |= advice_json(advice, result->advice.items.data, result->advice.items.count, result->per_step);

@@ -15,6 +15,7 @@ static const char *const spent[WS_PART_COUNT] = {
     [WS_PART_COMM_WAIT] = "waiting for other ranks",
     [WS_PART_DISPATCH] = "between operations that were ready",
     [WS_PART_UNEXPLAINED] = "for reasons that the trace does not show",
+    [WS_PART_UNRECORDED] = "in work that was not recorded",
     [WS_PART_EXPOSED_COMM] = "in collectives that no compute hides",
     [WS_PART_EXPOSED_MEMORY] = "in exposed copies",
     [WS_PART_DEVICE_COPIES] = "in copies within the device",
@@ -89,7 +90,7 @@ void ws_wall_print_shares(const struct ws_track_wall *wall, struct ws_page *page
                                                                  ws_wall_sure(wall, (enum ws_wall)largest)))
                 largest = other;
         shown[largest] = true;
-        is_largest = is_largest && wall->by_wall[largest] <= wall->by_wall[wall->wall];
+        is_largest = is_largest && (!wall->wall || wall->by_wall[largest] <= wall->by_wall[wall->wall]);
         snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s", i ? ", " : "",
                  ws_wall_name((enum ws_wall)largest),
                  ws_format_share(share, ws_wall_sure(wall, (enum ws_wall)largest), wall->length));

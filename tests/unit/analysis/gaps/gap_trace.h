@@ -20,6 +20,14 @@ static inline struct builder *begin(struct built *built)
     return trace;
 }
 
+/* As begin, but as if imported from another profiler: such a trace may lack operations. */
+static inline struct builder *begin_imported(struct built *built)
+{
+    struct builder *trace = begin(built);
+    build_meta(trace, "import", "Kineto (PyTorch profiler) JSON, schema 1");
+    return trace;
+}
+
 /* A kernel (if name is NULL, a copy to the device) that ran from `from` to `to`. A call of 5 µs launched it at
  * `host`. */
 static inline void launch(struct builder *trace, uint32_t stream, const char *name, int64_t host, int64_t from,

@@ -1,0 +1,53 @@
+/* What the search for the causes of gaps works with (gap_causes.c, gap_late.c). gaps.h explains the rules. */
+#ifndef WALLSHIM_ANALYSIS_GAPS_GAP_FINDER_H
+#define WALLSHIM_ANALYSIS_GAPS_GAP_FINDER_H
+
+#include "analysis/activity/host_time.h"
+#include "analysis/activity/recorded.h"
+#include "analysis/gaps/gaps.h"
+
+/* ns. The longest time that a device takes to begin an operation that is ready (gaps.h). */
+enum { WS_DISPATCH_MOST = 20000 };
+
+struct ws_gap_answer {
+    enum ws_part cause;
+    uint32_t thread;           /* index in ws_ops.threads: the thread that caused the gap */
+    int64_t time;              /* host time at which the thread caused it; INT64_MIN: not known */
+    uint32_t function;         /* the function that the thread called then; 0: none */
+    int64_t debt;              /* ns of the cause's delay of the host that are left after this gap */
+    bool late;                 /* the host was late */
+    int64_t queued;            /* ns at the end of the gap that are not the host's, although it was late */
+    struct ws_gap_total *also; /* a second total that counts the gap (hostless, within_error); may be NULL */
+};
+
+struct ws_gap_finder {
+    const struct ws_report *report;
+    const struct ws_track *track;
+    const struct ws_process *process;
+    const struct ws_host_time *time;
+    const struct ws_process_recorded *recorded;
+    size_t subject;
+    struct ws_host_cursor *cursors; /* by thread */
+    int64_t reach;                  /* an operation that begins later after its launch waited for something else */
+    size_t steps;                   /* left of WS_GAP_WAIT_STEPS */
+    int64_t graph;                  /* time of the last graph launch with time that was not recorded */
+    struct ws_track_causes *result;
+    struct ws_gap_answer debtor; /* the last answer with a debt; later gaps reduce the debt */
+};
+
+/* A gap, with all that its cause depends on. */
+struct ws_gap_question {
+    uint32_t before, after; /* operations */
+    int64_t begin, end;     /* of the gap */
+    int64_t launch;         /* begin of the call that launched `after`, but not later than `end` */
+    int64_t ready;          /* from then on `after` was queued, within the gap */
+    int64_t until;          /* what the host did up to then made it late */
+    int64_t error;          /* error of the gap's length, ns */
+    bool is_node;           /* one call launched both operations: they are nodes of a graph */
+    bool was_before;        /* `after` was launched before the recording, so it was queued when the gap began */
+};
+
+/* The cause if the host was late: what the launching thread mostly did instead of launching. */
+struct ws_gap_answer ws_gap_late_cause(const struct ws_gap_finder *finder, const struct ws_gap_question *question);
+
+#endif

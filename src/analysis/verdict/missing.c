@@ -1,0 +1,116 @@
+#include "analysis/verdict/missing.h"
+
+#include <stdio.h>
+
+#include "analysis/activity/activity.h"
+#include "analysis/activity/recorded.h"
+#include "analysis/gaps/gaps.h"
+#include "analysis/steps/steps.h"
+
+/* What is below these shares could hardly change a verdict. Time is in percent of a step, operations are in percent
+ * of all. Our choice. */
+enum { TIME_SHOWN = 1, OPERATIONS_SHOWN = 10 };
+
+static const char *missing_unit_of(const struct ws_track_wall *wall)
+{
+    if (wall->per_step)
+        return wall->steps > 1 ? "an average step" : "the only whole step";
+    return "the recording";
+}
+
+enum { LACKS_TEXT = 240 };
+
+/* Writes what the trace is known to lack: "; 112 ms of it ended at kernels of CUDA graphs, of which others are
+ * missing (70 launches)". */
+static void write_lacks(const struct ws_report *report, size_t track, char text[LACKS_TEXT])
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, track);
+    const struct ws_process_recorded *recorded =
+        ws_report_result(report, &ws_analysis_recorded, ws_model_track(report->model, track)->process);
+    int64_t time = ws_gap_time(causes, &causes->in_graphs);
+    char of_it[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
+    size_t used = 0;
+    *text = 0;
+    if (time > 0)
+        used = (size_t)snprintf(
+            text, LACKS_TEXT, "; %s of it ended at kernels of CUDA graphs, of which others are missing (%s launch%s)",
+            ws_format_time(of_it, causes->per_step ? ws_steps_share(steps, time) : time),
+            ws_format_count(count, causes->graph_launches), causes->graph_launches == 1 ? "" : "es");
+    if (recorded->alone.count)
+        snprintf(text + used, LACKS_TEXT - used, "; %s launch%s in the trace without what they launched",
+                 ws_format_count(count, recorded->alone.count), recorded->alone.count == 1 ? " is" : "es are");
+}
+
+void ws_missing_reason(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
+                       char reason[WS_REASON_TEXT])
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
+    char time[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], lacks[LACKS_TEXT];
+    *reason = 0;
+    if (causes->is_sampled) {
+        snprintf(reason, WS_REASON_TEXT,
+                 "the trace holds only a sample of the operations: its calls are numbered %u apart, so most were "
+                 "left out. "
+                 "Time without recorded operations is not known to be idle",
+                 causes->apart);
+    } else if (wall->parts[WS_PART_UNRECORDED] > wall->by_wall[wall->wall]) {
+        write_lacks(report, track, lacks);
+        snprintf(reason, WS_REASON_TEXT,
+                 "for %s of the %s of %s work was queued, and the trace shows nothing that ran%s",
+                 ws_format_time(time, wall->parts[WS_PART_UNRECORDED]), ws_format_time(whole, wall->length),
+                 missing_unit_of(wall), lacks);
+    }
+}
+
+/* Time that was not recorded, if there is a verdict on the rest. */
+static void print_time(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
+                       struct ws_page *page)
+{
+    char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], lacks[LACKS_TEXT];
+    int64_t unrecorded = wall->parts[WS_PART_UNRECORDED];
+    if (!wall->wall || unrecorded <= wall->length / 100 * TIME_SHOWN)
+        return;
+    write_lacks(report, track, lacks);
+    ws_page_fact(page, "not recorded",
+                 "%s of %s (%s): work was queued, and the trace shows nothing that ran%s. The verdict is on the rest",
+                 ws_format_time(time, unrecorded), missing_unit_of(wall),
+                 ws_format_share(share, unrecorded, wall->length), lacks);
+}
+
+/* Of the lead-in only the length is known. */
+static void print_lead_in(const struct ws_track_activity *activity, struct ws_page *page)
+{
+    const struct ws_hole *holes = activity->holes.data;
+    char time[WS_FORMAT_SIZE];
+    if (activity->holes.count)
+        ws_page_fact(page, "left out", "the first %s: the GPU still ran work from before the recording",
+                     ws_format_time(time, holes[activity->holes.count - 1].end - activity->begin));
+}
+
+static bool is_much(uint64_t part, uint64_t whole)
+{
+    return part && part >= whole / 100 * OPERATIONS_SHOWN;
+}
+
+void ws_missing_text(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
+                     struct ws_page *page)
+{
+    size_t subject = ws_model_track(report->model, track)->process;
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct ws_process_recorded *recorded = ws_report_result(report, &ws_analysis_recorded, subject);
+    char count[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE];
+    uint64_t alone = recorded->alone.count;
+    print_time(report, track, wall, page);
+    if (!ws_process_meta(process, "import"))
+        return;
+    if (*wall->reason)
+        ws_page_fact(page, "record again", "with all operations and the kernels of graphs: wallshim record");
+    print_lead_in(ws_report_result(report, &ws_analysis_activity, track), page);
+    if (is_much(recorded->before, process->ops.count))
+        ws_page_fact(page, "from before", "%s of %s operations were launched before the recording began",
+                     ws_format_count(count, recorded->before), ws_format_count(whole, process->ops.count));
+    if (is_much(alone, process->ops.count))
+        ws_page_fact(page, "half recorded", "%s launch%s without what they launched", ws_format_count(count, alone),
+                     alone == 1 ? "" : "es");
+}
