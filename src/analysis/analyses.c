@@ -18,6 +18,7 @@
 #include "analysis/memory/memory.h"
 #include "analysis/roofline/chains.h"
 #include "analysis/roofline/roofline.h"
+#include "analysis/roofline/unfused.h"
 #include "analysis/steps/ranges.h"
 #include "analysis/steps/steps.h"
 #include "analysis/verdict/summary.h"
@@ -44,6 +45,7 @@ static const struct ws_analysis *const list[] = {
     &ws_analysis_savings,
     &ws_analysis_gaps,
     &ws_analysis_storms,
+    &ws_analysis_unfused,
     &ws_analysis_chains,
     &ws_analysis_launches,
     &ws_analysis_copies,

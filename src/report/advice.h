@@ -23,7 +23,9 @@ enum ws_wall {
 };
 
 /* X(NAME, name in JSON, wall, name in a report). WS_CAUSES lists the causes of gaps, WS_BUSY_PARTS the uses of
- * busy time. */
+ * busy time. EXPOSED_MEMORY is copies over the host link or from another device, DEVICE_COPIES those within the
+ * device and memsets, both where no kernel hides them. The wall given for kernels is the usual one: for MATMUL
+ * compute, for OTHER_COMPUTE bandwidth. The verdict takes it from the roofline. */
 #define WS_CAUSES(X)                                              \
     X(INPUT, "input", OVERHEAD, "input")                          \
     X(SYNC, "sync", OVERHEAD, "sync")                             \
@@ -37,6 +39,7 @@ enum ws_wall {
 #define WS_BUSY_PARTS(X)                                                             \
     X(EXPOSED_COMM, "exposed_communication", COMMUNICATION, "exposed communication") \
     X(EXPOSED_MEMORY, "exposed_memory", OVERHEAD, "copies")                          \
+    X(DEVICE_COPIES, "device_copies", BANDWIDTH, "copies within the device")         \
     X(MATMUL, "matmul", COMPUTE, "matmuls")                                          \
     X(OTHER_COMPUTE, "other_compute", BANDWIDTH, "non-GEMM kernels")                 \
     X(GRAPHS, "graphs", NONE, "CUDA graphs")

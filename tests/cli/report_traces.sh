@@ -14,13 +14,23 @@ grep -q 'wait for the GPU less often' out && fail "advice that wins next to noth
 expect 0 "$wallshim" report --section verdict "$traces/b200-eager.json.gz"
 says out "the trace holds no shapes for most of them"
 
-# If the wall is not the largest share, the verdict says why it is named first.
-expect 0 "$wallshim" report --section verdict "$traces/diff-control.json.gz"
-says out "shares                  bandwidth 43.4 %, overhead 20.1 %"
+# If the wall is not the largest share, the verdict says why it is named first. Delays that are no wall are named beside it.
+expect 0 "$wallshim" report --section verdict "$traces/xdit-sd35.json.gz"
 says out "named first"
-expect 0 "$wallshim" report --section verdict "$traces/h100-qwen.json.gz"
-says out "shares                  bandwidth 57.4 %"
+expect 0 "$wallshim" report --section verdict "$traces/diff-control.json.gz"
+says out "the wall                bandwidth: "
+says out "beside it               communication: 14.4 ms (18.8 %)"
 grep -q "named first" out && fail "a reason where none is needed"
+expect 0 "$wallshim" report --section verdict "$traces/diff-test.json.gz"
+says out "the wall                bandwidth: "
+says out "copy less within the device"
+# The first section and the roofline say the same: what has a class, and what only names suggest.
+expect 0 "$wallshim" report --section verdict --section roofline "$traces/vllm-decode.json.gz"
+says out "in matrix work that memory limits"
+says out "memory-bound     9.43 ms   88.3 %"
+expect 0 "$wallshim" report --section verdict --section roofline "$traces/vllm-graphs.json.gz"
+says out "only the names of kernels suggest it"
+says out "unknown           148 ms   94.8 %"
 
 # Of a GPU that the table lacks the peaks are not known, so there is no roofline table. The kernels' names still tell which
 # cores computed.

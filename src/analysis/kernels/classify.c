@@ -329,6 +329,18 @@ uint8_t ws_class_of_name(const struct ws_op_name *name)
     return name->activity == WS_ACTIVITY_MEMORY ? WS_CLASS_COPY : WS_CLASS_OTHER;
 }
 
+bool ws_name_moves_much(const char *name, enum ws_kernel_class kernel_class)
+{
+    static const char *const decoding[] = { "decode",           "decoding", "paged_attention", "mmha",
+                                            "masked_multihead", "splitkv",  "split_kv" };
+    if (kernel_class == WS_CLASS_CONV)
+        return strcasestr(name, "depthwise") != NULL;
+    for (size_t i = 0; i < sizeof(decoding) / sizeof(decoding[0]) && kernel_class == WS_CLASS_ATTENTION; i++)
+        if (strcasestr(name, decoding[i]))
+            return true;
+    return false;
+}
+
 const char *ws_kernel_class_name(uint32_t kernel_class)
 {
     static const char *const names[] = { "other",     "gemm", "conv",    "attention", "pointwise",

@@ -57,6 +57,55 @@ static void find_operands(const char *name, struct ws_matmul_name *found)
     found->b = b ? 'n' : 't';
 }
 
+/* Parts of names, in lower case, that tell the type of an operand. The first that occurs counts: smaller types come
+ * first, because a name also holds the type of the result. */
+static const struct {
+    const char *part;
+    float bytes;
+} elements[] = {
+    { "fp4", 0.5F },    { "int4", 0.5F }, { "uint4", 0.5F }, { "4bit", 0.5F }, { "awq", 0.5F }, { "gptq", 0.5F },
+    { "marlin", 0.5F }, { "_w4", 0.5F },  { "q4_", 0.5F },   { "fp8", 1 },     { "e4m3", 1 },   { "e5m2", 1 },
+    { "int8", 1 },      { "i8816", 1 },   { "_f8", 1 },      { "_i8", 1 },     { "q8_", 1 },    { "bf16", 2 },
+    { "f16", 2 },       { "fp16", 2 },    { "half", 2 },     { "_bbs", 2 },    { "_hhs", 2 },   { "hgemm", 2 },
+};
+
+static float element_of(const char *name)
+{
+    for (size_t i = 0; i < sizeof(elements) / sizeof(elements[0]); i++)
+        if (strstr(name, elements[i].part))
+            return elements[i].bytes;
+    return 0;
+}
+
+/* Reads "64x32" behind an underscore, behind Tensile's "mt" or behind "tilesize". Returns the smaller number. */
+static uint32_t tile_of(const char *name)
+{
+    enum { LEAST = 8, MOST = 512 };
+    for (const char *at = strchr(name, '_'); at; at = strchr(at + 1, '_')) {
+        const char *digits = at + 1;
+        char *end;
+        if (!strncmp(digits, "mt", 2))
+            digits += 2;
+        else if (!strncmp(digits, "tilesize", 8))
+            digits += 8;
+        if (!isdigit((unsigned char)*digits))
+            continue;
+        unsigned long first = strtoul(digits, &end, 10);
+        if (*end != 'x' || !isdigit((unsigned char)end[1]))
+            continue;
+        unsigned long second = strtoul(end + 1, NULL, 10);
+        if (first >= LEAST && second >= LEAST && first <= MOST && second <= MOST)
+            return (uint32_t)(first < second ? first : second);
+    }
+    return 0;
+}
+
+bool ws_matmul_has_few_rows(const struct ws_matmul_name *matmul)
+{
+    enum { FEW = 32 };
+    return matmul->vector || (matmul->cores != WS_MATMUL_CORES_ORDINARY && matmul->tile && matmul->tile <= FEW);
+}
+
 struct ws_matmul_name ws_matmul_name(const char *kernel)
 {
     struct ws_matmul_name found = { 0 };
@@ -72,6 +121,9 @@ struct ws_matmul_name ws_matmul_name(const char *kernel)
     found.load = number_behind(name, "_align");
     if (!found.load)
         found.load = number_behind(name, "_ldg");
+    found.tile = tile_of(name);
+    found.element = element_of(name);
+    found.vector = strstr(name, "gemv") != NULL;
     find_operands(name, &found);
     return found;
 }

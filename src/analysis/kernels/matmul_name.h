@@ -5,7 +5,9 @@
  * for ordinary cores;
  * - the elements per load: CUTLASS's align8, cuBLAS's ldg8;
  * - which operands are transposed: nn, nt, tn, tt. Tensile names the operands' indices instead (Alik, Bljk); the
- * first index is contiguous in memory.
+ * first index is contiguous in memory;
+ * - the types of the operands: bf16, e4m3, mxfp4, Tensile's BBS;
+ * - the tile of the result that a block computes: Tensile's MT64x32x256, cuBLAS's 64x8 in nvjet_tst_64x8_64x16.
  *
  * A field is 0 if the name does not give it.
  */
@@ -26,7 +28,16 @@ struct ws_matmul_name {
     enum ws_matmul_cores cores;
     uint32_t load; /* elements per load; 0: not known */
     char a, b;     /* operands in BLAS's column-major view: 'n' not transposed, 't' transposed; 0: not known */
+    uint32_t tile; /* the shorter side of the tile; 0: not known */
+    float element; /* bytes of an element of the smallest type named; 0: not known */
+    bool vector;   /* a matrix times a vector */
 };
+
+/* Does the name suggest that the product has few rows, so that it mostly waits for its weights? A library takes a
+ * tile of at most 32 rows or columns on tensor cores only where the product has no more of them: with more, it would
+ * load the other operand once for each tile. 32 is our choice. On ordinary cores small tiles are usual. It is a
+ * suggestion: the sizes are not known. */
+bool ws_matmul_has_few_rows(const struct ws_matmul_name *matmul);
 
 struct ws_matmul_name ws_matmul_name(const char *kernel);
 

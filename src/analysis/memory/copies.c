@@ -70,17 +70,23 @@ static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_sha
     }
 }
 
+/* Does the operation move bytes within the device's own memory only? */
+static bool is_inside(const struct ws_shape *shape)
+{
+    return shape->kind == WS_OP_MEMSET ||
+           (shape->kind == WS_OP_COPY && shape->from_space == WS_SPACE_DEVICE && shape->to_space == WS_SPACE_DEVICE);
+}
+
 static enum ws_copy_cure cure_of(const struct ws_shape *shape, uint64_t bytes)
 {
     uint32_t from = shape->from_space, to = shape->to_space;
-    if (is_small(bytes))
+    if (is_small(bytes) && !is_inside(shape))
         return WS_CURE_BATCH;
     if (ws_copy_is_pageable(from, to))
         return WS_CURE_PIN;
-    bool inside = from == to && from == WS_SPACE_DEVICE;
     if (!from || !to)
         return WS_CURE_NONE;
-    return inside ? WS_CURE_INSIDE : WS_CURE_OVERLAP;
+    return is_inside(shape) ? WS_CURE_INSIDE : WS_CURE_OVERLAP;
 }
 
 /* Small copies in a row on a stream. */
@@ -112,6 +118,8 @@ static void expose(struct walk *walk, int64_t next)
     if (!walk->held || from >= to)
         return;
     const struct ws_op_shape *shape = ws_process_shape(walk->process, ops->shape[walk->holder]);
+    if (walk->steady && is_inside(&shape->row))
+        walk->result->inside += to - from;
     if (shape->row.kind != WS_OP_COPY)
         return;
     walk->names[shape->name].exposed += to - from;
@@ -211,12 +219,14 @@ static int find_exposed(const struct ws_report *report, size_t subject, struct w
     return status;
 }
 
+/* Returns whether the device has copies or memsets. */
 static bool add_copies(const struct ws_process *process, size_t subject, struct ws_copy_row *names)
 {
     const struct ws_ops *ops = &process->ops;
     bool any = false;
     for (size_t i = 0; i < ops->count; i++) {
         const struct ws_op_shape *shape = ws_process_shape(process, ops->shape[i]);
+        any = any || (shape->row.kind == WS_OP_MEMSET && shape->track == subject);
         if (shape->row.kind == WS_OP_COPY && shape->track == subject &&
             !(ops->flags[i] & (WS_OP_FAILED | WS_OP_CAPTURED))) {
             add_copy(ops, i, shape, &names[shape->name]);

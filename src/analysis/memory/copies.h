@@ -54,8 +54,10 @@ struct ws_copy_exposure {
 struct ws_track_copies {
     struct ws_vector rows; /* struct ws_copy_row, by time, longest first */
     struct ws_copy_exposure cures[WS_CURE_COUNT];
-    size_t steps;          /* number of steady steps; 0: none */
-    uint64_t storms;       /* runs of small copies */
+    size_t steps;    /* number of steady steps; 0: none */
+    int64_t inside;  /* exposed time of copies within the device and of memsets, in ns, in steady steps, or in the
+                        recording if there are none */
+    uint64_t storms; /* runs of small copies */
     uint64_t storm_copies; /* small copies in the runs */
     uint64_t storm_bytes;
     int64_t storm_time;         /* ns from the first copy's begin to the last one's end, summed over runs */

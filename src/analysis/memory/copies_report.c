@@ -243,7 +243,7 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
              : cure == WS_CURE_OVERLAP && exposed > room ? "; limited by the compute that can hide them"
                                                          : "");
     struct ws_advice advice = { .name = cures[cure].name,
-                                .part = WS_PART_EXPOSED_MEMORY,
+                                .part = cure == WS_CURE_INSIDE ? WS_PART_DEVICE_COPIES : WS_PART_EXPOSED_MEMORY,
                                 .saving_ns = saving,
                                 .what = (char *)cures[cure].what,
                                 .where = where,

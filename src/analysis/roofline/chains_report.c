@@ -5,6 +5,7 @@
 #include "analysis/activity/activity.h"
 #include "analysis/kernels/label.h"
 #include "analysis/roofline/chains.h"
+#include "analysis/roofline/unfused.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 #include "model/source_line.h"
@@ -294,6 +295,18 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
     return ws_advice_add(list, &advice);
 }
 
+/* Does the chain hold the softmax of attention that a fused kernel would replace as a whole? */
+static bool is_of_attention(const struct ws_report *report, size_t subject, const struct ws_track_chains *result,
+                            const struct ws_chain *chain)
+{
+    const struct ws_track_unfused *unfused = ws_report_result(report, &ws_analysis_unfused, subject);
+    const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
+    for (uint32_t i = 0; i < chain->length; i++)
+        if (ws_unfused_has_kernel(unfused, kernels[i].name))
+            return true;
+    return false;
+}
+
 int ws_chains_advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
@@ -302,7 +315,8 @@ int ws_chains_advise(const struct ws_report *report, size_t subject, const void 
     int64_t least = ws_activity_known(activity) / 100 * WS_CHAIN_ADVISED_PERCENT;
     int status = 0;
     for (size_t i = 0; i < result->chains.count && !status; i++)
-        if (chains[i].total >= least && chains_saving_of(result, &chains[i]) > 0)
+        if (chains[i].total >= least && chains_saving_of(result, &chains[i]) > 0 &&
+            !is_of_attention(report, subject, result, &chains[i]))
             status = advise_one(report, subject, result, &chains[i], list);
     return status;
 }

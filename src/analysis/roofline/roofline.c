@@ -7,6 +7,7 @@
 #include "analysis/activity/activity.h"
 #include "analysis/cost/counter_cost.h"
 #include "analysis/cost/kernel_cost.h"
+#include "analysis/cost/server_step.h"
 #include "analysis/kernels/classify.h"
 #include "analysis/roofline/gemms.h"
 #include "analysis/roofline/roofline_judge.h"
@@ -34,9 +35,14 @@ struct launched {
     bool is_plain;               /* only the name can give its work */
 };
 
+static const char tokens_note[] =
+    "its sizes are not in the trace; each weight is used once for each of the tokens that "
+    "the range of the server's step names, at most";
+
 /* The cost of an operator with given inputs. All ranges with this operator and these inputs share it. */
 struct priced {
     const struct ws_operator *entry; /* NULL: not in the table */
+    struct ws_server_step step;      /* of a range that is no operator */
     struct ws_operator_cost cost;
     bool known;
     struct ws_gemm_row gemm;
@@ -49,6 +55,7 @@ struct work {
     const struct ws_track_steps *steps;
     struct ws_map prices;    /* name << 32 | inputs → index in `priced` + 1 */
     struct ws_vector priced; /* struct priced */
+    bool serves;             /* some range is a step of an inference server */
     uint32_t *owners;        /* by index in the track's order: range of the operator whose work the kernel does */
     double *kernel_time;     /* by range: ns of all its kernels */
     bool *shortcuts;         /* by range: one of its kernels takes a shortcut (enum ws_shortcut) */
@@ -77,6 +84,8 @@ static int price(struct work *work, const struct ws_range *range, struct priced 
         if (!priced)
             return -ENOMEM;
         *priced = (struct priced){ .entry = name ? ws_operator_find(name->text.data, name->text.length) : NULL };
+        if (name)
+            priced->step = ws_server_step_read(name->text.data, name->text.length);
         if (priced->entry && inputs)
             priced->known =
                 ws_operator_cost(priced->entry, tensors, ws_tensors_parse(&inputs->text, tensors), &priced->cost);
@@ -104,8 +113,13 @@ static bool takes_shortcut(struct work *work, uint32_t op)
     return row->shortcut == WS_SHORTCUT_TAKEN;
 }
 
+static bool is_operator(const struct ws_range *range)
+{
+    return range->kind == WS_RANGE_OPERATOR;
+}
+
 /* Finds the operator whose work the kernel does: the innermost one around the launch that has a known cost, if
- * kernels of this class do its main work. */
+ * kernels of this class do its main work. For matrix kernels without one, finds the range of the server's step. */
 static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
 {
     const struct ws_ops *ops = &work->process->ops;
@@ -117,10 +131,18 @@ static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
         return 0;
     uint32_t place = ws_ranges_at(ranges, ws_op_thread(ops, op), ws_op_host_begin(ops, op));
     for (; place != WS_NO_RANGE; place = ranges->parents[place]) {
-        if (ws_range(ranges, place)->kind != WS_RANGE_OPERATOR)
+        const struct ws_range *range = ws_range(ranges, place);
+        bool may_tell = work->serves && ws_class_is_matmul(class) &&
+                        (range->kind == WS_RANGE_ANNOTATION || range->kind == WS_RANGE_STEP);
+        if (!is_operator(range) && !may_tell)
             continue;
-        if (price(work, ws_range(ranges, place), &priced))
+        if (price(work, range, &priced))
             return -ENOMEM;
+        if (!is_operator(range)) {
+            if (*owner == WS_NO_RANGE && priced->step.tokens > 0)
+                *owner = place;
+            continue;
+        }
         if (priced->known && ws_operator_is_done_by(priced->entry, class)) {
             work->shortcuts[place] |= takes_shortcut(work, op);
             *owner = place;
@@ -129,7 +151,7 @@ static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
         /* The kernel only helps a known operator (a cast, the sums of a split GEMM). It does not do the work of an
          * outer operator either. */
         if (priced->known)
-            return 0;
+            break;
     }
     return 0;
 }
@@ -151,6 +173,7 @@ static int find_owners(struct work *work)
     work->shortcuts = calloc(ranges + 1, sizeof(*work->shortcuts));
     if (!work->owners || !work->kernel_time || !work->shortcuts)
         return -ENOMEM;
+    work->serves = ws_process_serves(work->process);
     for (size_t i = 0; i < work->track->count; i++) {
         uint32_t op = work->track->order[i];
         work->owners[i] = WS_NO_RANGE;
@@ -241,6 +264,24 @@ static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row
     return true;
 }
 
+/* Adds what the range of a server's step tells: the FLOPs per byte have an upper limit. */
+static void add_tokens(const struct work *work, uint32_t op, const struct ws_server_step *step,
+                       struct ws_roofline_row *row, const struct ws_track_roofline *result)
+{
+    const char *name = ws_model_name(work->report->model, row->name)->text;
+    double most = ws_server_step_intensity(step, class_of(work, op), &row->matmul, name);
+    if (!(most > 0))
+        return;
+    row->bounded = ws_sum(row->bounded, ws_op_length(&work->process->ops, op));
+    row->intensity_most = ws_max(most, row->intensity_most);
+    if (row->source != WS_WORK_NONE)
+        return;
+    /* Weights of 8 or 4 bits may be multiplied in 16 bits: the ridge of 16 bits is the lower one. */
+    row->precision = ws_gpu_peak(&result->gpu, WS_PRECISION_BF16) > 0 ? WS_PRECISION_BF16 : WS_PRECISION_FP16;
+    row->source = WS_WORK_TOKENS;
+    row->note = tokens_note;
+}
+
 static void roofline_add_gemm(const struct work *work, struct ws_gemm_row *gemm, const struct ws_roofline_row *row,
                               uint32_t op, double flops)
 {
@@ -272,12 +313,19 @@ static void roofline_add_work(struct work *work, size_t place, struct ws_rooflin
     uint32_t owner = work->owners ? work->owners[place] : WS_NO_RANGE;
     int64_t length = ws_op_length(&work->process->ops, op);
     const struct ws_counter_cost *counted = ws_counter_costs_of(result->counts, work->process->ops.shape[op]);
-    struct priced *priced;
+    struct priced *priced, *step = NULL;
+    if (owner != WS_NO_RANGE && !is_operator(ws_range(&work->process->ranges, owner))) {
+        if (price(work, ws_range(&work->process->ranges, owner), &step))
+            return;
+        owner = WS_NO_RANGE;
+    }
     bool is_counted =
         counted && counted->has_bytes && counted->has_flops && (counted->bytes > 0 || counted->flops > 0);
     bool by_arguments = !is_counted && owner == WS_NO_RANGE && add_arguments(work, op, row, result);
     if (is_counted || (counted && counted->bytes > 0 && !by_arguments && owner == WS_NO_RANGE))
         add_counted(work, op, counted, row, result);
+    else if (step && !by_arguments)
+        add_tokens(work, op, &step->step, row, result);
     if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
         return;
     /* Some recorders give kernels a length of 0. If all kernels of the operator have length 0, each counts as doing
@@ -378,20 +426,6 @@ static int collect_gemms(const struct work *work, struct ws_track_roofline *resu
     return ws_gemms_compare(result);
 }
 
-static void count_steps(const struct work *work, const struct ws_track_activity *activity,
-                        struct ws_track_roofline *result)
-{
-    double steps = result->steps ? (double)result->steps : 1;
-    double peak = result->match ? ws_gpu_peak(&result->gpu, result->precision) : 0;
-    result->step_length = (double)(result->steps ? work->steps->mean : ws_activity_known(activity));
-    for (int i = 0; i < WS_WORK_SOURCES; i++) {
-        result->step_flops_from[i] /= steps;
-        result->step_flops += result->step_flops_from[i];
-    }
-    if (result->step_length > 0 && peak > 0)
-        result->mfu = result->step_flops / result->step_length / peak;
-}
-
 static int roofline_run(const struct ws_report *report, size_t subject, void *memory)
 {
     struct ws_track_roofline *result = memory;
@@ -425,7 +459,7 @@ static int roofline_run(const struct ws_report *report, size_t subject, void *me
     if (!status)
         status = collect_gemms(&work, result);
     if (!status)
-        count_steps(&work, ws_report_result(report, &ws_analysis_activity, subject), result);
+        ws_roofline_count_steps(work.steps, ws_report_result(report, &ws_analysis_activity, subject), result);
     ws_map_finish(&work.prices);
     ws_vector_finish(&work.priced);
     free(work.owners);

@@ -11,9 +11,12 @@
  * - arguments: the kernel's own parameters (arguments.h). They are recorded for few launches. Other launches of the
  * same kernel, grid and stream are assumed to do the same work if all recorded ones do, and a note says so. Else
  * their work is not known.
+ * - tokens: the range of an inference server's iteration gives the number of tokens (server_step.h). It limits the
+ * FLOPs per byte of matrix kernels. If the limit is below the ridge, they are memory-bound; they get no FLOPs or
+ * bytes.
  * - name: only the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer, copy,
- * sort and random kernels have too little arithmetic to reach the ridge of any GPU. They are memory-bound if they
- * take at least 10 µs on average. They get no FLOPs or bytes.
+ * sort and random kernels, and products of a matrix and a vector, have too little arithmetic to reach the ridge of
+ * any GPU. They are memory-bound if they take at least 10 µs on average. They get no FLOPs or bytes.
  *
  * The class is compute-bound if the arithmetic intensity reaches the ridge of the kernel's precision, else
  * memory-bound. A kernel is latency-bound if it reaches less than a fifth of its roof and is too small to fill the
@@ -23,6 +26,11 @@
  * called cached. Otherwise it is called inconsistent, unless the errors of its times explain the excess. For a
  * calibrated GPU the 105 % refer to the roof of the data sheet, because a measured roof is only what one copy or GEMM
  * reached.
+ *
+ * If the GPU is not known, a kernel has a class only if it would have the same one on every known GPU.
+ *
+ * The class of a name counts for its launches whose work is known. The time of its other launches is not known,
+ * unless the name alone gives the class.
  *
  * MFU is the FLOPs that ran and are known, including recomputed ones (checkpointing, the scores in attention's
  * backward), divided by the time of a steady step and by the peak of the precision of most FLOPs. The report also
@@ -53,6 +61,7 @@ enum ws_roof_class {
 enum ws_work_source {
     WS_WORK_NONE,
     WS_WORK_NAME,
+    WS_WORK_TOKENS,
     WS_WORK_ARGUMENTS,
     WS_WORK_SHAPE,
     WS_WORK_COUNTER,
@@ -70,18 +79,21 @@ enum ws_shortcut {
 struct ws_roofline_row {
     uint32_t name; /* index into ws_model.names */
     uint64_t count;
-    int64_t total;  /* ns of all launches */
-    int64_t steady; /* ns of launches in steady steps; all if there are no steps */
-    int64_t known;  /* ns of launches with known work */
-    double unsure;  /* sum of the errors of `known`, in ns */
-    int64_t small;  /* ns of launches with fewer blocks than SMs */
-    double flops;   /* FLOPs of launches with known work; 0: not known */
+    int64_t total;   /* ns of all launches */
+    int64_t steady;  /* ns of launches in steady steps; all if there are no steps */
+    int64_t known;   /* ns of launches with known work */
+    int64_t bounded; /* ns of other launches of which `intensity_most` is known */
+    double unsure;   /* sum of the errors of `known`, in ns */
+    int64_t small;   /* ns of launches with fewer blocks than SMs */
+    double flops;    /* FLOPs of launches with known work; 0: not known */
     double bytes;
     double intensity_most;   /* upper limit of the arithmetic intensity, if only that is known */
     enum ws_element element; /* element type of the last launch with known work */
     enum ws_precision precision;
     enum ws_work_source source;
     enum ws_roof_class class;
+    int64_t classed; /* ns of launches that the class is known for; that of all others is not known */
+    bool by_compute; /* compute limits it, else memory; also of latency-bound kernels, which reach neither roof */
     double of_compute, of_memory; /* share of each roof that the kernel reaches; 0: not known */
     bool inconsistent;
     enum ws_shortcut shortcut;
@@ -149,6 +161,8 @@ struct ws_track_roofline {
 };
 
 extern const struct ws_analysis ws_analysis_roofline;
+
+const char *ws_work_source_name(enum ws_work_source source); /* in JSON and in tables */
 
 /* Writes the sources of a step's FLOPs: "shape 98.1 %, arguments 1.9 %". */
 void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, size_t capacity);

@@ -3,6 +3,7 @@
 
 #include "analysis/roofline/gemms.h"
 #include "analysis/roofline/roofline_report.h"
+#include "analysis/roofline/unfused.h"
 #include "base/minmax.h"
 
 /* Percent. A GEMM that takes a smaller share of the time of all GEMMs gets no advice. */
@@ -99,8 +100,8 @@ int ws_roofline_advise(const struct ws_report *report, size_t subject, const voi
 {
     const struct ws_track_roofline *result = memory;
     const struct ws_gemm_row *rows = result->gemms.data;
+    const struct ws_track_unfused *unfused = ws_report_result(report, &ws_analysis_unfused, subject);
     int64_t matmul = 0;
-    (void)report;
     if (!result->match)
         return 0;
     int status = advise_precision(result, (uint32_t)subject, list);
@@ -108,7 +109,8 @@ int ws_roofline_advise(const struct ws_report *report, size_t subject, const voi
         matmul = ws_sum(matmul, rows[i].steady);
     for (size_t i = 0; i < result->gemms.count && !status; i++) {
         struct ws_gemm_finding finding = ws_gemm_judge(result, &rows[i]);
-        if (finding.issue == WS_GEMM_FINE || finding.issue == WS_GEMM_NO_TF32 || finding.judge == WS_JUDGED_BY_ROOF ||
+        if (ws_unfused_has_product(unfused, &rows[i].cost) || finding.issue == WS_GEMM_FINE ||
+            finding.issue == WS_GEMM_NO_TF32 || finding.judge == WS_JUDGED_BY_ROOF ||
             rows[i].steady < matmul / 100 * WORTHWHILE_PERCENT)
             continue;
         status = advise_product(&rows[i], &finding, (uint32_t)subject, list);

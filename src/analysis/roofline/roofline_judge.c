@@ -27,6 +27,12 @@ static bool moves_only(enum ws_kernel_class class)
     }
 }
 
+/* Do kernels of this name have too little arithmetic for the ridge of any GPU? */
+static bool is_below_any_ridge(const struct ws_roofline_row *row, enum ws_kernel_class class)
+{
+    return moves_only(class) || row->matmul.vector;
+}
+
 static bool roofline_judge_exceeds(double share, int percent)
 {
     return share > percent / 100.0;
@@ -37,7 +43,7 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
                                         enum ws_kernel_class class)
 {
     double peak = ws_gpu_peak(gpu, row->precision), ridge = ws_gpu_ridge(gpu, row->precision);
-    if (!(ridge > 0) || row->known <= 0)
+    if (!(ridge > 0) || (row->known <= 0 && row->bounded <= 0))
         return WS_ROOF_UNKNOWN;
     if (!row->flops && !row->bytes)
         return row->intensity_most > 0 && row->intensity_most < ridge ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
@@ -52,13 +58,43 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
                         (roofline_judge_exceeds(of_bandwidth * longest, ROOF_SLACK_PERCENT) && !row->cached);
     /* Counters do not see bytes that the L2 cache serves, so the arithmetic intensity seems higher than it is. This
      * alone does not make a kernel with little arithmetic compute-bound. */
-    bool by_compute = row->flops >= row->bytes * ridge && !(row->source == WS_WORK_COUNTER && moves_only(class));
+    row->by_compute = row->flops >= row->bytes * ridge && !(row->source == WS_WORK_COUNTER && moves_only(class));
     if (!row->flops && !moves_only(class))
         return WS_ROOF_UNKNOWN;
     bool is_small = row->total / (int64_t)row->count < SHORT_NS || 2 * row->small > row->total;
-    if (is_small && !roofline_judge_exceeds(by_compute ? row->of_compute : row->of_memory, LATENCY_PERCENT))
+    if (is_small && !roofline_judge_exceeds(row->by_compute ? row->of_compute : row->of_memory, LATENCY_PERCENT))
         return WS_ROOF_LATENCY;
-    return by_compute ? WS_ROOF_COMPUTE : WS_ROOF_MEMORY;
+    return row->by_compute ? WS_ROOF_COMPUTE : WS_ROOF_MEMORY;
+}
+
+/* The ridges of all known GPUs at this precision. */
+static void find_ridges(enum ws_precision precision, double *least, double *most)
+{
+    size_t count;
+    const struct ws_gpu *gpus = ws_gpu_table(&count);
+    *least = *most = 0;
+    for (size_t i = 0; i < count; i++) {
+        double ridge = ws_gpu_ridge(&gpus[i], precision);
+        if (ridge > 0 && (!(*least > 0) || ridge < *least))
+            *least = ridge;
+        *most = ws_max(*most, ridge);
+    }
+}
+
+/* If the GPU is not known: the class that the work would have on every known GPU. What a kernel reaches of a roof is
+ * not known then, so short kernels, which may be latency-bound, have no class. */
+static enum ws_roof_class class_on_any_gpu(struct ws_roofline_row *row)
+{
+    double least, most;
+    find_ridges(row->precision, &least, &most);
+    if (row->total / (int64_t)row->count < SHORT_NS)
+        return WS_ROOF_UNKNOWN;
+    if (!(row->flops > 0 && row->bytes > 0))
+        return row->intensity_most > 0 && row->intensity_most < least ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
+    row->by_compute = row->flops > row->bytes * most;
+    if (row->by_compute)
+        return WS_ROOF_COMPUTE;
+    return row->flops < row->bytes * least ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
 }
 
 static enum ws_roof_class roofline_judge_judge(const struct ws_track_roofline *result, struct ws_roofline_row *row,
@@ -66,14 +102,35 @@ static enum ws_roof_class roofline_judge_judge(const struct ws_track_roofline *r
 {
     if (class == WS_CLASS_COMM)
         return WS_ROOF_COMMUNICATION;
-    if (result->match == WS_GPU_UNKNOWN)
+    if (row->source != WS_WORK_NONE && (result->match != WS_GPU_UNKNOWN || !is_below_any_ridge(row, class)))
+        return result->match == WS_GPU_UNKNOWN ? class_on_any_gpu(row) : class_by_work(&result->gpu, row, class);
+    if (!is_below_any_ridge(row, class) || row->total / (int64_t)row->count < SHORT_NS)
         return WS_ROOF_UNKNOWN;
-    if (row->source != WS_WORK_NONE)
-        return class_by_work(&result->gpu, row, class);
-    if (!moves_only(class) || row->total / (int64_t)row->count < SHORT_NS)
-        return WS_ROOF_UNKNOWN;
-    row->source = WS_WORK_NAME;
+    if (row->source == WS_WORK_NONE)
+        row->source = WS_WORK_NAME;
     return WS_ROOF_MEMORY;
+}
+
+/* The time that the class is known for. A class by counters holds for all launches: they are read at a few, for all.
+ * A kernel with little arithmetic is memory-bound at every launch, whatever its work. */
+static int64_t classed_of(const struct ws_roofline_row *row, enum ws_kernel_class class)
+{
+    if (row->class == WS_ROOF_UNKNOWN)
+        return 0;
+    if (row->class == WS_ROOF_COMMUNICATION || row->source == WS_WORK_COUNTER ||
+        (row->class == WS_ROOF_MEMORY && is_below_any_ridge(row, class)))
+        return row->total;
+    return ws_min(row->class == WS_ROOF_MEMORY ? ws_sum(row->known, row->bounded) : row->known, row->total);
+}
+
+static void add_to_classes(struct ws_track_roofline *result, const struct ws_roofline_row *row)
+{
+    double share = row->total > 0 ? (double)row->classed / (double)row->total : 0;
+    int64_t steady = row->classed == row->total ? row->steady : (int64_t)(share * (double)row->steady);
+    result->by_class[row->class] = ws_sum(result->by_class[row->class], row->classed);
+    result->by_class[WS_ROOF_UNKNOWN] = ws_sum(result->by_class[WS_ROOF_UNKNOWN], row->total - row->classed);
+    result->step_by_class[row->class] = ws_sum(result->step_by_class[row->class], steady);
+    result->step_by_class[WS_ROOF_UNKNOWN] = ws_sum(result->step_by_class[WS_ROOF_UNKNOWN], row->steady - steady);
 }
 
 static int longest_row(const void *a, const void *b)
@@ -126,9 +183,14 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
         enum ws_kernel_class class = ws_report_class(report, i);
         row->class = roofline_judge_judge(result, row, class);
         result->total = ws_sum(result->total, row->total);
-        result->by_class[row->class] = ws_sum(result->by_class[row->class], row->total);
-        result->step_by_class[row->class] = ws_sum(result->step_by_class[row->class], row->steady);
-        flops[row->precision] += row->flops;
+        if (row->class == WS_ROOF_UNKNOWN && row->source == WS_WORK_TOKENS) {
+            row->source = WS_WORK_NONE; /* so many tokens that memory need not be the limit */
+            row->note = NULL;
+        }
+        row->classed = classed_of(row, class);
+        add_to_classes(result, row);
+        if (ws_class_is_matmul(class))
+            flops[row->precision] += row->flops;
         if (ws_class_is_matmul(class))
             add_to_matmuls(result, row);
         struct ws_roofline_row *kept = ws_vector_push(&result->rows);
@@ -150,4 +212,18 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
     if (result->rows.count)
         qsort(result->rows.data, result->rows.count, sizeof(struct ws_roofline_row), longest_row);
     return 0;
+}
+
+void ws_roofline_count_steps(const struct ws_track_steps *all, const struct ws_track_activity *activity,
+                             struct ws_track_roofline *result)
+{
+    double steps = result->steps ? (double)result->steps : 1;
+    double peak = result->match ? ws_gpu_peak(&result->gpu, result->precision) : 0;
+    result->step_length = (double)(result->steps ? all->mean : ws_activity_known(activity));
+    for (int i = 0; i < WS_WORK_SOURCES; i++) {
+        result->step_flops_from[i] /= steps;
+        result->step_flops += result->step_flops_from[i];
+    }
+    if (result->step_length > 0 && peak > 0)
+        result->mfu = result->step_flops / result->step_length / peak;
 }

@@ -13,7 +13,14 @@
 
 static const char *const class_names[WS_ROOF_CLASS_COUNT] = { "unknown", "compute-bound", "memory-bound",
                                                               "latency-bound", "communication" };
-static const char *const source_names[WS_WORK_SOURCES] = { "none", "name", "arguments", "shape", "counter" };
+static const char *const source_names[WS_WORK_SOURCES] = {
+    "none", "name", "tokens", "arguments", "shape", "counter"
+};
+
+const char *ws_work_source_name(enum ws_work_source source)
+{
+    return source_names[source];
+}
 
 /* Writes "NAME 71.3 %, NAME 28.7 %" for the parts that are not 0. */
 static void list_shares(char *text, size_t capacity, const char *const *names, const int64_t *parts, int count,

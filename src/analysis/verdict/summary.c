@@ -13,6 +13,7 @@
 #include "analysis/verdict/no_verdict.h"
 #include "analysis/verdict/verdict.h"
 #include "analysis/verdict/wall.h"
+#include "analysis/verdict/wall_text.h"
 #include "base/minmax.h"
 
 /* How a step divides, drawn by wall in this order, one character for each part of the width. */
@@ -64,11 +65,11 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
 /* Prints a bar of how a step divides between the walls, and what its marks mean. */
 static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *page)
 {
-    char bar[BAR_WIDTH * MARK_BYTES + 1] = "", legend[200] = "", share[WS_FORMAT_SIZE];
+    char bar[BAR_WIDTH * MARK_BYTES + 1] = "", legend[320] = "", share[WS_FORMAT_SIZE];
     int64_t so_far = 0;
     int drawn = 0, width = ws_clamp(page->width - WS_VERDICT_LABEL - 4, 1, (int)BAR_WIDTH);
     for (size_t i = 0; i < BAR_PARTS; i++) {
-        int64_t time = wall->by_wall[bar_parts[i].wall];
+        int64_t time = bar_parts[i].wall ? ws_wall_sure(wall, bar_parts[i].wall) : ws_wall_unknown(wall);
         if (time)
             snprintf(legend + strlen(legend), sizeof(legend) - strlen(legend), "%s%s %s %s", *legend ? "  " : "",
                      bar_parts[i].mark, bar_parts[i].wall ? ws_wall_name(bar_parts[i].wall) : "not known",
@@ -78,6 +79,7 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
         for (; drawn < width && drawn + 1 <= until; drawn++)
             memcpy(bar + (size_t)drawn * MARK_BYTES, bar_parts[i].mark, MARK_BYTES + 1);
     }
+    ws_wall_write_suggested(wall, legend + strlen(legend), sizeof(legend) - strlen(legend));
     ws_page_fact(page, "how it divides", "%s", bar);
     ws_page_fact(page, "", "%s", legend);
 }

@@ -13,6 +13,7 @@
 #include "analysis/verdict/missing.h"
 #include "analysis/verdict/no_verdict.h"
 #include "analysis/verdict/wall.h"
+#include "analysis/verdict/wall_text.h"
 #include "base/minmax.h"
 #include "report/peaks.h"
 
@@ -31,24 +32,6 @@ enum { LEAST_SHOWN_PER_MILLE = 5 };
 /* Percent. The report compares each matrix kernel with the peak of its own precision. It says so if the mean share is
  * more than 5 % larger than the share of a single peak for all kernels. */
 enum { MIXED_LIMIT = 105 };
-
-/* What a part of a step is spent on, worded as the end of a sentence. */
-static const char *const spent[WS_PART_COUNT] = {
-    [WS_PART_INPUT] = "waiting for input",
-    [WS_PART_SYNC] = "after the host had waited for the GPU",
-    [WS_PART_LAUNCH] = "waiting for the host to launch",
-    [WS_PART_ALLOCATION] = "waiting for allocations or module loads",
-    [WS_PART_WAIT] = "while queued work waited for something else",
-    [WS_PART_COMM_WAIT] = "waiting for other ranks",
-    [WS_PART_DISPATCH] = "between operations that were ready",
-    [WS_PART_UNEXPLAINED] = "for reasons that the trace does not show",
-    [WS_PART_UNRECORDED] = "in work that was not recorded",
-    [WS_PART_EXPOSED_COMM] = "in collectives that no compute hides",
-    [WS_PART_EXPOSED_MEMORY] = "in exposed copies",
-    [WS_PART_MATMUL] = "in matrix work",
-    [WS_PART_OTHER_COMPUTE] = "in non-GEMM kernels",
-    [WS_PART_GRAPHS] = "in CUDA graphs, which were measured as a whole",
-};
 
 static const struct ws_track_wall *verdict_wall_of(const struct ws_report *report, size_t track)
 {
@@ -81,13 +64,6 @@ static const char *verdict_unit_of(const struct ws_track_wall *wall)
     return "the recording";
 }
 
-const char *ws_verdict_spent_on(const struct ws_track_wall *wall, enum ws_part part)
-{
-    if (part == WS_PART_EXPOSED_COMM && 2 * wall->comm_waiting > wall->parts[part])
-        return "in collectives, waiting for other ranks";
-    return part == WS_PART_INPUT && !wall->trains ? "waiting for input or requests" : spent[part];
-}
-
 enum { COPIES_TEXT = WS_COPIES_PHRASE + 40 };
 
 /* Writes "in exposed copies: host to device, pageable (…)". */
@@ -96,7 +72,7 @@ static void write_copies(const struct ws_report *report, size_t track, char text
     char phrase[WS_COPIES_PHRASE];
     ws_copies_phrase(ws_report_result(report, &ws_analysis_copies, track),
                      verdict_wall_of(report, track)->parts[WS_PART_EXPOSED_MEMORY], phrase);
-    snprintf(text, COPIES_TEXT, "%s%s%s", spent[WS_PART_EXPOSED_MEMORY], *phrase ? ": " : "", phrase);
+    snprintf(text, COPIES_TEXT, "%s%s%s", ws_part_spent(WS_PART_EXPOSED_MEMORY), *phrase ? ": " : "", phrase);
 }
 
 /* Prints the wall. Exposed copies count as overhead. If they are a large part of the overhead, the line names
@@ -115,13 +91,14 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
     write_copies(report, track, copies);
     ws_gap_call_phrase(report, track, wall->cause, call);
     char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
-    int64_t time = wall->by_wall[wall->wall], most_time = wall->parts[wall->cause];
-    ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s%s%s%s%s%s", ws_wall_name(wall->wall),
+    int64_t time = wall->by_wall[wall->wall], most_time = wall->in_wall[wall->cause][wall->wall];
+    ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s%s%s%s%s%s%s", ws_wall_name(wall->wall),
                  ws_format_time(part, time), ws_format_time(whole, wall->length), verdict_unit_of(wall),
                  ws_format_share(share, time, wall->length),
                  most_time == time ? "all" : ws_format_time(most, most_time),
                  are_cause ? copies : ws_verdict_spent_on(wall, wall->cause), call, are_beside ? ", another " : "",
-                 are_beside ? ws_format_time(beside, copied) : "", are_beside ? " " : "", are_beside ? copies : "");
+                 are_beside ? ws_format_time(beside, copied) : "", are_beside ? " " : "", are_beside ? copies : "",
+                 wall->by_names ? "; only the names of kernels suggest it: their work is not known" : "");
 }
 
 /* Prints the wall that remains without waits for input. If the program is a server that waits for requests, it is the
@@ -136,7 +113,7 @@ static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
                      ws_wall_name(wall->behind), ws_format_time(part, time), ws_format_time(whole, length),
                      wall->trains ? "" : " or requests", ws_format_share(share, time, length),
                      wall->behind == WS_WALL_OVERHEAD ? ", the largest part of it " : "",
-                     wall->behind == WS_WALL_OVERHEAD ? spent[wall->behind_cause] : "");
+                     wall->behind == WS_WALL_OVERHEAD ? ws_part_spent(wall->behind_cause) : "");
 }
 
 /* Warns about launches that took longer because hardware counters were read. Figures per step leave out the steps
@@ -160,35 +137,6 @@ static void verdict_print_untimed(const struct ws_report *report, size_t track, 
                      text);
     if (*text)
         ws_page_fact(page, "not all timed", "%s: while they ran the GPU counts as idle", text);
-}
-
-/* Prints how a step divides between the walls, largest first. If the wall of the verdict is not the largest, prints
- * why. */
-static void print_shares(const struct ws_track_wall *wall, struct ws_page *page)
-{
-    char share[WS_FORMAT_SIZE], text[200] = "";
-    bool shown[WS_WALL_COUNT] = { [WS_WALL_NONE] = true };
-    enum ws_wall first = wall->wall;
-    for (int i = 0; i + 1 < WS_WALL_COUNT; i++) {
-        int largest = WS_WALL_NONE;
-        for (int other = 0; other < WS_WALL_COUNT; other++)
-            if (!shown[other] && (largest == WS_WALL_NONE || wall->by_wall[other] > wall->by_wall[largest]))
-                largest = other;
-        shown[largest] = true;
-        first = i ? first : (enum ws_wall)largest;
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s", i ? ", " : "",
-                 ws_wall_name((enum ws_wall)largest), ws_format_share(share, wall->by_wall[largest], wall->length));
-    }
-    if (wall->by_wall[WS_WALL_NONE])
-        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", not known %s",
-                 ws_format_share(share, wall->by_wall[WS_WALL_NONE], wall->length));
-    if (first == wall->wall || !wall->wall)
-        ws_page_fact(page, "shares", "%s", text);
-    else
-        ws_page_fact(page, "shares",
-                     "%s; delays of the GPU are named first: overhead from %d %%, input from %d %%, communication "
-                     "from %d %%",
-                     text, WS_WALL_OVERHEAD_LIMIT, WS_WALL_INPUT_LIMIT, WS_WALL_COMMUNICATION_LIMIT);
 }
 
 static bool is_doubtful(const struct ws_track_steps *steps)
@@ -240,7 +188,7 @@ static void print_covered(const struct ws_report *report, size_t track, struct w
 /* Writes "98.7 %, 491 ms of it in collectives that no compute hides": the device is busy but computes nothing. */
 static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *text, size_t capacity)
 {
-    static const enum ws_part moving[] = { WS_PART_EXPOSED_COMM, WS_PART_EXPOSED_MEMORY };
+    static const enum ws_part moving[] = { WS_PART_EXPOSED_COMM, WS_PART_EXPOSED_MEMORY, WS_PART_DEVICE_COPIES };
     char share[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
     size_t used = (size_t)snprintf(text, capacity, "%s", ws_format_share(share, busy, wall->length));
     if (lacks_time(wall))
@@ -251,7 +199,7 @@ static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *tex
         if (wall->parts[moving[i]] >= wall->length / 100 * MOVING_LIMIT)
             used += (size_t)snprintf(text + used, capacity - used, ", %s%s %s",
                                      ws_format_time(time, wall->parts[moving[i]]), lacks_time(wall) ? "" : " of it",
-                                     spent[moving[i]]);
+                                     ws_part_spent(moving[i]));
 }
 
 /* The answer to "GPU busy?". It is not known if it depends on what was not recorded. */
@@ -312,7 +260,7 @@ static void verdict_print_matmuls(const struct ws_report *report, size_t track, 
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
     const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
-    char share[WS_FORMAT_SIZE];
+    char share[WS_FORMAT_SIZE], limited[WS_FORMAT_SIZE];
     int64_t matmul = wall->parts[WS_PART_MATMUL], compute = matmul + wall->parts[WS_PART_OTHER_COMPUTE];
     if (!compute && !wall->parts[WS_PART_GRAPHS]) {
         ws_page_fact(page, "3 busy in matmuls?", "not known  nothing computed");
@@ -323,8 +271,11 @@ static void verdict_print_matmuls(const struct ws_report *report, size_t track, 
                      "not known  most of it ran in CUDA graphs, which were measured as a whole");
         return;
     }
-    ws_page_fact(page, "3 busy in matmuls?", "%s  %s of compute", 2 * matmul >= compute ? "yes" : "no ",
-                 ws_format_share(share, matmul, compute));
+    int64_t by_memory = wall->in_wall[WS_PART_MATMUL][WS_WALL_BANDWIDTH];
+    ws_page_fact(page, "3 busy in matmuls?", "%s  %s of compute%s%s%s", 2 * matmul >= compute ? "yes" : "no ",
+                 ws_format_share(share, matmul, compute), by_memory > matmul / 10 ? "; memory limits " : "",
+                 by_memory > matmul / 10 ? ws_format_share(limited, by_memory, matmul) : "",
+                 by_memory > matmul / 10 ? " of them" : "");
 }
 
 /* Prints which share of the peak the matrix kernels with known FLOPs reach. Prints "not known" if they take less than
@@ -427,7 +378,8 @@ static void verdict_text(const struct ws_report *report, size_t subject, const v
         return;
     }
     ws_verdict_wall(report, shown, page);
-    print_shares(verdict_wall_of(report, shown), page);
+    ws_wall_print_beside(verdict_wall_of(report, shown), page);
+    ws_wall_print_shares(verdict_wall_of(report, shown), page);
     ws_verdict_questions(report, shown, page);
     print_advice(report, shown, page);
     page->label = label;

@@ -8,75 +8,28 @@
 #include "analysis/comm/comm.h"
 #include "analysis/gaps/gaps.h"
 #include "analysis/gaps/savings.h"
-#include "analysis/kernels/classify.h"
 #include "analysis/kernels/kernels.h"
+#include "analysis/memory/copies.h"
 #include "analysis/steps/steps.h"
 #include "analysis/verdict/missing.h"
+#include "analysis/verdict/wall_kernels.h"
 #include "base/minmax.h"
 
-/* There is no verdict if more than this percentage of operations has no device times. It is a third of the limit for
- * overhead. */
-enum { UNTIMED_LIMIT = WS_WALL_OVERHEAD_LIMIT / 3 };
+/* There is no verdict if more than this percentage of operations has no device times. Our choice. */
+enum { UNTIMED_LIMIT = 5 };
 
 static bool wall_exceeds(int64_t part, int64_t whole, int percent)
 {
     return (double)part > (double)whole * percent / 100.0;
 }
 
-/* Adds the times of operations up by shape. There are few shapes, so times[] stays in the cache, and the CPU can add
- * to several sums at once. */
-static void add_operations(double *times, const struct ws_ops *ops, const struct ws_track *track, size_t first,
-                           size_t count)
+/* Copies within the device take its bandwidth and no link. */
+static void split_copies(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
-    for (size_t i = first; i < first + count; i++) {
-        uint32_t op = track->order[i];
-        times[ops->shape[op]] += (double)ws_op_length(ops, op);
-    }
-}
-
-/* Returns WS_PART_COUNT for operations other than compute. A matrix times a vector does not count as matrix work: it
- * reads each weight for two FLOPs, so memory limits it on every GPU. A graph that was timed as a whole is a part of
- * its own, because its kernels are not known. */
-static enum ws_part part_of(const struct ws_report *report, size_t index)
-{
-    const struct ws_op_name *name = ws_model_name(report->model, index);
-    if (ws_report_group(report, index) != WS_GROUP_COMPUTE)
-        return WS_PART_COUNT;
-    if (name->kind == WS_OP_GRAPH)
-        return WS_PART_GRAPHS;
-    bool matmul = ws_class_is_matmul(ws_report_class(report, index)) && !strstr(name->text, "gemv");
-    return matmul ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
-}
-
-/* Compute is a union of intervals. It is divided among its parts by their shares of the operations' summed
- * time. */
-static int split_compute(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps,
-                         struct ws_track_wall *result, int64_t compute)
-{
-    const struct ws_track *track = ws_model_track(report->model, subject);
-    const struct ws_process *process = ws_model_process(report->model, track->process);
-    const struct ws_step *list = steps->steps.data;
-    double *times = calloc(process->shapes.count + 1, sizeof(*times)), of[WS_PART_COUNT] = { 0 }, all = 0;
-    if (!times)
-        return -ENOMEM;
-    if (!result->per_step)
-        add_operations(times, &process->ops, track, 0, track->count);
-    for (size_t i = 0; i < steps->steps.count && result->per_step; i++)
-        if (ws_step_is_steady(&list[i]))
-            add_operations(times, &process->ops, track, list[i].first, list[i].count);
-    for (size_t i = 0; i < process->shapes.count; i++) {
-        enum ws_part part = times[i] > 0 ? part_of(report, ws_process_shape(process, i)->name) : WS_PART_COUNT;
-        if (part == WS_PART_COUNT)
-            continue;
-        of[part] += times[i];
-        all += times[i];
-    }
-    free(times);
-    double scale = all > 0 ? (double)compute / all : 0;
-    result->parts[WS_PART_MATMUL] = (int64_t)(of[WS_PART_MATMUL] * scale);
-    result->parts[WS_PART_GRAPHS] = (int64_t)(of[WS_PART_GRAPHS] * scale);
-    result->parts[WS_PART_OTHER_COMPUTE] = compute - result->parts[WS_PART_MATMUL] - result->parts[WS_PART_GRAPHS];
-    return 0;
+    const struct ws_track_copies *copies = ws_report_result(report, &ws_analysis_copies, subject);
+    int64_t *exposed = &result->parts[WS_PART_EXPOSED_MEMORY];
+    result->parts[WS_PART_DEVICE_COPIES] = ws_min(copies->inside, *exposed);
+    *exposed -= result->parts[WS_PART_DEVICE_COPIES];
 }
 
 /* Adds up the parts over all steady steps, or over the recording. The caller divides the sums by the number of
@@ -113,41 +66,79 @@ static int sum_parts(const struct ws_report *report, size_t subject, struct ws_t
         idle -= result->parts[cause];
     }
     result->parts[WS_PART_UNEXPLAINED] += idle;
-    return split_compute(report, subject, steps, result, compute);
+    split_copies(report, subject, result);
+    return ws_wall_split_kernels(report, subject, steps, compute, result);
+}
+
+static bool is_of_kernels(enum ws_part part)
+{
+    return part == WS_PART_MATMUL || part == WS_PART_OTHER_COMPUTE || part == WS_PART_GRAPHS;
 }
 
 static void average(struct ws_track_wall *result)
 {
     int64_t steps = (int64_t)result->steps;
     result->length /= steps;
-    for (int part = 0; part < WS_PART_COUNT; part++) {
+    for (int part = 0; part < WS_PART_COUNT; part++)
         result->parts[part] /= steps;
-        result->by_wall[ws_part_wall((enum ws_part)part)] += result->parts[part];
+    for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
+        for (int source = 0; source < WS_WORK_SOURCES; source++)
+            result->kernels[wall][source] /= steps;
+        for (int part = 0; part < WS_PART_COUNT; part++) {
+            int64_t *time = &result->in_wall[part][wall];
+            if (is_of_kernels((enum ws_part)part))
+                *time /= steps;
+            else if (ws_part_wall((enum ws_part)part) == (enum ws_wall)wall)
+                *time = result->parts[part];
+            result->by_wall[wall] += *time;
+        }
     }
+}
+
+int ws_wall_limit(enum ws_wall wall)
+{
+    if (wall == WS_WALL_OVERHEAD)
+        return WS_WALL_OVERHEAD_LIMIT;
+    return wall == WS_WALL_COMMUNICATION ? WS_WALL_COMMUNICATION_LIMIT : 0;
+}
+
+int64_t ws_wall_known(const struct ws_track_wall *result, enum ws_wall wall)
+{
+    int64_t known = 0;
+    for (int source = WS_WORK_NONE + 1; source < WS_WORK_SOURCES; source++)
+        known += result->kernels[wall][source];
+    return known;
 }
 
 static enum ws_wall wall_judge(const struct ws_track_wall *result)
 {
-    int64_t known = result->length - result->parts[WS_PART_UNRECORDED];
-    int64_t overhead = result->by_wall[WS_WALL_OVERHEAD], comm = result->by_wall[WS_WALL_COMMUNICATION];
-    bool held_up = wall_exceeds(overhead, known, WS_WALL_OVERHEAD_LIMIT) ||
-                   wall_exceeds(result->parts[WS_PART_INPUT], known, WS_WALL_INPUT_LIMIT);
-    if (wall_exceeds(comm, known, WS_WALL_COMMUNICATION_LIMIT) && (!held_up || comm > overhead))
-        return WS_WALL_COMMUNICATION;
-    if (held_up)
-        return WS_WALL_OVERHEAD;
-    int64_t compute = result->by_wall[WS_WALL_COMPUTE], bandwidth = result->by_wall[WS_WALL_BANDWIDTH];
-    if (result->parts[WS_PART_GRAPHS] > ws_max(compute, bandwidth))
-        return WS_WALL_NONE;
-    return compute >= bandwidth ? WS_WALL_COMPUTE : WS_WALL_BANDWIDTH;
+    int64_t recorded = result->length - result->parts[WS_PART_UNRECORDED];
+    enum ws_wall largest = WS_WALL_COMPUTE, delay = WS_WALL_NONE;
+    for (int wall = WS_WALL_NONE + 1; wall < WS_WALL_COUNT; wall++)
+        if (result->by_wall[wall] > result->by_wall[largest])
+            largest = (enum ws_wall)wall;
+    if (result->parts[WS_PART_GRAPHS] > result->by_wall[largest])
+        largest = WS_WALL_NONE;
+    /* What graphs spend their time on is not known. A delay that deserves a warning is the only wall that is. */
+    bool is_known = largest != WS_WALL_NONE;
+    for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
+        int limit = ws_wall_limit((enum ws_wall)wall) * (is_known ? 100 : WS_WALL_WARNED_OF) / 100;
+        if (limit && wall_exceeds(result->by_wall[wall], recorded, limit) &&
+            (!delay || result->by_wall[wall] > result->by_wall[delay]))
+            delay = (enum ws_wall)wall;
+    }
+    if (delay && (!is_known || wall_exceeds(result->by_wall[delay], result->by_wall[largest], WS_WALL_OF_LARGEST)))
+        return delay;
+    return largest;
 }
 
-static enum ws_part largest_part(const struct ws_track_wall *result, enum ws_wall wall)
+enum ws_part ws_wall_cause(const struct ws_track_wall *result, enum ws_wall wall)
 {
     int largest = -1;
     for (int part = 0; part < WS_PART_COUNT; part++)
-        if (ws_part_wall((enum ws_part)part) == wall && (largest < 0 || result->parts[part] > result->parts[largest]))
-            largest = part;
+        if (ws_part_wall((enum ws_part)part) == wall || result->in_wall[part][wall])
+            if (largest < 0 || result->in_wall[part][wall] > result->in_wall[largest][wall])
+                largest = part;
     return (enum ws_part)largest;
 }
 
@@ -159,9 +150,9 @@ static void find_wall_behind(struct ws_track_wall *result)
         return;
     rest.length -= rest.parts[WS_PART_INPUT];
     rest.by_wall[WS_WALL_OVERHEAD] -= rest.parts[WS_PART_INPUT];
-    rest.parts[WS_PART_INPUT] = 0;
+    rest.parts[WS_PART_INPUT] = rest.in_wall[WS_PART_INPUT][WS_WALL_OVERHEAD] = 0;
     result->behind = wall_judge(&rest);
-    result->behind_cause = largest_part(&rest, result->behind);
+    result->behind_cause = ws_wall_cause(&rest, result->behind);
 }
 
 /* What the removal of several causes together saves beyond the sum of their single savings. The result is limited to
@@ -227,7 +218,8 @@ static void wall_find(const struct ws_report *report, size_t subject, struct ws_
         result->wall = WS_WALL_NONE;
         result->why_none = result->reason;
     }
-    result->cause = largest_part(result, result->wall);
+    result->cause = ws_wall_cause(result, result->wall);
+    result->by_names = result->wall && 2 * ws_wall_suggested(result, result->wall) > result->by_wall[result->wall];
     find_wall_behind(result);
 }
 

@@ -1,13 +1,26 @@
 /* The verdict on a device: what its steps consist of, which wall limits it, and what to do first.
  *
- * A step's time is cut into the parts of advice.h. The wall is the first of these that applies:
- * - overhead or communication, if it is above its limit; if both are, the larger one. Overhead is exposed copies, and
- * idle time other than waits for other ranks. Its limit is 15 % of the step (TraceLens' limit for idle time). Waits
- * for input have a limit of their own, 5 % (that of PyTorch's TensorBoard plugin). Communication is exposed
- * collectives and waits for other ranks. Its limit is 10 % (the same plugin's limit);
- * - what busy time is spent on: compute if matrix work (gemm, conv, attention; not matrix times vector) takes at
- * least as long as other kernels, else bandwidth. There is no verdict if CUDA graphs that were timed as a whole take
- * longer than either. Whether a kernel actually reaches a roof is shown by the roofline.
+ * A step's time is cut into the parts of advice.h, and each part belongs to a wall:
+ * - overhead: idle time other than waits for other ranks, and exposed copies over the host link;
+ * - communication: exposed collectives, and waits for other ranks;
+ * - compute and bandwidth: kernels, by their roofline class (wall_kernels.h). Copies within the device and memsets,
+ * where no kernel hides them, are bandwidth;
+ * - none: CUDA graphs that were timed as a whole.
+ *
+ * The wall is the largest of these, with one exception: a delay of the GPU (overhead or communication) is the wall
+ * although kernels take longer, if it reaches its limit, and two fifths of the largest. All of a delay can go. Of the
+ * time of kernels only a part can, because the work remains: to save as much as the delay, the kernels of the largest
+ * wall would have to become 1.67 times as fast. The limits, 30 % of a step for overhead and 20 % for communication,
+ * are twice those from which on other tools warn: 15 % for idle time (TraceLens), 10 % for communication (PyTorch's
+ * TensorBoard plugin). From there on the report names a delay beside the wall. The two fifths are our choice. If both
+ * delays reach their limits, the larger one is the wall. If graphs are the largest, their wall is not known: a delay
+ * that deserves a warning is the wall, and without one there is no verdict.
+ *
+ * The wall rests on names only (`by_names`) if the roofline knows the class of less than half of its time.
+ *
+ * Time that was not recorded (gaps.h) is no evidence for any wall, so all limits are shares of the rest of the step.
+ * If it is longer than the wall, it could change the verdict, and there is none. There is none, either, if the trace
+ * holds only a sample of the operations. Both are our choice.
  *
  * Time that was not recorded (gaps.h) is no evidence for any wall, so all limits are shares of the rest of the step.
  * If it is longer than the wall, it could change the verdict, and there is none. There is none, either, if the trace
@@ -24,24 +37,35 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/roofline/roofline.h"
 #include "report/analysis.h"
 
-/* Percent of the step. A wall above its limit is named (see above). */
+/* Percent of the step (see above). */
 enum { WS_REASON_TEXT = 480 };
-enum { WS_WALL_OVERHEAD_LIMIT = 15, WS_WALL_INPUT_LIMIT = 5, WS_WALL_COMMUNICATION_LIMIT = 10 };
+enum {
+    WS_WALL_OVERHEAD_LIMIT = 30,
+    WS_WALL_COMMUNICATION_LIMIT = 20,
+    WS_WALL_OF_LARGEST = 40, /* of the largest wall */
+    WS_WALL_WARNED_OF = 50,  /* of a limit */
+};
 
 struct ws_track_wall {
     enum ws_wall wall;
-    const char *why_none;         /* a sentence, if there is no verdict */
-    bool is_measured;             /* the figures below hold; there may be no verdict all the same */
-    char reason[WS_REASON_TEXT];  /* the text of why_none, where it has figures */
-    enum ws_part cause;           /* the largest part of the wall */
-    bool per_step;                /* figures are per steady step, else for the whole recording */
-    size_t steps;                 /* number of steady steps; 1 if there are none */
-    int64_t length;               /* ns: mean steady step, or the recorded time */
-    int64_t parts[WS_PART_COUNT]; /* ns; they add up to length, except for rounding */
-    int64_t by_wall[WS_WALL_COUNT];
-    int64_t comm_waiting;      /* ns of WS_PART_EXPOSED_COMM before the last rank arrived; -1: not known */
+    const char *why_none;                          /* a sentence, if there is no verdict */
+    bool is_measured;                              /* the figures below hold; there may be no verdict all the same */
+    char reason[WS_REASON_TEXT];                   /* the text of why_none, where it has figures */
+    enum ws_part cause;                            /* the largest part of the wall */
+    bool per_step;                                 /* figures are per steady step, else for the whole recording */
+    size_t steps;                                  /* number of steady steps; 1 if there are none */
+    int64_t length;                                /* ns: mean steady step, or the recorded time */
+    int64_t parts[WS_PART_COUNT];                  /* ns; they add up to length, except for rounding */
+    int64_t in_wall[WS_PART_COUNT][WS_WALL_COUNT]; /* ns; each part by wall */
+    int64_t by_wall[WS_WALL_COUNT];                /* ns; sums of in_wall */
+    int64_t kernels[WS_WALL_COUNT]
+                   [WS_WORK_SOURCES]; /* ns of kernels by wall, and by what the roofline knows their class
+                                         from; WS_WORK_NONE: not known, the wall is what names suggest */
+    bool by_names;                    /* names alone suggest most of the wall's time */
+    int64_t comm_waiting;             /* ns of WS_PART_EXPOSED_COMM before the last rank arrived; -1: not known */
     bool trains;               /* the device runs what only training runs; else waits for input may be for requests */
     enum ws_wall behind;       /* the wall of the rest of the step, if waiting for input is the wall */
     enum ws_part behind_cause; /* the largest part of the wall `behind`, without waits for input */
@@ -50,6 +74,20 @@ struct ws_track_wall {
 };
 
 extern const struct ws_analysis ws_analysis_wall;
+
+/* The limit of a delay; 0: the wall is none. */
+int ws_wall_limit(enum ws_wall wall);
+
+/* The largest part of the wall. */
+enum ws_part ws_wall_cause(const struct ws_track_wall *result, enum ws_wall wall);
+
+/* The time of kernels at this wall whose class the roofline knows; and that of kernels which only their names put
+ * there. */
+int64_t ws_wall_known(const struct ws_track_wall *result, enum ws_wall wall);
+static inline int64_t ws_wall_suggested(const struct ws_track_wall *result, enum ws_wall wall)
+{
+    return result->kernels[wall][WS_WORK_NONE];
+}
 
 /* The device of a job that a report is about. It is the straggler for which the others wait longest
  * (analysis/comm/comm_waits.c), since the others are its victims. Without a straggler it is the slowest device:

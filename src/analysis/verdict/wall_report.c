@@ -25,6 +25,36 @@ static int advice_json(json_t *list, const struct ws_advice *advice, size_t coun
     return status;
 }
 
+/* Adds "NAME_ns", and where the roofline knows it from. */
+static int put_class(json_t *object, const struct ws_track_wall *result, enum ws_wall wall, const char *time_key,
+                     const char *from_key)
+{
+    json_t *from = json_object();
+    int64_t copies = wall == WS_WALL_BANDWIDTH ? result->parts[WS_PART_DEVICE_COPIES] : 0;
+    int status = ws_json_set(object, time_key, ws_wall_known(result, wall) + copies);
+    status |= json_object_set_new(object, from_key, from);
+    for (int source = WS_WORK_NONE + 1; source < WS_WORK_SOURCES; source++)
+        status |= ws_json_set(from, ws_work_source_name((enum ws_work_source)source), result->kernels[wall][source]);
+    if (wall == WS_WALL_BANDWIDTH)
+        status |= ws_json_set(from, ws_part_name(WS_PART_DEVICE_COPIES), copies);
+    return status;
+}
+
+/* Adds the time of kernels, and of copies within the device, by roofline class. */
+static int put_classes(json_t *wall, const struct ws_track_wall *result)
+{
+    json_t *classes = json_object();
+    int64_t compute = ws_wall_suggested(result, WS_WALL_COMPUTE),
+            bandwidth = ws_wall_suggested(result, WS_WALL_BANDWIDTH);
+    int status = json_object_set_new(wall, "by_class", classes);
+    status |= put_class(classes, result, WS_WALL_COMPUTE, "compute_ns", "compute_from");
+    status |= put_class(classes, result, WS_WALL_BANDWIDTH, "bandwidth_ns", "bandwidth_from");
+    status |= ws_json_set(classes, "not_known_ns", compute + bandwidth + result->parts[WS_PART_GRAPHS]);
+    status |= ws_json_set(classes, "names_suggest_compute_ns", compute);
+    status |= ws_json_set(classes, "names_suggest_bandwidth_ns", bandwidth);
+    return status;
+}
+
 static int put_wall(json_t *object, const struct ws_track_wall *result)
 {
     json_t *wall = json_object(), *parts = json_object();
@@ -35,6 +65,8 @@ static int put_wall(json_t *object, const struct ws_track_wall *result)
     status |= json_object_set_new(wall, "per_step", json_boolean(result->per_step));
     status |= ws_json_set(wall, "step_ns", result->length);
     status |= ws_json_set(wall, "wall_ns", known ? result->by_wall[result->wall] : 0);
+    status |= json_object_set_new(wall, "by_names", json_boolean(result->by_names));
+    status |= put_classes(wall, result);
     status |= ws_json_set(wall, "saving_ns", result->saving);
     status |= json_object_set_new(wall, "comm_waiting_ns",
                                   result->comm_waiting < 0 ? json_null() : json_integer(result->comm_waiting));

@@ -165,7 +165,6 @@ static void the_wall_says_which_copies_are_exposed(void **state)
           "all of it in exposed copies: device to host, pinned (the host link: PCIe or C2C)" },
         { WS_SPACE_PAGEABLE, WS_SPACE_DEVICE, 6 * ms, 4 * ms,
           "all of it in exposed copies: mostly host to device, pageable (the host link: PCIe or C2C)" },
-        { WS_SPACE_DEVICE, WS_SPACE_DEVICE, 9 * ms, 0, "all of it in exposed copies: within the device" },
         { WS_SPACE_DEVICE, WS_SPACE_PEER, 9 * ms, 0, "all of it in exposed copies: between devices" },
     };
     (void)state;
