@@ -37,7 +37,7 @@ struct summary_room {
     size_t devices, kernels, advice;
 };
 
-/* Prints "train.py on NVIDIA H100 80GB HBM3: 99 steps, 1,024 operations in 1.07 s; nothing lost". */
+/* Prints "train.py on NVIDIA H100: 99 steps, 1,024 operations, 1.07 s from the first to the last; nothing lost". */
 static void summary_print_recorded(const struct ws_report *report, size_t shown, struct ws_page *page)
 {
     const struct ws_track *track = ws_model_track(report->model, shown);
@@ -53,7 +53,7 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
                  steps->kinds[WS_STEP_STEADY] == 1 ? "step" : "steps");
     int64_t known = ws_activity_known(ws_report_result(report, &ws_analysis_activity, shown));
     bool complete = ws_losses_is_complete(process, losses);
-    ws_page_text(page, "%s%s%s: %s%s operations in %s; %s%s", program ? program : "",
+    ws_page_text(page, "%s%s%s: %s%s operations, %s from the first to the last; %s%s", program ? program : "",
                  program && *program ? " on " : "", title, found, ws_format_count(count, track->count),
                  ws_format_time(time, known),
                  complete        ? "nothing lost"
@@ -70,7 +70,7 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
     int drawn = 0, width = ws_clamp(page->width - WS_VERDICT_LABEL - 4, 1, (int)BAR_WIDTH);
     for (size_t i = 0; i < BAR_PARTS; i++) {
         int64_t time = bar_parts[i].wall ? ws_wall_sure(wall, bar_parts[i].wall) : ws_wall_unknown(wall);
-        if (time)
+        if (time > wall->length / 1000)
             snprintf(legend + strlen(legend), sizeof(legend) - strlen(legend), "%s%s %s %s", *legend ? "  " : "",
                      bar_parts[i].mark, bar_parts[i].wall ? ws_wall_name(bar_parts[i].wall) : "not known",
                      ws_format_share(share, time, wall->length));
