@@ -20,11 +20,6 @@ struct other {
 
 /* The first matching row is used. */
 static const struct other others[] = {
-    { NULL, "ustar", 5, 257, "a tar archive: unpack it first" },
-    { BEGINS("PK\3\4"), "a zip archive: unpack it first" },
-    { BEGINS("\x28\xb5\x2f\xfd"), "packed by zstd: unpack it first, with zstd -d" },
-    { BEGINS("\xfd\x37zXZ"), "packed by xz: unpack it first, with xz -d" },
-    { BEGINS("BZh"), "packed by bzip2: unpack it first, with bzip2 -d" },
     { BEGINS("\xff\xfe"), "text in UTF-16: convert it first, with iconv -f UTF-16 -t UTF-8" },
     { BEGINS("\xfe\xff"), "text in UTF-16: convert it first, with iconv -f UTF-16 -t UTF-8" },
     { NAMED(".nsys-rep"), "a report of Nsight Systems: export it first, with " NSYS_EXPORT },
@@ -44,16 +39,16 @@ static const struct other others[] = {
     { NAMED(".csv"), "a table without times of events: use the trace that it was made from" },
 };
 
-static bool fits(const struct other *other, const char *path, const char *head, size_t size)
+static bool fits(const struct other *other, const char *name, const char *head, size_t size)
 {
-    size_t length = strlen(path), end = other->end ? strlen(other->end) : 0;
-    if (other->end && (length < end || strcmp(path + length - end, other->end) != 0))
+    size_t length = strlen(name), end = other->end ? strlen(other->end) : 0;
+    if (other->end && (length < end || strcmp(name + length - end, other->end) != 0))
         return false;
     return size >= other->at + other->length &&
            (!other->length || !memcmp(head + other->at, other->begin, other->length));
 }
 
-const char *ws_others_say(const char *path)
+const char *ws_others_say(const char *name, const char *path)
 {
     char head[HEAD];
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -61,7 +56,7 @@ const char *ws_others_say(const char *path)
     if (file >= 0)
         close(file);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && size > 0; i++)
-        if (fits(&others[i], path, head, (size_t)size))
+        if (fits(&others[i], name, head, (size_t)size))
             return others[i].text;
     return NULL;
 }
