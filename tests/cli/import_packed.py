@@ -238,9 +238,16 @@ def test_no_place_for_temporary_files():
         os.environ["TMPDIR"] = TEMPORARY
 
 
+def test_typing_errors():
+    for words, expected in ((("reprot", "x"), "did you mean report?"), (("dif",), "did you mean diff?"), (("xyz",), "see wallshim --help"),
+                            (("report", "--jsno"), "did you mean --json?"), (("report", "--setcion=gaps"), "did you mean --section?"),
+                            (("report", "--x"), "see wallshim report --help"), ((write(JSON),), "wallshim report ")):
+        assert expected in refused(*words), words
+
+
 if "libarchive" not in LINKED:
     print("left out: built without libarchive")
     assert "built without libarchive" in refused("report", write(zstd(JSON), "a.zst"))
-    PIPES = ("test_standard_input", "test_pipes", "test_an_input_that_is_no_trace")
+    PIPES = ("test_standard_input", "test_pipes", "test_an_input_that_is_no_trace", "test_typing_errors")
     run_tests({name: value for name, value in globals().items() if name in PIPES})
 run_tests(globals())
