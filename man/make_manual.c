@@ -131,6 +131,7 @@ static void put_manual(const char *version)
         ".SH FILES\n.TP\n\\fINAME\\fR.wst\nthe trace of one process; a folder of traces can be a job of several "
         "processes\n"
         ".TP\n\\fINAME\\fR.json, \\fINAME\\fR.json.gz\na trace of the PyTorch profiler (Kineto)\n"
+        ".TP\n\\fINAME\\fR.pftrace\nthe same as a Perfetto trace\n"
         ".TP\n$TMPDIR/wallshim\\-*, /tmp/wallshim\\-*\ncopies of pipes and unpacked files while a command runs\n"
         ".TP\n\\fINAME\\fR.sqlite\nan export of Nsight Systems: nsys export \\-\\-type sqlite\n"
         ".TP\n$XDG_DATA_HOME/wallshim/gpus, ~/.local/share/wallshim/gpus\nwhat \\fBwallshim calibrate\\fR measured, "

@@ -121,7 +121,7 @@ static size_t processes_in(const char *path)
  * Returns NULL if memory runs out. */
 static char *name_in(const char *folder, const char *path, size_t process, size_t processes)
 {
-    static const char *const suffixes[] = { ".gz", ".zst", ".xz", ".bz2", ".json", ".sqlite" };
+    static const char *const suffixes[] = { ".gz", ".zst", ".xz", ".bz2", ".json", ".pftrace", ".sqlite" };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
@@ -208,11 +208,11 @@ const struct tool_command tool_import = {
     .name = "import",
     .operands = "FILE…",
     .summary = "turn another profiler's trace into one of wallshim's",
-    .text =
-        "Reads traces of PyTorch's profiler (Kineto's JSON, plain or gzip) and exports of Nsight Systems (nsys "
-        "export --type sqlite), and writes them in wallshim's own format. That is smaller and is read faster. "
-        "Every other command also reads such files directly. Of a folder, the files *.json and *.sqlite are read, "
-        "also packed (*.json.gz, *.json.zst). Each process that used a device becomes a trace of its own.",
+    .text = "Reads traces of PyTorch's profiler (Kineto's JSON, plain or gzip) and exports of Nsight Systems (nsys "
+            "export --type sqlite), and writes them in wallshim's own format. That is smaller and is read faster. "
+            "Every other command also reads such files directly. Of a folder, the files *.json, *.pftrace and "
+            "*.sqlite are read, "
+            "also packed (*.json.gz, *.json.zst). Each process that used a device becomes a trace of its own.",
     .switches = import_switches,
     .run = import_run,
 };

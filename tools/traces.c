@@ -13,7 +13,7 @@
 #include "unpack.h"
 
 /* Adds a trace and takes over both strings, also on failure. file: NULL: the path itself. */
-static int traces_take(struct tool_traces *traces, char *path, char *file, bool found)
+static int traces_keep(struct tool_traces *traces, char *path, char *file, bool found)
 {
     size_t size = (traces->count + 1) * sizeof(char *);
     char **paths = realloc(traces->paths, size);
@@ -34,11 +34,27 @@ static int traces_take(struct tool_traces *traces, char *path, char *file, bool 
     return 0;
 }
 
+/* Like traces_keep; turns a Perfetto trace into JSON first. */
+static int traces_take(struct tool_traces *traces, char *path, char *file, bool found)
+{
+    char *json;
+    const char *at = file ? file : path;
+    if (!at || ws_source_kind_of_file(at) != WS_SOURCE_PERFETTO)
+        return traces_keep(traces, path, file, found);
+    int status = tool_unpack_perfetto(path, at, &json);
+    tool_scratch_remove(file);
+    if (!status)
+        return traces_keep(traces, path, json, found);
+    free(path);
+    return status;
+}
+
 /* Adds the traces of an archive as those of a folder; or one file that was packed. */
 static int add_packed(struct tool_traces *traces, const char *path, const char *file, bool found)
 {
     struct ws_vector unpacked = WS_VECTOR(struct tool_unpacked);
     bool archive, own = false;
+    size_t before = traces->count;
     int status = tool_unpack(path, file, &unpacked, &archive);
     struct tool_unpacked *list = unpacked.data;
     for (size_t i = 0; i < unpacked.count && !own; i++)
@@ -51,7 +67,11 @@ static int add_packed(struct tool_traces *traces, const char *path, const char *
         }
         status = traces_take(traces, list[i].name, list[i].path, found || archive);
         list[i] = (struct tool_unpacked){ 0 };
+        if (status && archive)
+            status = 0; /* stderr says why it is left out */
     }
+    if (!status && traces->count == before)
+        status = tool_error("%s: no trace in it can be read", path);
     if (passed_over)
         tool_say("%s: reading wallshim's own traces there, not %zu of other profilers", path, passed_over);
     tool_unpacked_finish(&unpacked);
@@ -122,7 +142,8 @@ static int is_trace(const struct dirent *entry)
 static int is_foreign_trace(const struct dirent *entry)
 {
     size_t length = packed_length(entry->d_name);
-    return traces_ends_with(entry->d_name, length, ".json") || traces_ends_with(entry->d_name, length, ".sqlite");
+    return traces_ends_with(entry->d_name, length, ".json") || traces_ends_with(entry->d_name, length, ".sqlite") ||
+           traces_ends_with(entry->d_name, length, ".pftrace");
 }
 
 /* Tells the user how many files of other profilers are not read. */
@@ -135,7 +156,7 @@ static void note_foreign(const char *folder)
     if (count >= 0)
         free(entries);
     if (count > 0)
-        tool_say("%s: reading the *.wst there, not the %d *.json and *.sqlite", folder, count);
+        tool_say("%s: reading the *.wst there, not the %d *.json, *.pftrace and *.sqlite", folder, count);
 }
 
 /* Adds a file of a folder. What cannot be unpacked is left out. */
@@ -172,11 +193,11 @@ static int add_folder(struct tool_traces *traces, const char *folder)
     }
     free(entries);
     if (!status && !count)
-        return tool_error("%s: no trace (*.wst, *.json, *.sqlite, or packed as *.gz, *.zst) in this folder%s", folder,
-                          traces_ends_with(folder, strlen(folder), "_pqtdir") ||
-                                  traces_ends_with(folder, strlen(folder), "_arwdir")
-                              ? "; only SQLite exports of Nsight Systems can be read: nsys export --type sqlite"
-                              : "");
+        return tool_error(
+            "%s: no trace (*.wst, *.json, *.sqlite, *.pftrace, or packed as *.gz, *.zst) in this folder%s", folder,
+            traces_ends_with(folder, strlen(folder), "_pqtdir") || traces_ends_with(folder, strlen(folder), "_arwdir")
+                ? "; only SQLite exports of Nsight Systems can be read: nsys export --type sqlite"
+                : "");
     if (!status && traces->count == before)
         return tool_error("%s: none of the %d traces in this folder can be read", folder, count);
     return status;

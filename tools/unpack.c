@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "input/perfetto.h"
 #include "input/source.h"
 #include "progress.h"
 #include "scratch.h"
@@ -74,6 +75,40 @@ int tool_copy(int from, const char *name, char **path)
     }
     return status;
 }
+
+#ifdef WS_HAVE_PROTOBUF
+
+int tool_unpack_perfetto(const char *name, const char *path, char **json)
+{
+    char message[256];
+    int to = tool_scratch_create(json);
+    FILE *out = to < 0 ? NULL : fdopen(to, "w");
+    if (to < 0)
+        return TOOL_ERROR;
+    int status = out ? 0 : tool_error("out of memory");
+    if (!status && ws_perfetto_to_json(path, out, message, sizeof(message)))
+        status = tool_error("%s: %s", name, message);
+    if (out)
+        fclose(out);
+    else
+        close(to);
+    if (status) {
+        tool_scratch_remove(*json);
+        *json = NULL;
+    }
+    return status;
+}
+
+#else
+
+int tool_unpack_perfetto(const char *name, const char *path, char **json)
+{
+    (void)path;
+    *json = NULL;
+    return tool_error("%s: a Perfetto trace, and this wallshim was built without libprotobuf-c", name);
+}
+
+#endif
 
 void tool_unpacked_finish(struct ws_vector *files)
 {

@@ -22,6 +22,10 @@ int tool_copy(int from, const char *name, char **path);
  * damaged is unpacked as far as possible, and stderr says so. Returns 0; or TOOL_ERROR after a line on stderr. */
 int tool_unpack(const char *name, const char *path, struct ws_vector *files, bool *archive);
 
+/* Turns a Perfetto trace into JSON in a temporary file. Returns 0 and *json, which the caller frees; or TOOL_ERROR
+ * after a line on stderr. */
+int tool_unpack_perfetto(const char *name, const char *path, char **json);
+
 void tool_unpacked_finish(struct ws_vector *files);
 
 #endif

@@ -15,6 +15,9 @@ struct other {
 };
 
 #define NSYS_EXPORT "nsys export --type sqlite"
+#define PERFETTO                                                                                            \
+    "a Perfetto trace by its name only, or this wallshim was built without libprotobuf-c: use the PyTorch " \
+    "profiler's JSON"
 #define NAMED(end) end, NULL, 0, 0
 #define BEGINS(bytes) NULL, bytes, sizeof(bytes) - 1, 0
 
@@ -33,8 +36,8 @@ static const struct other others[] = {
     { BEGINS("\x89HDF\r\n"), "HDF5: only SQLite exports of Nsight Systems can be read: " NSYS_EXPORT },
     { NAMED(".xplane.pb"), "a profile of XLA (JAX, TensorFlow), which is not supported: record the program with "
                            "wallshim record or Nsight Systems" },
-    { NAMED(".pftrace"), "a Perfetto trace, which is not supported: use the PyTorch profiler's JSON" },
-    { NAMED(".perfetto-trace"), "a Perfetto trace, which is not supported: use the PyTorch profiler's JSON" },
+    { NAMED(".pftrace"), PERFETTO },
+    { NAMED(".perfetto-trace"), PERFETTO },
     { NAMED(".pickle"), "a Python pickle, such as a memory snapshot: use what export_chrome_trace writes" },
     { NAMED(".csv"), "a table without times of events: use the trace that it was made from" },
 };

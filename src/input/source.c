@@ -11,6 +11,7 @@
 #include "input/importer.h"
 #include "input/input.h"
 #include "input/others.h"
+#include "input/perfetto.h"
 #include "wire/frame.h"
 
 static const struct ws_importer *const importers[] = { &ws_importer_kineto, &ws_importer_nsight };
@@ -63,7 +64,13 @@ enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size)
     if (BEGINS(0, "\x1f\x8b") || BEGINS(0, "\x28\xb5\x2f\xfd") || BEGINS(0, "\xfd\x37zXZ") || BEGINS(0, "BZh") ||
         BEGINS(0, "PK\3\4") || BEGINS(257, "ustar"))
         return WS_SOURCE_PACKED;
-    return importer_claiming(head, size) ? WS_SOURCE_FOREIGN : WS_SOURCE_UNKNOWN;
+    if (importer_claiming(head, size))
+        return WS_SOURCE_FOREIGN;
+#ifdef WS_HAVE_PROTOBUF
+    if (ws_perfetto_claims(head, size))
+        return WS_SOURCE_PERFETTO;
+#endif
+    return WS_SOURCE_UNKNOWN;
 }
 
 enum ws_source_kind ws_source_kind_of_file(const char *path)
@@ -79,7 +86,7 @@ enum ws_source_kind ws_source_kind_of_file(const char *path)
     inner = ws_source_kind_of(head, got > 0 ? (size_t)got : 0);
     /* What is neither a trace nor packed once more is not worth unpacking: the importer says what is wrong with it.
      */
-    return inner == WS_SOURCE_OWN || inner == WS_SOURCE_PACKED ||
+    return inner == WS_SOURCE_OWN || inner == WS_SOURCE_PACKED || inner == WS_SOURCE_PERFETTO ||
                    (inner == WS_SOURCE_FOREIGN && !ws_importer_kineto.claims(head, (size_t)got))
                ? WS_SOURCE_PACKED
                : WS_SOURCE_FOREIGN;

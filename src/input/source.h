@@ -19,7 +19,8 @@ enum ws_source_kind {
     WS_SOURCE_UNKNOWN,
     WS_SOURCE_OWN,     /* a trace of ours */
     WS_SOURCE_FOREIGN, /* it may be another profiler's trace */
-    WS_SOURCE_PACKED   /* packed or an archive: it must be unpacked before it can be read */
+    WS_SOURCE_PACKED,  /* packed or an archive: it must be unpacked before it can be read */
+    WS_SOURCE_PERFETTO /* a Perfetto trace: it must be turned into JSON first (perfetto.h) */
 };
 
 /* How many bytes the functions below look at. */
