@@ -82,6 +82,7 @@ static void put_environment(void)
           "beside "
           "the program\n"
           ".TP\n\\fBCOLUMNS\\fR\nwidth of reports\n"
+          ".TP\n\\fBTMPDIR\\fR\nfolder for copies of pipes and unpacked files (default: /tmp)\n"
           ".TP\n\\fBNO_COLOR\\fR\nset to anything: reports have no colour\n",
           stdout);
 }
@@ -112,15 +113,17 @@ static void put_manual(const char *version)
     put_environment();
     fputs(
         ".SH EXIT STATUS\n.TP\n0\ndone\n.TP\n1\na rule of \\fBwallshim check\\fR does not "
-        "hold, or \\fBwallshim diff \\-\\-fail\\-on\\-regression\\fR found one\n.TP\n2\nwrong usage or unreadable "
-        "input, with one line on standard "
-        "error\n.PP\n\\fBwallshim record\\fR exits with the command's own status, or with 128 + N when signal N "
+        "hold, or \\fBwallshim diff \\-\\-fail\\-on\\-regression\\fR found one\n.TP\n2\nwrong usage, unreadable "
+        "input, or a cut trace of which too little is left for a verdict; standard error says "
+        "which\n.PP\n\\fBwallshim record\\fR exits with the command's own status, or with 128 + N when signal N "
         "ended "
         "it, 127 when there is no such command, 126 when it cannot be run.\n"
         ".SH EXAMPLES\n.nf\nwallshim record \\-\\- python train.py\nwallshim report\n"
         "wallshim report \\-\\-json train\\-4242.wst\n"
         "wallshim diff before.wst after.wst\n"
         "wallshim report trace.json.gz\n"
+        "wallshim report ranks.tar.gz\n"
+        "ssh host cat trace.json.zst | wallshim report \\-\n"
         "wallshim import ranks/ \\-o job\n"
         "wallshim check \\-\\-rule 'busy >= 80 %' \\-\\-rule 'step_time.p95 < 45 ms' train\\-4242.wst\n"
         "wallshim export \\-\\-format chrome train\\-4242.wst \\-o train.json\n"
@@ -128,6 +131,8 @@ static void put_manual(const char *version)
         ".SH FILES\n.TP\n\\fINAME\\fR.wst\nthe trace of one process; a folder of traces can be a job of several "
         "processes\n"
         ".TP\n\\fINAME\\fR.json, \\fINAME\\fR.json.gz\na trace of the PyTorch profiler (Kineto)\n"
+        ".TP\n\\fINAME\\fR.pftrace\nthe same as a Perfetto trace\n"
+        ".TP\n$TMPDIR/wallshim\\-*, /tmp/wallshim\\-*\ncopies of pipes and unpacked files while a command runs\n"
         ".TP\n\\fINAME\\fR.sqlite\nan export of Nsight Systems: nsys export \\-\\-type sqlite\n"
         ".TP\n$XDG_DATA_HOME/wallshim/gpus, ~/.local/share/wallshim/gpus\nwhat \\fBwallshim calibrate\\fR measured, "
         "a file for each GPU\n",

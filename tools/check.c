@@ -308,6 +308,7 @@ static int check_traces(struct checks *checks)
     if (!status) {
         json_t *report = ws_report_json(loaded.report);
         status = check_report(checks, report);
+        status = status ? status : tool_judge_rest(&loaded);
         json_decref(report);
     }
     tool_unload(&loaded);
@@ -347,9 +348,9 @@ const struct tool_command tool_check = {
         "[\"TEXT\"] is all rows of that class, or with TEXT in their name, taken together.\n"
         "Times take ns, us, ms or s; sizes take B, kB, MB, GB, TB or KiB to TiB; shares take %. A ± marks a share "
         "that the errors of the times could move to the other side of the value. The share itself decides.\n"
-        "Of a folder with several jobs the newest is checked: see wallshim report --help.\n"
+        "Of a folder with several jobs the newest is checked. wallshim report --help says what a trace can be.\n"
         "Exit status: 0 every rule holds; 1 a rule does not hold; 2 a rule is wrong, or the trace does not have "
-        "its figure.",
+        "its figure, or is cut and what is left gives no verdict.",
     .switches = check_switches,
     .repeats = "rule",
     .run = check_run,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/printable.h"
+#include "guess.h"
 
 static void command_put(const char *before, const char *format, va_list arguments, const char *after)
 {
@@ -85,6 +86,20 @@ static bool names_switch(const struct tool_command *command, const struct tool_s
     return names(candidate->name, word + 2, value) || (old_name && names(old_name, word + 2, value));
 }
 
+static int no_such_switch(const struct tool_command *command, const char *word)
+{
+    size_t count;
+    const struct tool_switch *switches = command->switches(&count);
+    char name[64], text[80], help[80];
+    const char *begin = word + strspn(word, "-");
+    struct tool_guess guess = { .typed = name };
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(begin, "="), begin);
+    for (size_t i = 0; i < count; i++)
+        tool_guess_try(&guess, switches[i].name);
+    snprintf(help, sizeof(help), "see wallshim %s --help", command->name);
+    return tool_error("%s: no such switch; %s", word, tool_guess_text(&guess, "--", help, text, sizeof(text)));
+}
+
 /* Takes the switch at words[*at], and its argument. */
 static int take_switch(struct tool_arguments *arguments, int count, char **words, int *at)
 {
@@ -110,7 +125,7 @@ static int take_switch(struct tool_arguments *arguments, int count, char **words
         arguments->repeated[arguments->repeated_count++] = value;
         return 0;
     }
-    return tool_error("%s: no such switch; see wallshim %s --help", word, command->name);
+    return no_such_switch(command, word);
 }
 
 /* Is the next word the argument of this switch? */

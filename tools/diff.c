@@ -63,6 +63,7 @@ static int load(struct ws_report_side *side, const char *path, const struct ws_r
     if (status)
         return status;
     status = tool_load(&loaded, &traces, wanted);
+    status = status ? status : tool_judge_rest(&loaded);
     if (!status && ws_report_side_init(side, loaded.report))
         status = tool_error("out of memory");
     tool_unload(&loaded);
@@ -107,7 +108,7 @@ const struct tool_command tool_diff = {
         "Kernels whose names differ are matched where only numbers or template arguments differ, or where class, "
         "grid, block and count are the same; * marks such guesses. Changes no larger than the spread of the "
         "steps and the errors of the times are marked with ≈.\n"
-        "Of a folder with several jobs the newest is taken: see wallshim report --help.",
+        "Of a folder with several jobs the newest is taken. wallshim report --help says what a trace can be.",
     .switches = diff_switches,
     .run = diff_run,
 };

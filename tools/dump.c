@@ -102,13 +102,13 @@ static int chosen_family(const struct tool_arguments *arguments, uint32_t *famil
     return tool_error("--family %s: no such family; wallshim info TRACE lists them", name);
 }
 
-static int dump(const char *path, uint32_t family, bool json)
+static int dump(const struct tool_traces *traces, uint32_t family, bool json)
 {
     char message[512];
     struct ws_source *source;
     struct ws_block block;
     int status;
-    if (ws_source_open(&source, path, message, sizeof(message)))
+    if (ws_source_open(&source, traces->files[0], traces->paths[0], message, sizeof(message)))
         return tool_error("%s", message);
     while ((status = ws_source_next(source, &block, message, sizeof(message))) > 0 && !ferror(stdout)) {
         const struct ws_layout *layout = ws_layout(block.family);
@@ -130,7 +130,7 @@ static int dump_run(const struct tool_arguments *arguments)
         status = tool_find_trace(&traces, arguments);
     if (status)
         return status;
-    status = dump(traces.paths[0], family, tool_value(arguments, "json") != NULL);
+    status = dump(&traces, family, tool_value(arguments, "json") != NULL);
     tool_traces_finish(&traces);
     return status;
 }

@@ -71,14 +71,14 @@ static int import_copy(struct ws_source *source, const char *from, struct ws_wri
     return status ? tool_error("%s: cannot be written: %s", to, strerror(-status)) : TOOL_DONE;
 }
 
-/* Converts one of the processes in a file. Returns UNREADABLE, with a line in message, if the file cannot be
- * read. */
-static int convert(const char *from, size_t process, const char *to, char *message, size_t capacity)
+/* Converts one of the processes in the file that messages call `from`. Returns UNREADABLE, with a line in message, if
+ * the file cannot be read. */
+static int convert(const char *from, const char *file, size_t process, const char *to, char *message, size_t capacity)
 {
     struct ws_source *source;
     struct ws_writer *writer;
     sigset_t before;
-    if (ws_source_open(&source, from, message, capacity))
+    if (ws_source_open(&source, file, from, message, capacity))
         return UNREADABLE;
     if (ws_source_processes(source) > 1)
         ws_source_choose(source, process);
@@ -110,7 +110,7 @@ static size_t processes_in(const char *path)
 {
     struct ws_source *source;
     char message[512];
-    if (ws_source_open(&source, path, message, sizeof(message)))
+    if (ws_source_open(&source, path, NULL, message, sizeof(message)))
         return 1;
     size_t count = ws_source_processes(source);
     ws_source_close(source);
@@ -121,7 +121,7 @@ static size_t processes_in(const char *path)
  * Returns NULL if memory runs out. */
 static char *name_in(const char *folder, const char *path, size_t process, size_t processes)
 {
-    static const char *const suffixes[] = { ".gz", ".json", ".sqlite" };
+    static const char *const suffixes[] = { ".gz", ".zst", ".xz", ".bz2", ".json", ".pftrace", ".sqlite" };
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     size_t length = strlen(name);
     for (size_t i = 0; i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
@@ -135,21 +135,21 @@ static char *name_in(const char *folder, const char *path, size_t process, size_
     return asprintf(&result, "%s/%.*s%s.wst", folder, (int)length, name, number) < 0 ? NULL : result;
 }
 
-static int convert_one(const char *from, const char *to)
+static int convert_one(const struct tool_traces *traces, const char *to)
 {
     char message[512];
-    int status = convert(from, 0, to, message, sizeof(message));
+    int status = convert(traces->paths[0], traces->files[0], 0, to, message, sizeof(message));
     return status == UNREADABLE ? tool_error("%s", message) : status;
 }
 
 /* Converts every process of a trace. */
-static int convert_into(const char *folder, const char *from, char *message, size_t capacity)
+static int convert_into(const char *folder, const char *from, const char *file, char *message, size_t capacity)
 {
-    size_t processes = processes_in(from);
+    size_t processes = processes_in(file);
     int status = TOOL_DONE;
     for (size_t i = 0; i < processes && !status; i++) {
         char *to = name_in(folder, from, i, processes);
-        status = to ? convert(from, i, to, message, capacity) : tool_error("out of memory");
+        status = to ? convert(from, file, i, to, message, capacity) : tool_error("out of memory");
         free(to);
     }
     return status;
@@ -174,7 +174,7 @@ static int convert_all(const struct tool_traces *traces, const char *folder)
     size_t left_out = 0;
     int status = make_folder(folder);
     for (size_t i = 0; i < traces->count && !status; i++) {
-        status = convert_into(folder, traces->paths[i], message, sizeof(message));
+        status = convert_into(folder, traces->paths[i], traces->files[i], message, sizeof(message));
         if (status == UNREADABLE && tool_trace_left_out(traces, i, message)) {
             left_out++;
             status = TOOL_DONE;
@@ -198,8 +198,8 @@ static int import_run(const struct tool_arguments *arguments)
     int status = tool_find_traces(&traces, arguments);
     if (status)
         return status;
-    bool one = traces.count == 1 && processes_in(traces.paths[0]) == 1;
-    status = one ? convert_one(traces.paths[0], output) : convert_all(&traces, output);
+    bool one = traces.count == 1 && processes_in(traces.files[0]) == 1;
+    status = one ? convert_one(&traces, output) : convert_all(&traces, output);
     tool_traces_finish(&traces);
     return status;
 }
@@ -210,8 +210,9 @@ const struct tool_command tool_import = {
     .summary = "turn another profiler's trace into one of wallshim's",
     .text = "Reads traces of PyTorch's profiler (Kineto's JSON, plain or gzip) and exports of Nsight Systems (nsys "
             "export --type sqlite), and writes them in wallshim's own format. That is smaller and is read faster. "
-            "Every other command also reads such files directly. Of a folder, the files *.json, *.json.gz and "
-            "*.sqlite are read. Each process that used a device becomes a trace of its own.",
+            "Every other command also reads such files directly. Of a folder, the files *.json, *.pftrace and "
+            "*.sqlite are read, "
+            "also packed (*.json.gz, *.json.zst). Each process that used a device becomes a trace of its own.",
     .switches = import_switches,
     .run = import_run,
 };

@@ -94,7 +94,7 @@ static void print_summary(struct ws_page *page, const struct summary *summary, c
     ws_table_finish(&table);
 }
 
-static int info_show(const char *path)
+static int info_show(const char *name, const char *path)
 {
     struct ws_page page = { .out = stdout, .width = 100, .wide = true, .label = 24 };
     struct summary summary = { .first = INT64_MAX, .last = INT64_MIN };
@@ -103,10 +103,10 @@ static int info_show(const char *path)
     struct ws_block block;
     char message[512];
     int status;
-    if (ws_source_open(&source, path, message, sizeof(message)))
+    if (ws_source_open(&source, path, name, message, sizeof(message)))
         return tool_error("%s", message);
     summary.foreign = ws_source_is_foreign(source);
-    ws_page_fact(&page, "trace", "%s", path);
+    ws_page_fact(&page, "trace", "%s", name);
     while ((status = ws_source_next(source, &block, message, sizeof(message))) > 0) {
         if (block.family == WS_FAMILY_meta)
             print_meta(&page, &printed, &block);
@@ -126,7 +126,7 @@ static int info_run(const struct tool_arguments *arguments)
     int status = tool_find_trace(&traces, arguments);
     if (status)
         return status;
-    status = info_show(traces.paths[0]);
+    status = info_show(traces.paths[0], traces.files[0]);
     tool_traces_finish(&traces);
     return status;
 }

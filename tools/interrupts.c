@@ -2,16 +2,37 @@
 
 #include <limits.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "progress.h"
 
-static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCPU };
+static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCPU, SIGPIPE };
 
 enum { COUNT = sizeof(signals) / sizeof(signals[0]) };
 
 /* The signal handler reads these paths. They are written only while its signals are blocked. */
-static char file[PATH_MAX], folder[PATH_MAX];
+static char file[PATH_MAX], folder[PATH_MAX], scratch[PATH_MAX];
+static unsigned scratch_count;
+
+/* Removes the scratch folder. No function of stdio may be called in a signal handler. */
+static void remove_scratch(void)
+{
+    size_t length = strlen(scratch);
+    for (unsigned i = 0; i < scratch_count && length + 16 < PATH_MAX; i++) {
+        char digits[16], *at = digits + sizeof(digits) - 1;
+        unsigned number = i;
+        *at = 0;
+        do
+            *--at = (char)('0' + number % 10);
+        while (number /= 10);
+        scratch[length] = '/';
+        memcpy(scratch + length + 1, at, strlen(at) + 1);
+        unlink(scratch);
+        scratch[length] = 0;
+    }
+    rmdir(scratch);
+}
 
 static void interrupts_end(int number)
 {
@@ -20,6 +41,8 @@ static void interrupts_end(int number)
         unlink(file);
     if (*folder)
         rmdir(folder);
+    if (*scratch)
+        remove_scratch();
     tool_progress_clear();
     signal(number, SIG_DFL);
     sigemptyset(&this_one);
@@ -74,4 +97,13 @@ void tool_interrupts_file(const char *path)
 void tool_interrupts_folder(const char *path)
 {
     interrupts_keep(folder, path);
+}
+
+void tool_interrupts_scratch(const char *path, unsigned count)
+{
+    sigset_t before;
+    tool_interrupts_hold(&before);
+    interrupts_keep(scratch, path);
+    scratch_count = count;
+    tool_interrupts_release(&before);
 }

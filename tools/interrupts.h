@@ -1,5 +1,5 @@
-/* Cleans up when a signal such as Ctrl-C ends a command: removes a half-written file and the progress line. The
- * command then dies of the signal as usual.
+/* Cleans up when a signal such as Ctrl-C ends a command: removes half-written and temporary files and the progress
+ * line. The command then dies of the signal as usual.
  */
 #ifndef WALLSHIM_TOOLS_INTERRUPTS_H
 #define WALLSHIM_TOOLS_INTERRUPTS_H
@@ -13,6 +13,9 @@ void tool_interrupts_start(void);
  * bytes is ignored. */
 void tool_interrupts_file(const char *path);
 void tool_interrupts_folder(const char *path);
+
+/* Names a folder with files of ours, called 0 to count - 1, to remove with them when a signal comes. */
+void tool_interrupts_scratch(const char *path, unsigned count);
 
 /* tool_interrupts_hold blocks the signals, tool_interrupts_release unblocks them. Between these two calls a command
  * creates a file or folder and names it with the functions above, so that no signal leaves it behind. */

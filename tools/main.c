@@ -1,7 +1,9 @@
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
+#include "guess.h"
 #include "interrupts.h"
 
 static void help(FILE *out)
@@ -14,8 +16,21 @@ static void help(FILE *out)
         fprintf(out, "  %-10s %s\n", tool_commands[i]->name, tool_commands[i]->summary);
     fputs("\nSee also: wallshim COMMAND --help, wallshim --version, man wallshim.\n"
           "Exit status: 0 done; 1 a rule of check does not hold, or diff found a regression;\n"
-          "2 wrong usage or unreadable input. record exits with the command's own status.\n",
+          "2 wrong usage, or input that is unreadable or so far cut that it gives no verdict.\n"
+          "record exits with the command's own status.\n",
           out);
+}
+
+static int no_such_command(const char *word)
+{
+    struct tool_guess guess = { .typed = word };
+    char text[80];
+    for (size_t i = 0; i < tool_command_count; i++)
+        tool_guess_try(&guess, tool_commands[i]->name);
+    if (!guess.best && !access(word, F_OK))
+        return tool_error("%s: no such command; to read this file: wallshim report %s", word, word);
+    return tool_error("%s: no such command; %s", word,
+                      tool_guess_text(&guess, "", "see wallshim --help", text, sizeof(text)));
 }
 
 int main(int count, char **words)
@@ -55,5 +70,5 @@ int main(int count, char **words)
             status = status ? status : tool_error("standard output: cannot write everything");
         return status;
     }
-    return tool_error("%s: no such command; see wallshim --help", words[1]);
+    return no_such_command(words[1]);
 }

@@ -1,6 +1,7 @@
 #include "progress.h"
 
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -15,16 +16,27 @@ void tool_progress_start(struct tool_progress *progress)
     *progress = (struct tool_progress){ .started = isatty(STDERR_FILENO) ? ws_clock_ns() : 0 };
 }
 
-void tool_progress_say(struct tool_progress *progress, const char *what, uint64_t done, uint64_t total)
+/* Is it time to show the line? If so, it counts as shown. */
+static bool progress_is_due(struct tool_progress *progress)
 {
-    if (!progress->started || !total)
-        return;
-    int64_t now = ws_clock_ns();
+    int64_t now = progress->started ? ws_clock_ns() : 0;
     if (now - progress->started < quiet_ns || now - progress->shown < interval_ns)
-        return;
+        return false;
     progress->shown = now;
     is_shown = 1;
-    fprintf(stderr, "\r%s %3.0f %%\033[K", what, 100.0 * (double)done / (double)total);
+    return true;
+}
+
+void tool_progress_say(struct tool_progress *progress, const char *what, uint64_t done, uint64_t total)
+{
+    if (total && progress_is_due(progress))
+        fprintf(stderr, "\r%s %3.0f %%\033[K", what, 100.0 * (double)done / (double)total);
+}
+
+void tool_progress_count(struct tool_progress *progress, const char *what, uint64_t bytes)
+{
+    if (progress_is_due(progress))
+        fprintf(stderr, "\r%s %.0f MB\033[K", what, (double)bytes / 1e6);
 }
 
 void tool_progress_show(void *user, uint64_t done, uint64_t total)

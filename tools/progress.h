@@ -14,6 +14,9 @@ void tool_progress_start(struct tool_progress *progress);
 /* Shows "what 42 %". */
 void tool_progress_say(struct tool_progress *progress, const char *what, uint64_t done, uint64_t total);
 
+/* Shows "what 42 MB", where the whole is not known. */
+void tool_progress_count(struct tool_progress *progress, const char *what, uint64_t bytes);
+
 /* A ws_progress callback that shows the progress of reading. */
 void tool_progress_show(void *progress, uint64_t done, uint64_t total);
 

@@ -18,9 +18,11 @@ int tool_read(struct tool_reading *reading, struct ws_model **model, const struc
 {
     char message[512];
     *reading = (struct tool_reading){ .traces = traces };
-    reading->options = (struct ws_model_options){
-        .progress = reading_show_progress, .user = reading, .leave_out = leave_out, .references_only = references_only
-    };
+    reading->options = (struct ws_model_options){ .progress = reading_show_progress,
+                                                  .user = reading,
+                                                  .leave_out = leave_out,
+                                                  .references_only = references_only,
+                                                  .files = (const char *const *)traces->files };
     tool_progress_start(&reading->progress);
     if (!ws_model_create(model, (const char *const *)traces->paths, traces->count, &reading->options, message,
                          sizeof(message)))

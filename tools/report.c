@@ -81,6 +81,8 @@ static int report_run(const struct tool_arguments *arguments)
     if (!status)
         status = as_json ? tool_print_json(ws_report_json(loaded.report))
                          : report_print_text(loaded.report, arguments, wanted.top);
+    if (!status)
+        status = tool_judge_rest(&loaded);
     tool_unload(&loaded);
     tool_traces_finish(&traces);
     tool_gpu_finish(&gpu);
@@ -94,7 +96,7 @@ const struct tool_command tool_report = {
     .text = "Prints one page on one or several traces, or on all traces in a folder: the wall, what to do first, and "
             "the heaviest kernels. --full prints all sections. Without a trace it takes the "
             "newest *.wst in the current folder and names it. Unreadable files in a folder are named on stderr and "
-            "left out.\n" TOOL_JOBS_TEXT,
+            "left out.\n" TOOL_TRACES_TEXT "\n" TOOL_JOBS_TEXT,
     .switches = report_switches,
     .repeats = "section",
     .run = report_run,

@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "analysis/verdict/wall.h"
 #include "base/printable.h"
 #include "report/peaks.h"
 #include "jobs.h"
@@ -53,6 +54,21 @@ int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, cons
     status = ws_report_create(&loaded->report, loaded->model, &ws_all_analyses, &wanted);
     tool_progress_end(&reading.progress);
     return status ? tool_error("out of memory") : 0;
+}
+
+int tool_judge_rest(const struct tool_loaded *loaded)
+{
+    if (ws_report_slowest(loaded->report).shown != WS_NOWHERE)
+        return 0;
+    for (size_t i = 0; i < loaded->model->processes.count; i++) {
+        const struct ws_process *process = ws_model_process(loaded->model, i);
+        if (!ws_damage_any(&process->damage) && !ws_process_meta(process, "import_damage"))
+            continue;
+        fflush(stdout); /* so that standard output comes before the line on stderr */
+        return tool_error("%s: cut or damaged, and what is left of it gives no verdict: record or copy it again",
+                          process->path);
+    }
+    return 0;
 }
 
 void tool_unload(struct tool_loaded *loaded)

@@ -16,6 +16,10 @@ struct tool_loaded {
  * a line on stderr. In both cases call tool_unload, before tool_traces_finish. */
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options);
 
+/* Is a trace cut or damaged, and does no device have a verdict? Then prints a line on stderr and returns TOOL_ERROR;
+ * else returns 0. */
+int tool_judge_rest(const struct tool_loaded *loaded);
+
 void tool_unload(struct tool_loaded *loaded);
 
 /* The value of --top, or `otherwise` if it was not given. Returns 0, or TOOL_ERROR after a line on stderr. */

@@ -2,42 +2,148 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-static int traces_add(struct tool_traces *traces, const char *folder, const char *name)
+#include "input/source.h"
+#include "scratch.h"
+#include "unpack.h"
+
+/* Adds a trace and takes over both strings, also on failure. file: NULL: the path itself. */
+static int traces_keep(struct tool_traces *traces, char *path, char *file, bool found)
 {
-    char **paths = realloc(traces->paths, (traces->count + 1) * sizeof(*paths));
+    size_t size = (traces->count + 1) * sizeof(char *);
+    char **paths = realloc(traces->paths, size);
     traces->paths = paths ? paths : traces->paths;
-    bool *found = realloc(traces->found, (traces->count + 1) * sizeof(*found));
-    traces->found = found ? found : traces->found;
-    if (!paths || !found)
+    char **files = realloc(traces->files, size);
+    traces->files = files ? files : traces->files;
+    bool *marks = realloc(traces->found, (traces->count + 1) * sizeof(*marks));
+    traces->found = marks ? marks : traces->found;
+    file = file || !path ? file : strdup(path);
+    if (!paths || !files || !marks || !path || !file) {
+        free(path);
+        free(file);
         return tool_error("out of memory");
-    found[traces->count] = folder;
-    if ((folder ? asprintf(&paths[traces->count], "%s/%s", folder, name)
-                : asprintf(&paths[traces->count], "%s", name)) < 0)
-        return tool_error("out of memory");
-    traces->count++;
+    }
+    paths[traces->count] = path;
+    files[traces->count] = file;
+    marks[traces->count++] = found;
     return 0;
 }
 
-static bool traces_ends_with(const char *name, const char *end)
+/* Like traces_keep; turns a Perfetto trace into JSON first. */
+static int traces_take(struct tool_traces *traces, char *path, char *file, bool found)
 {
-    size_t length = strlen(name), part = strlen(end);
-    return length > part && !strcmp(name + length - part, end);
+    char *json;
+    const char *at = file ? file : path;
+    if (!at || ws_source_kind_of_file(at) != WS_SOURCE_PERFETTO)
+        return traces_keep(traces, path, file, found);
+    int status = tool_unpack_perfetto(path, at, &json);
+    tool_scratch_remove(file);
+    if (!status)
+        return traces_keep(traces, path, json, found);
+    free(path);
+    return status;
+}
+
+/* Adds the traces of an archive as those of a folder; or one file that was packed. */
+static int add_packed(struct tool_traces *traces, const char *path, const char *file, bool found)
+{
+    struct ws_vector unpacked = WS_VECTOR(struct tool_unpacked);
+    bool archive, own = false;
+    size_t before = traces->count;
+    int status = tool_unpack(path, file, &unpacked, &archive);
+    struct tool_unpacked *list = unpacked.data;
+    for (size_t i = 0; i < unpacked.count && !own; i++)
+        own = ws_source_kind_of_file(list[i].path) == WS_SOURCE_OWN;
+    size_t passed_over = 0;
+    for (size_t i = 0; i < unpacked.count && !status; i++) {
+        if (own && ws_source_kind_of_file(list[i].path) != WS_SOURCE_OWN) {
+            passed_over++;
+            continue;
+        }
+        status = traces_take(traces, list[i].name, list[i].path, found || archive);
+        list[i] = (struct tool_unpacked){ 0 };
+        if (status && archive)
+            status = 0; /* stderr says why it is left out */
+    }
+    if (!status && traces->count == before)
+        status = tool_error("%s: no trace in it can be read", path);
+    if (passed_over)
+        tool_say("%s: reading wallshim's own traces there, not %zu of other profilers", path, passed_over);
+    tool_unpacked_finish(&unpacked);
+    return status;
+}
+
+/* Adds what an open file, such as a pipe, gives. */
+static int add_copied(struct tool_traces *traces, int from, const char *path, bool found)
+{
+    char *file;
+    int status = tool_copy(from, path, &file);
+    if (status)
+        return status;
+    if (ws_source_kind_of_file(file) != WS_SOURCE_PACKED)
+        return traces_take(traces, strdup(path), file, found);
+    status = add_packed(traces, path, file, found);
+    tool_scratch_remove(file);
+    return status;
+}
+
+/* Adds a file that is not a folder. */
+static int traces_add(struct tool_traces *traces, const char *path, bool found)
+{
+    struct stat about;
+    bool known = !stat(path, &about);
+    if (known && S_ISREG(about.st_mode) && ws_source_kind_of_file(path) == WS_SOURCE_PACKED)
+        return add_packed(traces, path, path, found);
+    if (!known || found || !(S_ISFIFO(about.st_mode) || S_ISCHR(about.st_mode)))
+        return traces_take(traces, strdup(path), NULL, found);
+    int from = open(path, O_RDONLY | O_CLOEXEC);
+    if (from < 0)
+        return tool_error("%s: cannot be read: %s", path, strerror(errno));
+    int status = add_copied(traces, from, path, found);
+    close(from);
+    return status;
+}
+
+static int add_standard_input(struct tool_traces *traces)
+{
+    if (isatty(STDIN_FILENO))
+        return tool_error("-: standard input is a terminal; pipe a trace into it, or name a file");
+    return add_copied(traces, STDIN_FILENO, "standard input", false);
+}
+
+static bool traces_ends_with(const char *name, size_t length, const char *end)
+{
+    size_t part = strlen(end);
+    return length > part && !memcmp(name + length - part, end, part);
+}
+
+/* The length of a name without the ending that a packer gave it. */
+static size_t packed_length(const char *name)
+{
+    static const char *const packers[] = { ".gz", ".zst", ".xz", ".bz2" };
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof(packers) / sizeof(packers[0]); i++)
+        if (traces_ends_with(name, length, packers[i]))
+            return length - strlen(packers[i]);
+    return length;
 }
 
 static int is_trace(const struct dirent *entry)
 {
-    return traces_ends_with(entry->d_name, ".wst");
+    return traces_ends_with(entry->d_name, packed_length(entry->d_name), ".wst");
 }
 
 /* Does the file name look like another profiler's trace? */
 static int is_foreign_trace(const struct dirent *entry)
 {
-    return traces_ends_with(entry->d_name, ".json") || traces_ends_with(entry->d_name, ".json.gz") ||
-           traces_ends_with(entry->d_name, ".sqlite");
+    size_t length = packed_length(entry->d_name);
+    return traces_ends_with(entry->d_name, length, ".json") || traces_ends_with(entry->d_name, length, ".sqlite") ||
+           traces_ends_with(entry->d_name, length, ".pftrace");
 }
 
 /* Tells the user how many files of other profilers are not read. */
@@ -50,12 +156,25 @@ static void note_foreign(const char *folder)
     if (count >= 0)
         free(entries);
     if (count > 0)
-        tool_say("%s: reading the *.wst there, not the %d *.json, *.json.gz and *.sqlite", folder, count);
+        tool_say("%s: reading the *.wst there, not the %d *.json, *.pftrace and *.sqlite", folder, count);
+}
+
+/* Adds a file of a folder. What cannot be unpacked is left out. */
+static int add_found(struct tool_traces *traces, const char *folder, const char *name)
+{
+    char *path;
+    if (asprintf(&path, "%s/%s", folder, name) < 0)
+        return tool_error("out of memory");
+    if (traces_add(traces, path, true))
+        tool_say("left out: %s", path);
+    free(path);
+    return 0;
 }
 
 static int add_folder(struct tool_traces *traces, const char *folder)
 {
     struct dirent **entries;
+    size_t before = traces->count;
     int count = scandir(folder, &entries, is_trace, alphasort), status = 0;
     /* Files of other profilers are read only if there are no traces of ours, because ours may have been imported
      * from these files. */
@@ -69,15 +188,18 @@ static int add_folder(struct tool_traces *traces, const char *folder)
         return tool_error("%s: %s", folder, strerror(errno));
     for (int i = 0; i < count; i++) {
         if (!status)
-            status = traces_add(traces, folder, entries[i]->d_name);
+            status = add_found(traces, folder, entries[i]->d_name);
         free(entries[i]);
     }
     free(entries);
     if (!status && !count)
-        return tool_error("%s: no trace (*.wst, *.json, *.json.gz, *.sqlite) in this folder%s", folder,
-                          traces_ends_with(folder, "_pqtdir") || traces_ends_with(folder, "_arwdir")
-                              ? "; only SQLite exports of Nsight Systems can be read: nsys export --type sqlite"
-                              : "");
+        return tool_error(
+            "%s: no trace (*.wst, *.json, *.sqlite, *.pftrace, or packed as *.gz, *.zst) in this folder%s", folder,
+            traces_ends_with(folder, strlen(folder), "_pqtdir") || traces_ends_with(folder, strlen(folder), "_arwdir")
+                ? "; only SQLite exports of Nsight Systems can be read: nsys export --type sqlite"
+                : "");
+    if (!status && traces->count == before)
+        return tool_error("%s: none of the %d traces in this folder can be read", folder, count);
     return status;
 }
 
@@ -108,13 +230,15 @@ static int add_newest(struct tool_traces *traces)
             "no trace (*.wst) in the current folder; record one with: wallshim record -- COMMAND, or name "
             "another profiler's");
     tool_say("reading %s, the newest trace here", newest);
-    return traces_add(traces, NULL, newest);
+    return traces_add(traces, newest, false);
 }
 
 static int add_path(struct tool_traces *traces, const char *path)
 {
     struct stat file;
-    return !stat(path, &file) && S_ISDIR(file.st_mode) ? add_folder(traces, path) : traces_add(traces, NULL, path);
+    if (!strcmp(path, "-"))
+        return add_standard_input(traces);
+    return !stat(path, &file) && S_ISDIR(file.st_mode) ? add_folder(traces, path) : traces_add(traces, path, false);
 }
 
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments)
@@ -144,7 +268,7 @@ int tool_find_trace(struct tool_traces *traces, const struct tool_arguments *arg
     int status = tool_find_traces(traces, arguments);
     if (!status && traces->count > 1) {
         tool_traces_finish(traces);
-        return tool_error("%s: takes one trace; this folder holds several", arguments->operands[0]);
+        return tool_error("%s: takes one trace; this holds several", arguments->operands[0]);
     }
     return status;
 }
@@ -159,9 +283,12 @@ bool tool_trace_left_out(const struct tool_traces *traces, size_t index, const c
 
 void tool_traces_finish(struct tool_traces *traces)
 {
-    for (size_t i = 0; i < traces->count; i++)
+    for (size_t i = 0; i < traces->count; i++) {
         free(traces->paths[i]);
+        free(traces->files[i]);
+    }
     free(traces->paths);
+    free(traces->files);
     free(traces->found);
     *traces = (struct tool_traces){ 0 };
 }

@@ -7,14 +7,16 @@
 #include "command.h"
 
 struct tool_traces {
-    char **paths;
+    char **paths; /* as the user knows them */
+    char **files; /* what to open: the path itself, or a temporary file that was copied or unpacked from it */
     size_t count;
     bool *found; /* by index: found in a folder, not named on the command line */
 };
 
-/* Takes files as they are. For a folder, takes wallshim's traces in it. If it has none, takes the traces of other
- * profilers. Without operands, takes the newest trace in the current folder and names it on stderr. Returns 0, or
- * TOOL_ERROR after a line on stderr. */
+/* Takes files as they are. For a folder or an archive, takes wallshim's traces in it. If it has none, takes the
+ * traces of other profilers. Takes "-" for standard input. Pipes are copied, packed files unpacked (unpack.h).
+ * Without operands, takes the newest trace in the current folder and names it on stderr. Returns 0, or TOOL_ERROR
+ * after a line on stderr. */
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments);
 
 /* Like tool_find_traces, for one path. */
@@ -23,6 +25,12 @@ int tool_find_traces_at(struct tool_traces *traces, const char *path);
 /* May the command leave out this unreadable trace? If so, prints its name and the reason on stderr. A trace that the
  * command line names, or that is the only one, may not be left out. */
 bool tool_trace_left_out(const struct tool_traces *traces, size_t index, const char *why);
+
+/* Paragraph of help texts: what a TRACE can be. */
+#define TOOL_TRACES_TEXT                                                                                        \
+    "A trace may also be - (standard input) or a pipe, packed by gzip, zstd, xz or bzip2, or an archive (tar, " \
+    "zip), "                                                                                                    \
+    "which is read as a folder is. Contents decide what a file is, not names."
 
 void tool_traces_finish(struct tool_traces *traces);
 

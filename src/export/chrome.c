@@ -301,7 +301,7 @@ static int put_process(struct chrome *chrome, const struct ws_model_options *opt
         ws_clock_cursor_init(&chrome->cursors[i], maps[i].knots.data, maps[i].knots.count);
     put_process_names(chrome);
     put_device_names(chrome);
-    int opened = ws_source_open(&source, process->path, message, capacity), status = opened;
+    int opened = ws_source_open(&source, process->file, process->path, message, capacity), status = opened;
     if (!opened && process->parts > 1)
         ws_source_choose(source, process->part);
     while (!status && !chrome->out.error && (status = ws_source_next(source, &block, message, capacity)) > 0) {

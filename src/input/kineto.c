@@ -44,7 +44,7 @@ struct reading {
     struct kineto_ranks ranks;
     struct ws_input *input;
     struct ws_json *json;
-    bool started, has_events;
+    bool has_events;
     struct place places[DEPTH];
     unsigned depth;   /* number of levels in use */
     unsigned events;  /* depth inside the array of events */
@@ -357,11 +357,6 @@ static int kineto_read_piece(void *state, struct ws_damage *damage, char *messag
                  "gzip -d");
     if (size < 0)
         return (int)size;
-    if (size >= 262 && !reading->started && !memcmp(piece + 257, "ustar", 5)) {
-        snprintf(message, capacity, "a packed tar archive: unpack it first");
-        return -EINVAL;
-    }
-    reading->started = true;
     bool fine = size ? ws_json_parse(reading->json, (size_t)size) : ws_json_end(reading->json);
     enum ws_input_end end = ws_input_end(reading->input);
     uint64_t done, total;

@@ -15,16 +15,14 @@ struct other {
 };
 
 #define NSYS_EXPORT "nsys export --type sqlite"
+#define PERFETTO                                                                                            \
+    "a Perfetto trace by its name only, or this wallshim was built without libprotobuf-c: use the PyTorch " \
+    "profiler's JSON"
 #define NAMED(end) end, NULL, 0, 0
 #define BEGINS(bytes) NULL, bytes, sizeof(bytes) - 1, 0
 
 /* The first matching row is used. */
 static const struct other others[] = {
-    { NULL, "ustar", 5, 257, "a tar archive: unpack it first" },
-    { BEGINS("PK\3\4"), "a zip archive: unpack it first" },
-    { BEGINS("\x28\xb5\x2f\xfd"), "packed by zstd: unpack it first, with zstd -d" },
-    { BEGINS("\xfd\x37zXZ"), "packed by xz: unpack it first, with xz -d" },
-    { BEGINS("BZh"), "packed by bzip2: unpack it first, with bzip2 -d" },
     { BEGINS("\xff\xfe"), "text in UTF-16: convert it first, with iconv -f UTF-16 -t UTF-8" },
     { BEGINS("\xfe\xff"), "text in UTF-16: convert it first, with iconv -f UTF-16 -t UTF-8" },
     { NAMED(".nsys-rep"), "a report of Nsight Systems: export it first, with " NSYS_EXPORT },
@@ -38,22 +36,22 @@ static const struct other others[] = {
     { BEGINS("\x89HDF\r\n"), "HDF5: only SQLite exports of Nsight Systems can be read: " NSYS_EXPORT },
     { NAMED(".xplane.pb"), "a profile of XLA (JAX, TensorFlow), which is not supported: record the program with "
                            "wallshim record or Nsight Systems" },
-    { NAMED(".pftrace"), "a Perfetto trace, which is not supported: use the PyTorch profiler's JSON" },
-    { NAMED(".perfetto-trace"), "a Perfetto trace, which is not supported: use the PyTorch profiler's JSON" },
+    { NAMED(".pftrace"), PERFETTO },
+    { NAMED(".perfetto-trace"), PERFETTO },
     { NAMED(".pickle"), "a Python pickle, such as a memory snapshot: use what export_chrome_trace writes" },
     { NAMED(".csv"), "a table without times of events: use the trace that it was made from" },
 };
 
-static bool fits(const struct other *other, const char *path, const char *head, size_t size)
+static bool fits(const struct other *other, const char *name, const char *head, size_t size)
 {
-    size_t length = strlen(path), end = other->end ? strlen(other->end) : 0;
-    if (other->end && (length < end || strcmp(path + length - end, other->end) != 0))
+    size_t length = strlen(name), end = other->end ? strlen(other->end) : 0;
+    if (other->end && (length < end || strcmp(name + length - end, other->end) != 0))
         return false;
     return size >= other->at + other->length &&
            (!other->length || !memcmp(head + other->at, other->begin, other->length));
 }
 
-const char *ws_others_say(const char *path)
+const char *ws_others_say(const char *name, const char *path)
 {
     char head[HEAD];
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -61,7 +59,7 @@ const char *ws_others_say(const char *path)
     if (file >= 0)
         close(file);
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]) && size > 0; i++)
-        if (fits(&others[i], path, head, (size_t)size))
+        if (fits(&others[i], name, head, (size_t)size))
             return others[i].text;
     return NULL;
 }

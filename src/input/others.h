@@ -2,7 +2,8 @@
 #ifndef WALLSHIM_INPUT_OTHERS_H
 #define WALLSHIM_INPUT_OTHERS_H
 
-/* Says what the file is and what to do with it, from its name and first bytes. Returns NULL if unknown. */
-const char *ws_others_say(const char *path);
+/* Says what a file is and what to do with it, from its name and the first bytes of the file at `path`. Returns NULL
+ * if unknown. */
+const char *ws_others_say(const char *name, const char *path);
 
 #endif

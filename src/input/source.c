@@ -9,12 +9,15 @@
 #include <unistd.h>
 
 #include "input/importer.h"
+#include "input/input.h"
 #include "input/others.h"
+#include "input/perfetto.h"
+#include "wire/frame.h"
 
 static const struct ws_importer *const importers[] = { &ws_importer_kineto, &ws_importer_nsight };
 
 struct ws_source {
-    const char *path;
+    const char *path, *name;
     struct ws_reader *reader; /* of a wallshim trace; if NULL, the members below are used */
     const struct ws_importer *importer;
     void *state;
@@ -23,17 +26,70 @@ struct ws_source {
     struct ws_gather gather;
 };
 
-static const struct ws_importer *importer_for(const char *path)
+static const struct ws_importer *importer_claiming(const unsigned char *head, size_t size)
 {
-    unsigned char head[64];
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    ssize_t size = file < 0 ? -1 : read(file, head, sizeof(head));
-    if (file >= 0)
-        close(file);
     for (size_t i = 0; i < sizeof(importers) / sizeof(importers[0]) && size > 0; i++)
-        if (importers[i]->claims(head, (size_t)size))
+        if (importers[i]->claims(head, size))
             return importers[i];
     return NULL;
+}
+
+/* Reads the first bytes of a file. Returns how many; 0 if it cannot be read. */
+static size_t read_head(const char *path, unsigned char head[WS_SOURCE_HEAD])
+{
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t size = file < 0 ? -1 : read(file, head, WS_SOURCE_HEAD);
+    if (file >= 0)
+        close(file);
+    return size > 0 ? (size_t)size : 0;
+}
+
+static const struct ws_importer *importer_for(const char *path)
+{
+    unsigned char head[WS_SOURCE_HEAD];
+    return importer_claiming(head, read_head(path, head));
+}
+
+static bool begins(const unsigned char *head, size_t size, size_t at, const char *magic, size_t length)
+{
+    return size >= at + length && !memcmp(head + at, magic, length);
+}
+
+#define BEGINS(at, magic) begins(head, size, at, magic, sizeof(magic) - 1)
+
+enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size)
+{
+    if (BEGINS(0, WS_FILE_MAGIC))
+        return WS_SOURCE_OWN;
+    if (BEGINS(0, "\x1f\x8b") || BEGINS(0, "\x28\xb5\x2f\xfd") || BEGINS(0, "\xfd\x37zXZ") || BEGINS(0, "BZh") ||
+        BEGINS(0, "PK\3\4") || BEGINS(257, "ustar"))
+        return WS_SOURCE_PACKED;
+    if (importer_claiming(head, size))
+        return WS_SOURCE_FOREIGN;
+#ifdef WS_HAVE_PROTOBUF
+    if (ws_perfetto_claims(head, size))
+        return WS_SOURCE_PERFETTO;
+#endif
+    return WS_SOURCE_UNKNOWN;
+}
+
+enum ws_source_kind ws_source_kind_of_file(const char *path)
+{
+    unsigned char head[WS_SOURCE_HEAD];
+    struct ws_input *input;
+    size_t size = read_head(path, head);
+    enum ws_source_kind kind = ws_source_kind_of(head, size), inner;
+    if (kind != WS_SOURCE_PACKED || !importer_claiming(head, size) || ws_input_open(&input, path))
+        return kind;
+    ssize_t got = ws_input_read(input, head, sizeof(head));
+    ws_input_close(input);
+    inner = ws_source_kind_of(head, got > 0 ? (size_t)got : 0);
+    /* What is neither a trace nor packed once more is not worth unpacking: the importer says what is wrong with it.
+     */
+    return inner == WS_SOURCE_OWN || inner == WS_SOURCE_PACKED || inner == WS_SOURCE_PERFETTO ||
+                   (inner == WS_SOURCE_FOREIGN && !ws_importer_kineto.claims(head, (size_t)got))
+               ? WS_SOURCE_PACKED
+               : WS_SOURCE_FOREIGN;
 }
 
 static bool source_ends_with(const char *text, const char *end)
@@ -43,9 +99,9 @@ static bool source_ends_with(const char *text, const char *end)
 }
 
 /* Adds a hint to the reader's message: what the file is, or which other formats can be read. */
-static void add_hint(const char *path, char *message, size_t capacity)
+static void add_hint(const struct ws_source *source, char *message, size_t capacity)
 {
-    const char *other = ws_others_say(path);
+    const char *other = ws_others_say(source->name, source->path);
     size_t used = strlen(message);
     if (source_ends_with(message, "not a wallshim trace"))
         snprintf(message + used, capacity - used, "%s%s",
@@ -55,7 +111,18 @@ static void add_hint(const char *path, char *message, size_t capacity)
                  other ? other : "");
 }
 
-int ws_source_open(struct ws_source **result, const char *path, char *message, size_t capacity)
+/* Makes a message of the reader, which begins with the file's path, begin with its name. */
+static void put_name(const struct ws_source *source, char *message, size_t capacity)
+{
+    size_t length = strlen(source->path);
+    char *rest =
+        source->name == source->path || strncmp(message, source->path, length) ? NULL : strdup(message + length);
+    if (rest)
+        snprintf(message, capacity, "%s%s", source->name, rest);
+    free(rest);
+}
+
+int ws_source_open(struct ws_source **result, const char *path, const char *name, char *message, size_t capacity)
 {
     struct ws_source *source = calloc(1, sizeof(*source));
     int status = source ? 0 : -ENOMEM;
@@ -64,16 +131,19 @@ int ws_source_open(struct ws_source **result, const char *path, char *message, s
         return status;
     }
     source->path = path;
+    source->name = name ? name : path;
     source->importer = importer_for(path);
     if (source->importer) {
         ws_gather_init(&source->gather);
         status = source->importer->open(&source->state, path, &source->gather);
         if (status)
-            snprintf(message, capacity, "%s: cannot be read: %s", path, strerror(-status));
+            snprintf(message, capacity, "%s: cannot be read: %s", source->name, strerror(-status));
     } else {
         status = ws_reader_open(&source->reader, path, message, capacity);
-        if (status)
-            add_hint(path, message, capacity);
+        if (status) {
+            add_hint(source, message, capacity);
+            put_name(source, message, capacity);
+        }
     }
     if (status) {
         ws_source_close(source);
@@ -98,7 +168,7 @@ static int next_imported(struct ws_source *source, struct ws_block *block, char 
             return status;
         status = source->importer->read(source->state, &source->damage, what, sizeof(what));
         if (status < 0) {
-            snprintf(message, capacity, "%s: %s", source->path, *what ? what : strerror(-status));
+            snprintf(message, capacity, "%s: %s", source->name, *what ? what : strerror(-status));
             return status;
         }
         if (!status) {
@@ -113,9 +183,9 @@ int ws_source_next(struct ws_source *source, struct ws_block *block, char *messa
     int status =
         source->importer ? next_imported(source, block, message, capacity) : ws_reader_next(source->reader, block);
     if (status == -ENOMEM)
-        snprintf(message, capacity, "%s: needs more memory than there is", source->path);
+        snprintf(message, capacity, "%s: needs more memory than there is", source->name);
     else if (status < 0 && !source->importer)
-        snprintf(message, capacity, "%s: cannot be read further: %s", source->path, strerror(-status));
+        snprintf(message, capacity, "%s: cannot be read further: %s", source->name, strerror(-status));
     return status;
 }
 
@@ -131,7 +201,9 @@ void ws_source_choose(struct ws_source *source, size_t process)
     source->importer->choose(source->state, process);
     /* Traces imported from one file belong to one recording, even if they were imported at different times. The
      * file's full path shows that. */
-    char *path = realpath(source->path, NULL);
+    char *path = realpath(source->name, NULL);
+    if (!path) /* what we unpacked has only a path of our own */
+        path = realpath(source->path, NULL);
     if (path)
         ws_gather_meta(&source->gather, "import_file", path, strlen(path));
     free(path);

@@ -14,8 +14,27 @@
 
 struct ws_source;
 
-/* Returns 0, or -errno with a message that names the file, the problem and what to do. */
-int ws_source_open(struct ws_source **source, const char *path, char *message, size_t capacity);
+/* What the first bytes of a file say that it is. */
+enum ws_source_kind {
+    WS_SOURCE_UNKNOWN,
+    WS_SOURCE_OWN,     /* a trace of ours */
+    WS_SOURCE_FOREIGN, /* it may be another profiler's trace */
+    WS_SOURCE_PACKED,  /* packed or an archive: it must be unpacked before it can be read */
+    WS_SOURCE_PERFETTO /* a Perfetto trace: it must be turned into JSON first (perfetto.h) */
+};
+
+/* How many bytes the functions below look at. */
+enum { WS_SOURCE_HEAD = 512 };
+
+enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size);
+
+/* The kind of a file. JSON that gzip packed is FOREIGN, because it is unpacked while it is read. UNKNOWN: also if the
+ * file cannot be read. */
+enum ws_source_kind ws_source_kind_of_file(const char *path);
+
+/* Opens a file. `name` is what messages call it; NULL: its path. Returns 0, or -errno with a message that names the
+ * file, the problem and what to do. */
+int ws_source_open(struct ws_source **source, const char *path, const char *name, char *message, size_t capacity);
 
 /* From now on, blocks of operations may hold columns: see ws_block_ops. */
 void ws_source_want_columns(struct ws_source *source);

@@ -7,10 +7,11 @@
 #include "input/source.h"
 #include "model/build.h"
 
-static void init(struct ws_process *process, const char *path)
+static void init(struct ws_process *process, const char *path, const char *file)
 {
     *process = (struct ws_process){
         .path = path,
+        .file = file,
         .parts = 1,
         .meta = WS_VECTOR(struct ws_meta_entry),
         .shapes = WS_VECTOR(struct ws_op_shape),
@@ -177,15 +178,15 @@ static int load_add_block(struct ws_process *process, struct ws_arena *texts, co
     return error;
 }
 
-int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, size_t part,
-                    const struct ws_model_options *options, char *message, size_t capacity)
+int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, const char *file,
+                    size_t part, const struct ws_model_options *options, char *message, size_t capacity)
 {
     struct ws_source *source;
     struct ws_block block;
     uint64_t done;
     bool expected = false;
-    init(process, path);
-    int status = ws_source_open(&source, path, message, capacity);
+    init(process, path, file);
+    int status = ws_source_open(&source, file, path, message, capacity);
     if (status)
         return status;
     process->part = part;

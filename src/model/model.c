@@ -17,13 +17,14 @@ static int add_file(struct ws_build *build, const char *path, size_t index, cons
                     char *message, size_t capacity)
 {
     struct ws_vector *processes = &build->model->processes;
+    const char *file = options && options->files ? options->files[index] : path;
     int status = 0;
     for (size_t part = 0, parts = 1; part < parts && !status; part++) {
         struct ws_process *process = ws_vector_push(processes);
         snprintf(message, capacity, "out of memory");
         if (!process)
             return -ENOMEM;
-        status = ws_process_load(process, &build->model->texts, path, part, options, message, capacity);
+        status = ws_process_load(process, &build->model->texts, path, file, part, options, message, capacity);
         parts = process->parts;
         if (status && may_leave_out(options, index, status, message)) {
             ws_process_finish(process);

@@ -62,7 +62,8 @@ struct ws_clock_map {
 };
 
 struct ws_process {
-    const char *path;
+    const char *path;          /* of its file, as the user knows it */
+    const char *file;          /* the path to open */
     size_t part, parts;        /* index of this process in its file, and how many processes the file has */
     struct ws_vector meta;     /* struct ws_meta_entry */
     struct ws_map meta_places; /* hash of a key → index of its last entry + 1 */
@@ -127,6 +128,9 @@ struct ws_model_options {
     /* Called if a file cannot be read, with the index of the file and the error message. Returns whether to continue
      * without the file. NULL: never continue. */
     bool (*leave_out)(void *user, size_t index, const char *why);
+    /* By index of the file: the path to open in its place, as what the user named was unpacked. NULL: the paths are
+     * opened themselves. */
+    const char *const *files;
     bool references_only; /* load only dictionaries: no operations, calls, collectives or ranges */
 };
 

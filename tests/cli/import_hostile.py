@@ -202,8 +202,7 @@ def test_many_of_everything_else():
     process = report(write(trace(*events)))[0]
     assert len(process["devices"]) == 300
     deep = "[" * 100000
-    result = run("report", "--full", write('{"traceEvents": [{"args": {"Input Dims": ' + deep))
-    assert result.returncode == 0, result.stderr
+    assert "no verdict" in refused("report", write('{"traceEvents": [{"args": {"Input Dims": ' + deep))
 
 
 def time_of(events):

@@ -1,13 +1,10 @@
 """Files that are not traces: each is refused with one line that says what it is and what to do: import_others.py
 WALLSHIM"""
 import gzip
-import io
 import json
 import os
 import shutil
 import sqlite3
-import tarfile
-import zipfile
 
 from foreign import path, refused, report, run, run_tests, write
 from kineto import KERNEL
@@ -19,22 +16,6 @@ JUNK = bytes(range(7, 250)) * 4
 def says(expected, content, name):
     line = refused("report", write(content, name))
     assert expected in line and name in line, f"{name}: {line}"
-
-
-def test_archives():
-    with zipfile.ZipFile(path("a.zip"), "w") as archive:
-        archive.writestr("trace.json", TRACE)
-    assert "zip" in refused("report", path("a.zip"))
-    plain = io.BytesIO()
-    with tarfile.open(fileobj=plain, mode="w") as archive:
-        entry = tarfile.TarInfo("trace.json")
-        entry.size = len(TRACE)
-        archive.addfile(entry, io.BytesIO(TRACE.encode()))
-    says("tar archive", plain.getvalue(), "a.tar")
-    says("tar archive", gzip.compress(plain.getvalue()), "a.tar.gz")
-    says("zstd -d", b"\x28\xb5\x2f\xfd" + JUNK, "trace.json.zst")
-    says("xz -d", b"\xfd7zXZ\0" + JUNK, "trace.json.xz")
-    says("bzip2 -d", b"BZh9" + JUNK, "trace.json.bz2")
 
 
 def test_encodings():
@@ -67,7 +48,6 @@ def test_reports():
     for name in ("a.nsys-rep", "a.qdrep", "a.qdstrm"):
         says("nsys export --type sqlite", JUNK, name)
     says("Nsight Compute", JUNK, "a.ncu-rep")
-    says("zip", b"PK\3\4" + JUNK, "a.nsys-rep.zip")
     for name, begin in (("a.parquet", b"PAR1"), ("a.arrow", b"ARROW1\0\0"), ("a.h5", b"\x89HDF\r\n\x1a\n")):
         says("nsys export --type sqlite", begin + JUNK, name)
     says("XLA", JUNK, "host.xplane.pb")

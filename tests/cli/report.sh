@@ -134,9 +134,11 @@ python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) !
 expect 0 "$wallshim" report --json .
 python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) != 2)' || fail "not two processes"
 
-# A trace cut short is read as far as it goes, and the report says so.
+# A trace cut short is read as far as it goes, and the report says so. It is an error if the rest gives no verdict.
 head -c 5000 demo.wst >cut.wst
-expect 0 "$wallshim" report --full cut.wst
+expect 2 "$wallshim" report --full cut.wst
+one_line
+says err "cut.wst: cut or damaged, and what is left of it gives no verdict"
 says out "the recording was not"
 expect 0 "$wallshim" info cut.wst
 says out "no footer"

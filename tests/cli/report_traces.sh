@@ -152,9 +152,9 @@ rm -r mixed
 expect 0 "$wallshim" report --full "$traces/megatron-tp8"
 [ -s err ] && fail "ranks of one job are told apart: $(cat err)"
 
-# If a file was cut before its first kernel, the report says so.
+# If a file was cut before its first kernel, the report says so, and the exit status too.
 head -c 500000 "$traces/xdit-sd35.json.gz" >cut.json.gz
-expect 0 "$wallshim" report --section verdict cut.json.gz
+expect 2 "$wallshim" report --section verdict cut.json.gz
 says out "No verdict: the file was cut"
 
 # AMD's terms for AMD's chips. A rate that only the Infinity Cache makes possible is not called inconsistent.

@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ws_source *source;
     struct ws_block block;
     char message[128] = "";
-    if (ws_source_open(&source, path, message, sizeof(message)))
+    if (ws_source_open(&source, path, NULL, message, sizeof(message)))
         return 0;
     int status;
     while ((status = ws_source_next(source, &block, message, sizeof(message))) > 0)

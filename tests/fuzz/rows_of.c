@@ -13,7 +13,7 @@ static int put_trace(const char *path, uint64_t most)
     char message[512];
     uint64_t rows[WS_FAMILY_COUNT] = { 0 };
     uint8_t bytes[4096];
-    int status = ws_source_open(&source, path, message, sizeof(message));
+    int status = ws_source_open(&source, path, NULL, message, sizeof(message));
     if (status) {
         fprintf(stderr, "%s\n", message);
         return status;

@@ -1,0 +1,48 @@
+/* Internal to the reader of Perfetto traces: names that the trace holds once, and arguments of events as JSON. */
+#ifndef WALLSHIM_INPUT_PERFETTO_TEXT_H
+#define WALLSHIM_INPUT_PERFETTO_TEXT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/arena.h"
+#include "base/map.h"
+#include "perfetto.pb-c.h"
+
+/* Interned texts by sequence, kind and iid. All 0: none. */
+struct perfetto_texts {
+    struct ws_map places; /* key of a text → its address */
+    struct ws_arena arena;
+};
+
+enum perfetto_interned {
+    PERFETTO_CATEGORY = 1,
+    PERFETTO_EVENT_NAME,
+    PERFETTO_ANNOTATION_NAME,
+    PERFETTO_STRING_VALUE
+};
+
+/* Keeps the texts of a packet. Returns 0 or -ENOMEM. */
+int perfetto_texts_add(struct perfetto_texts *texts, const Perfetto__TracePacket *packet);
+
+/* Returns the text itself, or if it is NULL the interned one; "" if neither is known. */
+const char *perfetto_text(const struct perfetto_texts *texts, uint32_t sequence, enum perfetto_interned kind,
+                          const char *text, uint64_t iid);
+
+void perfetto_texts_finish(struct perfetto_texts *texts);
+
+/* Writes a text as a JSON string. */
+void perfetto_put_text(FILE *out, const char *text);
+
+/* Returns the arguments of an event as a JSON object, to be freed; NULL when memory runs out. */
+char *perfetto_arguments(const struct perfetto_texts *texts, uint32_t sequence, const Perfetto__TrackEvent *event);
+
+/* Do the arguments belong to something that ran on a device? */
+bool perfetto_is_of_device(const char *arguments);
+
+/* Returns the category that Kineto's JSON gives to an event with such a name and such arguments. of_device: its track
+ * is a device's. */
+const char *perfetto_category(const char *name, const char *arguments, bool of_device);
+
+#endif

@@ -1,0 +1,22 @@
+/* Finds the word that was probably meant by a mistyped one. */
+#ifndef WALLSHIM_TOOLS_GUESS_H
+#define WALLSHIM_TOOLS_GUESS_H
+
+#include <stddef.h>
+
+struct tool_guess {
+    const char *typed;
+    const char *best; /* the nearest word so far; NULL: none is near */
+    size_t distance;  /* of `best` */
+};
+
+/* Compares a word. A word is near if few letters were left out, added or replaced, or if the typed one is its
+ * beginning. */
+void tool_guess_try(struct tool_guess *guess, const char *word);
+
+/* Writes "did you mean --top?" and returns it. `before` stands before the word, such as "--". If no word is near,
+ * returns `otherwise`. */
+const char *tool_guess_text(const struct tool_guess *guess, const char *before, const char *otherwise, char *text,
+                            size_t capacity);
+
+#endif
