@@ -189,13 +189,13 @@ static void stragglers_describe(const struct ws_report *report, char who[NAMES_T
 static int advise_waiting(const struct ws_report *report, size_t track, struct ws_advice_list *list)
 {
     const struct ws_track_collectives *cost = cost_of(report, track);
-    static char what[] = "make the late ranks arrive on time";
-    char who[NAMES_TEXT], evidence[WS_LATENESS_TEXT + 64], why[WS_LATENESS_TEXT];
+    char who[NAMES_TEXT], evidence[WS_LATENESS_TEXT + 64], why[WS_LATENESS_TEXT], what[WS_LATENESS_TEXT + 64];
     char time[WS_FORMAT_SIZE];
     stragglers_describe(report, who, why);
-    snprintf(evidence, sizeof(evidence), "%s%s of waiting for late ranks; %s",
+    snprintf(what, sizeof(what), "make the late ranks arrive on time: %s", why);
+    snprintf(evidence, sizeof(evidence), "%s%s of waiting for late ranks",
              ws_format_time(time, ws_comm_per_step(report, track, cost->waited_for_stragglers)),
-             stragglers_steps_of(report, track)->kinds[WS_STEP_STEADY] ? " a step" : "", why);
+             stragglers_steps_of(report, track)->kinds[WS_STEP_STEADY] ? " a step" : "");
     return ws_advice_add(
         list, &(struct ws_advice){ .name = "straggler",
                                    .part = WS_PART_EXPOSED_COMM,

@@ -174,15 +174,16 @@ static size_t shares_of(const struct ws_process *process, const struct ws_track_
     return count;
 }
 
-/* Picks the advice. If the program does not train, its input may be requests of users, which no loader can fetch
- * ahead. If the host waits in copies, it can avoid the waits and still read as often. */
+/* Picks the advice. If the program does not train and the trace names no line that waits, its input may be requests
+ * of users, which no loader can fetch ahead. If the host waits in copies, it can avoid the waits and still read as
+ * often. */
 static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy,
                               const struct share *share)
 {
     if (remedies[remedy].cause == WS_PART_SYNC && share->copies)
         return "do not wait for copies: use pinned memory and asynchronous copies (pin_memory=True, "
                "non_blocking=True), and read results every N steps or a step later";
-    if (remedies[remedy].cause == WS_PART_INPUT && !ws_report_trains(report, subject))
+    if (remedies[remedy].cause == WS_PART_INPUT && !share->line && !ws_report_trains(report, subject))
         return "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block; for a "
                "server that waits for requests this is spare time";
     return remedies[remedy].what;

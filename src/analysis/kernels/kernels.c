@@ -115,13 +115,22 @@ static int kernels_run(const struct ws_report *report, size_t subject, void *mem
     return status;
 }
 
+/* Does the name belong to an optimizer's step? PyTorch's multi_tensor_apply also copies lists of tensors, and applies
+ * simple functions to them, in inference too. */
+static bool is_of_optimizer(const struct ws_report *report, uint32_t name)
+{
+    const char *text = ws_model_name(report->model, name)->text;
+    return ws_report_class(report, name) == WS_CLASS_OPTIMIZER && !strstr(text, "CopyFunctor") &&
+           !strstr(text, "UnaryOpFunctor");
+}
+
 bool ws_report_trains(const struct ws_report *report, size_t track)
 {
     static const char *const backward[] = { "backward", "bwd", "grad" };
     const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
     const struct ws_kernel_row *rows = kernels->rows.data;
     for (size_t i = 0; i < kernels->rows.count; i++) {
-        if (ws_report_class(report, rows[i].name) == WS_CLASS_OPTIMIZER)
+        if (is_of_optimizer(report, rows[i].name))
             return true;
         for (size_t word = 0; word < sizeof(backward) / sizeof(backward[0]); word++)
             if (strcasestr(ws_model_name(report->model, rows[i].name)->text, backward[word]))

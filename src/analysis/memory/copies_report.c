@@ -21,8 +21,9 @@ static const struct {
     const char *name, *what;
 } cures[WS_CURE_COUNT] = {
     [WS_CURE_BATCH] = { "small_copies", "gather small copies into few: one buffer, one copy" },
-    [WS_CURE_PIN] = { "pageable_copies",
-                      "copy from and to pinned memory, asynchronously: pin_memory=True, non_blocking=True" },
+    [WS_CURE_PIN] = { "pageable_copies", "copy from and to pinned memory, asynchronously: cudaMallocHost and "
+                                         "cudaMemcpyAsync; in PyTorch "
+                                         "pin_memory=True and non_blocking=True" },
     [WS_CURE_INSIDE] = { "device_copies",
                          "copy less within the device: write results where they are needed, use views, "
                          "avoid clone, contiguous and cat" },

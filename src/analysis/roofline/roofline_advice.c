@@ -1,13 +1,16 @@
 /* Advice on GEMMs: precision, tensor cores, and aligned sizes. */
 #include <stdio.h>
 
+#include "analysis/kernels/classify.h"
+#include "analysis/kernels/kernels.h"
 #include "analysis/roofline/gemms.h"
 #include "analysis/roofline/roofline_report.h"
 #include "analysis/roofline/unfused.h"
 #include "base/minmax.h"
 
-/* Percent. A GEMM that takes a smaller share of the time of all GEMMs gets no advice. */
-enum { WORTHWHILE_PERCENT = 1 };
+/* Percent. WORTHWHILE: a GEMM that takes a smaller share of the time of all GEMMs gets no advice. FEW_ROWS: less
+ * matrix work that memory limits, as a share of a step, gets none either. */
+enum { WORTHWHILE_PERCENT = 1, FEW_ROWS_PERCENT = 20 };
 
 static const char *why(const struct ws_gemm_finding *finding)
 {
@@ -95,6 +98,36 @@ static int advise_precision(const struct ws_track_roofline *result, uint32_t tra
     return ws_advice_add(list, &advice);
 }
 
+/* Inference that decodes multiplies each weight with few rows. The bytes of the weights limit it: larger batches read
+ * them for more requests, and weights of half the size are read in half the time, which is the saving. */
+static int advise_few_rows(const struct ws_report *report, size_t subject, const struct ws_track_roofline *result,
+                           struct ws_advice_list *list)
+{
+    static char what[] =
+        "serve larger batches, or keep weights of 16 bits in fewer (FP8, INT4): memory limits products of few "
+        "rows";
+    const struct ws_roofline_row *rows = result->rows.data;
+    int64_t limited = 0, steps = (int64_t)(result->steps ? result->steps : 1);
+    char evidence[160], time[WS_FORMAT_SIZE];
+    if (ws_report_trains(report, subject))
+        return 0;
+    for (size_t i = 0; i < result->rows.count; i++)
+        if (rows[i].class == WS_ROOF_MEMORY && ws_class_is_matmul(ws_report_class(report, rows[i].name)))
+            limited = ws_sum(limited, rows[i].steady);
+    limited /= steps;
+    if (limited * 100 < (int64_t)result->step_length * FEW_ROWS_PERCENT)
+        return 0;
+    snprintf(evidence, sizeof(evidence),
+             "%s%s of matrix work that memory limits; the saving is that of half the bytes",
+             ws_format_time(time, limited), result->steps ? " a step" : "");
+    return ws_advice_add(list, &(struct ws_advice){ .name = "few_rows",
+                                                    .part = WS_PART_MATMUL,
+                                                    .saving_ns = limited / 2,
+                                                    .what = what,
+                                                    .evidence = evidence,
+                                                    .track = (uint32_t)subject });
+}
+
 int ws_roofline_advise(const struct ws_report *report, size_t subject, const void *memory,
                        struct ws_advice_list *list)
 {
@@ -105,6 +138,8 @@ int ws_roofline_advise(const struct ws_report *report, size_t subject, const voi
     if (!result->match)
         return 0;
     int status = advise_precision(result, (uint32_t)subject, list);
+    if (!status)
+        status = advise_few_rows(report, subject, result, list);
     for (size_t i = 0; i < result->gemms.count; i++)
         matmul = ws_sum(matmul, rows[i].steady);
     for (size_t i = 0; i < result->gemms.count && !status; i++) {

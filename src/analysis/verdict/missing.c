@@ -104,8 +104,6 @@ void ws_missing_text(const struct ws_report *report, size_t track, const struct 
     print_time(report, track, wall, page);
     if (!ws_process_meta(process, "import"))
         return;
-    if (*wall->reason)
-        ws_page_fact(page, "record again", "with all operations and the kernels of graphs: wallshim record");
     print_lead_in(ws_report_result(report, &ws_analysis_activity, track), page);
     if (is_much(recorded->before, process->ops.count))
         ws_page_fact(page, "from before", "%s of %s operations were launched before the recording began",
@@ -113,4 +111,10 @@ void ws_missing_text(const struct ws_report *report, size_t track, const struct 
     if (is_much(alone, process->ops.count))
         ws_page_fact(page, "half recorded", "%s launch%s without what they launched", ws_format_count(count, alone),
                      alone == 1 ? "" : "es");
+}
+
+bool ws_missing_needs_recording(const struct ws_report *report, size_t track, const struct ws_track_wall *wall)
+{
+    return *wall->reason &&
+           ws_process_meta(ws_model_process(report->model, ws_model_track(report->model, track)->process), "import");
 }

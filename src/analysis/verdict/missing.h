@@ -10,6 +10,9 @@
 void ws_missing_reason(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                        char reason[WS_REASON_TEXT]);
 
+/* Does only another recording help, since this one of another profiler lacks too much? */
+bool ws_missing_needs_recording(const struct ws_report *report, size_t track, const struct ws_track_wall *wall);
+
 /* Prints a line for each thing that is missing. */
 void ws_missing_text(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                      struct ws_page *page);

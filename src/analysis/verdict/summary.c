@@ -6,10 +6,12 @@
 
 #include "analysis/activity/activity.h"
 #include "analysis/activity/losses.h"
+#include "analysis/gaps/gaps.h"
 #include "analysis/kernels/kernels.h"
 #include "analysis/kernels/label.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/steps/steps.h"
+#include "analysis/verdict/missing.h"
 #include "analysis/verdict/no_verdict.h"
 #include "analysis/verdict/verdict.h"
 #include "analysis/verdict/wall.h"
@@ -53,23 +55,26 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
                  steps->kinds[WS_STEP_STEADY] == 1 ? "step" : "steps");
     int64_t known = ws_activity_known(ws_report_result(report, &ws_analysis_activity, shown));
     bool complete = ws_losses_is_complete(process, losses);
+    bool sampled = ((const struct ws_track_causes *)ws_report_result(report, &ws_analysis_causes, shown))->is_sampled;
     ws_page_text(page, "%s%s%s: %s%s operations, %s from the first to the last; %s%s", program ? program : "",
                  program && *program ? " on " : "", title, found, ws_format_count(count, track->count),
                  ws_format_time(time, known),
-                 complete        ? "nothing lost"
+                 sampled         ? "most operations were left out"
+                 : complete      ? "nothing lost"
                  : losses->total ? ws_format_count(lost, losses->total)
                                  : "the trace is not whole",
-                 !complete && losses->total ? " events not recorded in full" : "");
+                 !sampled && !complete && losses->total ? " events not recorded in full" : "");
 }
 
 /* Prints a bar of how a step divides between the walls, and what its marks mean. */
 static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *page)
 {
     char bar[BAR_WIDTH * MARK_BYTES + 1] = "", legend[320] = "", share[WS_FORMAT_SIZE];
-    int64_t so_far = 0;
+    int64_t so_far = 0,
+            guessed = ws_wall_suggested(wall, WS_WALL_COMPUTE) + ws_wall_suggested(wall, WS_WALL_BANDWIDTH);
     int drawn = 0, width = ws_clamp(page->width - WS_VERDICT_LABEL - 4, 1, (int)BAR_WIDTH);
     for (size_t i = 0; i < BAR_PARTS; i++) {
-        int64_t time = bar_parts[i].wall ? ws_wall_sure(wall, bar_parts[i].wall) : ws_wall_unknown(wall);
+        int64_t time = wall->by_wall[bar_parts[i].wall];
         if (time > wall->length / 1000)
             snprintf(legend + strlen(legend), sizeof(legend) - strlen(legend), "%s%s %s %s", *legend ? "  " : "",
                      bar_parts[i].mark, bar_parts[i].wall ? ws_wall_name(bar_parts[i].wall) : "not known",
@@ -79,9 +84,11 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
         for (; drawn < width && drawn + 1 <= until; drawn++)
             memcpy(bar + (size_t)drawn * MARK_BYTES, bar_parts[i].mark, MARK_BYTES + 1);
     }
-    ws_wall_write_suggested(wall, legend + strlen(legend), sizeof(legend) - strlen(legend));
     ws_page_fact(page, "how it divides", "%s", bar);
     ws_page_fact(page, "", "%s", legend);
+    if (guessed > wall->length / 100)
+        ws_page_fact(page, "", "of compute and bandwidth, %s by the names of kernels only",
+                     ws_format_share(share, guessed, wall->length));
 }
 
 /* Prints what to do, without its evidence. */
@@ -91,12 +98,20 @@ static void summary_print_advice(const struct ws_report *report, size_t shown, s
     const struct ws_advice *advice = wall->advice.items.data;
     size_t count = ws_verdict_advice(report, shown, most), label = page->label;
     char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], number[WS_FORMAT_SIZE];
+    bool again = ws_missing_needs_recording(report, shown, wall);
     ws_page_heading(page, "Do first", NULL);
-    if (!count)
-        ws_page_text(page, wall->wall ? "Nothing cheap to win was found." : "Not known.");
     page->label = 1;
+    if (again)
+        ws_page_fact(page, "1",
+                     "record again, with all operations and the kernels of graphs: wallshim record -- COMMAND");
+    else if (!count && 2 * ws_wall_unknown(wall) > wall->length)
+        ws_page_text(
+            page, "Not known: the trace does not hold the work of most kernels. Record with wallshim record, or with "
+                  "record_shapes=True in torch.profiler.");
+    else if (!count)
+        ws_page_text(page, "Nothing cheap to win was found.");
     for (size_t i = 0; i < count; i++)
-        ws_page_fact(page, ws_format_count(number, i + 1), "up to %s%s (%s): %s%s%s",
+        ws_page_fact(page, ws_format_count(number, i + 1 + again), "up to %s%s (%s): %s%s%s",
                      ws_format_time(time, advice[i].saving_ns), wall->per_step ? " a step" : "",
                      ws_format_share(share, advice[i].saving_ns, wall->length), advice[i].what,
                      *advice[i].where ? "; at " : "", advice[i].where);
@@ -213,7 +228,8 @@ static bool summary_shorten(struct summary_room *room)
     const struct {
         size_t *shown, least;
     } parts[] = { { &room->kernels, 6 }, { &room->devices, 6 }, { &room->kernels, 4 }, { &room->devices, 4 },
-                  { &room->advice, 4 },  { &room->kernels, 3 }, { &room->devices, 3 }, { &room->advice, 3 } };
+                  { &room->advice, 4 },  { &room->kernels, 3 }, { &room->devices, 3 }, { &room->advice, 3 },
+                  { &room->kernels, 1 }, { &room->devices, 1 } };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (*parts[i].shown > parts[i].least) {
             --*parts[i].shown;

@@ -27,7 +27,7 @@ enum { MOVING_LIMIT = 15, UNSURE_LIMIT = 10 };
 enum { COVERED_LIMIT = 75 };
 
 /* Advice that saves less than this share of a step, or of the recording, is not shown. */
-enum { LEAST_SHOWN_PER_MILLE = 5 };
+enum { LEAST_SHOWN_PER_MILLE = 10 };
 
 /* Percent. The report compares each matrix kernel with the peak of its own precision. It says so if the mean share is
  * more than 5 % larger than the share of a single peak for all kernels. */
@@ -335,13 +335,17 @@ static void print_advice(const struct ws_report *report, size_t track, struct ws
     const struct ws_advice *advice = wall->advice.items.data;
     size_t count = wall->advice.items.count, shown = ws_verdict_advice(report, track, ADVICE_SHOWN);
     char time[WS_FORMAT_SIZE];
-    if (!shown)
+    bool again = ws_missing_needs_recording(report, track, wall);
+    if (again)
+        ws_page_fact(page, "do first",
+                     "record again, with all operations and the kernels of graphs: wallshim record -- COMMAND");
+    else if (!shown)
         ws_page_fact(page, "do first", wall->wall ? "nothing cheap to win was found" : "not known");
     for (size_t i = 0; i < shown; i++)
-        ws_page_fact(page, i ? "" : "do first", "up to %s%s: %s%s%s%s%s%s", ws_format_time(time, advice[i].saving_ns),
-                     wall->per_step ? " a step" : " of the recording", advice[i].what,
-                     *advice[i].where ? "; at " : "", advice[i].where, *advice[i].evidence ? " (" : "",
-                     advice[i].evidence, *advice[i].evidence ? ")" : "");
+        ws_page_fact(page, i || again ? "" : "do first", "up to %s%s: %s%s%s%s%s%s",
+                     ws_format_time(time, advice[i].saving_ns), wall->per_step ? " a step" : " of the recording",
+                     advice[i].what, *advice[i].where ? "; at " : "", advice[i].where,
+                     *advice[i].evidence ? " (" : "", advice[i].evidence, *advice[i].evidence ? ")" : "");
     print_together(report, track, page);
     if (shown && shown < count)
         ws_page_fact(page, "", "and %zu more in the sections below", count - shown);

@@ -38,7 +38,8 @@ static void devices_put_parts(struct ws_table *table, const struct ws_track_wall
         ws_table_time(table, comm - ws_max(waiting, 0));
         ws_table_time(table, ws_max(waiting, 0) + wall->parts[WS_PART_COMM_WAIT]);
     }
-    ws_table_time(table, ws_verdict_idle(wall) - wall->parts[WS_PART_COMM_WAIT]);
+    ws_table_time(table, wall->parts[WS_PART_EXPOSED_MEMORY] + wall->parts[WS_PART_DEVICE_COPIES]);
+    ws_table_time(table, ws_verdict_idle(wall) - wall->parts[WS_PART_COMM_WAIT] - wall->parts[WS_PART_UNRECORDED]);
 }
 
 /* Prints a table with a line for each device. */
@@ -46,9 +47,9 @@ static void devices_print_table(const struct ws_report *report, struct ws_page *
 {
     static const struct ws_table_column columns[] = {
         { "GPU", true, WS_NARROW_SHORTEN },        { "step", false, false },
-        { "compute", false, WS_NARROW_LEAVE_OUT }, { "transfer", false, WS_NARROW_LEAVE_OUT },
-        { "waiting", false, WS_NARROW_LEAVE_OUT }, { "idle", false, WS_NARROW_LEAVE_OUT },
-        { "wall", true, WS_NARROW_SHORTEN },
+        { "kernels", false, WS_NARROW_LEAVE_OUT }, { "transfer", false, WS_NARROW_LEAVE_OUT },
+        { "waiting", false, WS_NARROW_LEAVE_OUT }, { "copies", false, WS_NARROW_LEAVE_OUT },
+        { "idle", false, WS_NARROW_LEAVE_OUT },    { "wall", true, WS_NARROW_SHORTEN },
     };
     struct ws_table table;
     char share[WS_FORMAT_SIZE], title[256];
@@ -62,14 +63,14 @@ static void devices_print_table(const struct ws_report *report, struct ws_page *
         char *at = *name ? strstr(title, name) : NULL;
         if (at > title)
             at[-1] = 0;
-        ws_table_cell(&table, "%s%s", title, ws_ranks_at(report, (uint32_t)i)->straggler ? " !" : "");
+        ws_table_cell(&table, "%s%s", title, ws_ranks_at(report, (uint32_t)i)->straggler ? ", late" : "");
         ws_table_time(&table, wall->length);
         devices_put_parts(&table, wall);
         if (wall->wall)
             ws_table_cell(&table, "%s %s", ws_wall_name(wall->wall),
                           ws_format_share(share, wall->by_wall[wall->wall], wall->length));
         else
-            ws_table_cell(&table, "not known: %s", wall->why_none);
+            ws_table_cell(&table, "not known");
     }
     ws_table_finish(&table);
     ws_page_more(page, count, "device");

@@ -370,7 +370,7 @@ static void gradients_hide_under_what_makes_them(void **state)
             struct builder *trace = job.traces[0];
             int64_t now = ms + step * 20 * ms, at = now + 8 * ms;
             build_range(trace, WS_RANGE_STEP, 1, "ProfilerStep", now - 50 * us, now + 19 * ms);
-            build_kernel(trace, COMPUTE, GEMM, now, now + 6 * ms);
+            build_kernel(trace, COMPUTE, "multi_tensor_adam_kernel", now, now + 6 * ms);
             build_kernel(trace, COMPUTE, first[told], now + 6 * ms, now + 6 * ms + 400 * us);
             build_kernel(trace, COMPUTE, GEMM, now + 6 * ms + 400 * us, at);
             for (int64_t piece = 0; piece < 4; piece++)
@@ -384,6 +384,25 @@ static void gradients_hide_under_what_makes_them(void **state)
             strstr(evidence, told ? "limited by the compute that can hide it" : "the last operation of each run"));
         built_finish(&job);
     }
+}
+
+/* In inference, the next layer needs what a collective yields: nothing can run under it. */
+static void inference_has_nothing_to_overlap_with(void **state)
+{
+    struct built job;
+    (void)state;
+    ranks_begin(&job, 1, false);
+    build_comm(job.traces[0], 1, 0, 2, 77);
+    for (int64_t layer = 0; layer < 20; layer++) {
+        build_kernel(job.traces[0], COMPUTE, GEMM, layer * 2 * ms, layer * 2 * ms + ms);
+        build_all_reduce(job.traces[0], layer * 2 * ms + ms, (layer + 1) * 2 * ms);
+    }
+    built_report(&job);
+    const struct ws_track_wall *wall = ws_report_result(job.report, &ws_analysis_wall, 0);
+    const struct ws_advice *advice = wall->advice.items.data;
+    for (size_t i = 0; i < wall->advice.items.count; i++)
+        assert_null(strstr(advice[i].what, "overlap communication"));
+    built_finish(&job);
 }
 
 int main(void)
@@ -404,6 +423,7 @@ int main(void)
         cmocka_unit_test(a_rank_alone_waits_for_nobody_known),
         cmocka_unit_test(only_what_could_be_hidden_is_promised),
         cmocka_unit_test(gradients_hide_under_what_makes_them),
+        cmocka_unit_test(inference_has_nothing_to_overlap_with),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

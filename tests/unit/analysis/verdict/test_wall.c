@@ -175,6 +175,8 @@ static void tokens_of_a_server_step_are_evidence(void **state)
         assert_text(&built, "verdict", "not known 100.0 %, where names suggest compute 100.0 %", i > 0);
         assert_text(&built, "verdict", "only the names of kernels suggest it", i > 0);
         assert_text(&built, "roofline", i ? "unknown" : "memory-bound", true);
+        /* Only products that memory limits get the advice to decode for more requests at once. */
+        assert_text(&built, "verdict", "serve larger batches", i == 0);
         built_finish(&built);
     }
 }
