@@ -98,7 +98,7 @@ static void sum_gaps(struct device *device, const struct stretch *stretch, struc
 {
     const struct ws_ops *ops = &device->process->ops;
     const struct ws_gap *gap = &device->gap;
-    while (device->has_gap && gap->begin < stretch->end) {
+    while (device->has_gap && gap->begin < stretch->end && device->passed < stretch->end) {
         ws_gap_run_reach(device->causes, &device->run, gap);
         bool ends = gap->end <= stretch->end;
         double length = (double)(ws_min(gap->end, stretch->end) - ws_max(gap->begin, device->passed));

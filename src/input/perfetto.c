@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <yajl/yajl_tree.h>
 
 #include "base/salted.h"
 #include "base/vector.h"
@@ -177,6 +178,14 @@ static int add_mark(struct perfetto *perfetto, const Perfetto__TracePacket *pack
     return 0;
 }
 
+static bool is_json(const char *text)
+{
+    yajl_val parsed = yajl_tree_parse(text, NULL, 0);
+    bool is = parsed != NULL;
+    yajl_tree_free(parsed);
+    return is;
+}
+
 /* Facts on the whole trace are instants. Their values are JSON; the device properties are a list without brackets. */
 static void put_facts(struct perfetto *perfetto, const Perfetto__TrackEvent *event)
 {
@@ -192,7 +201,7 @@ static void put_facts(struct perfetto *perfetto, const Perfetto__TrackEvent *eve
         putc(':', perfetto->out);
         if (devices)
             fprintf(perfetto->out, *value == '[' ? "%s" : "[%s]", value);
-        else if (strchr("{[\"-0123456789", *value))
+        else if (is_json(value))
             fputs(value, perfetto->out);
         else
             perfetto_put_text(perfetto->out, value);

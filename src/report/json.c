@@ -1,4 +1,5 @@
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@ int ws_json_set(json_t *object, const char *key, int64_t value)
 
 int ws_json_set_real(json_t *object, const char *key, double value)
 {
-    return value > 0 && json_object_set_new(object, key, json_real(value)) ? -ENOMEM : 0;
+    return value > 0 && isfinite(value) && json_object_set_new(object, key, json_real(value)) ? -ENOMEM : 0;
 }
 
 json_t *ws_json_amount(double value)

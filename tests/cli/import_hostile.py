@@ -205,6 +205,32 @@ def test_many_of_everything_else():
     assert "no verdict" in refused("report", write('{"traceEvents": [{"args": {"Input Dims": ' + deep))
 
 
+def attention(sides, lengths=(10, 10)):
+    """A product, a softmax and a product, four times: products with these sides, and kernels of these lengths."""
+    events = []
+    for i in range(4):
+        for j, (operator, kernel) in enumerate((("aten::bmm", "ampere_sgemm_128x64_nn"), (None, "softmax_warp_forward"),
+                                                ("aten::bmm", "ampere_sgemm_128x64_nn"))):
+            at, number = 100 + i * 100 + j * 20, 10 * i + j + 2
+            length = lengths[i % 2] if operator else 10
+            if operator:
+                events.append({"ph": "X", "cat": "cpu_op", "name": operator, "pid": 99, "tid": 100, "ts": at - 8, "dur": 6,
+                               "args": {"Input Dims": sides, "Input type": ["float", "float"]}})
+            events.append({**CALL, "pid": 99, "tid": 100, "ts": at - 5, "dur": 2, "args": {"correlation": number}})
+            events.append({**KERNEL, "name": kernel, "ts": at, "dur": length,
+                           "args": {"device": 0, "context": 1, "stream": 7, "correlation": number}})
+    return trace(*events)
+
+
+def test_sides_and_lengths_that_no_tensor_has():
+    for side in ("1" + "0" * 300, "9" * 18, "0"):
+        file = write(json.dumps(attention([[2, "M", 0], [2, 0, 0]])).replace('"M"', side))
+        assert run("report", "--full", file).returncode == 0
+        report(file)
+    for lengths in ((0, 10), (0, 0)): # kernels of no length under operators of known work
+        report(write(attention([[2, 64, 64], [2, 64, 64]], lengths)))
+
+
 def time_of(events):
     """Seconds of processor time that a report on these events takes."""
     file = write(trace(*events))

@@ -34,7 +34,7 @@ static struct slow_link slow_link_of(const struct ws_report *report, size_t trac
         }
     /* Where hosts are not known, a rank that is faster than a network has a link. */
     bool one_machine = ranks->hosts == 1 && ranks->recorded >= ws_ranks_job(report)->largest;
-    if (!one_machine && found.reached < found.limit)
+    if (!one_machine && (ranks->hosts > 1 || found.reached < found.limit))
         return found;
     bool known = ws_track_gpu(report, ws_model_track(report->model, track), &gpu) != WS_GPU_UNKNOWN;
     const struct ws_link *link = known ? ws_link_of(gpu.name) : NULL;

@@ -273,15 +273,10 @@ static bool opens_step(struct ws_gap_finder *finder, int64_t begin, int64_t end)
 static void note_lead(struct ws_gap_finder *finder, const struct ws_gap_question *question, enum ws_part cause,
                       int64_t steady)
 {
-    const struct ws_step *list = finder->step_list->steps.data;
-    struct ws_track_causes *result = finder->result;
-    size_t first = 0;
-    if (!result->per_step || !question->opens || !steady || result->lead_input || cause != WS_PART_INPUT)
-        return;
-    while (!ws_step_is_steady(&list[first]))
-        first++;
-    if (list[first].begin >= question->begin && list[first].begin < question->end)
-        result->lead_input = steady;
+    const struct ws_step *first = finder->first_steady;
+    if (first && question->opens && steady && cause == WS_PART_INPUT && first->begin >= question->begin &&
+        first->begin < question->end)
+        finder->result->lead_input = steady;
 }
 
 /* Finds the cause of idle time from `begin` to `end` at an edge of the recording: a step may begin before the
@@ -350,7 +345,7 @@ static int find_cause(struct ws_gap_finder *finder, struct ws_gap_lines *lines, 
                                       .thread = ws_op_thread_place(&finder->process->ops, gap->after),
                                       .time = question.launch };
         size_t other = add_piece(finder, lines, &rest, &question, queued, steady_queued);
-        line = !other || 2 * queued > length ? other : line;
+        line = !other || queued > length / 2 ? other : line;
     }
     if (!line)
         return -ENOMEM;
@@ -432,6 +427,9 @@ static int gap_causes_run(const struct ws_report *report, size_t subject, void *
     int status = result->turns && result->run_lines && finder.cursors ? 0 : -ENOMEM;
     for (size_t i = 0; i < finder.time->host.thread_count && !status; i++)
         finder.cursors[i].thread = i;
+    for (size_t i = 0; i < steps->steps.count && !finder.first_steady; i++)
+        if (ws_step_is_steady((const struct ws_step *)steps->steps.data + i))
+            finder.first_steady = (const struct ws_step *)steps->steps.data + i;
     if (!status)
         status = measure_launch_delay(&finder, activity);
     if (!status)

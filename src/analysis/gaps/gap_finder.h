@@ -32,7 +32,8 @@ struct ws_gap_finder {
     size_t steps;                   /* left of WS_GAP_WAIT_STEPS */
     int64_t graph;                  /* time of the last graph launch with time that was not recorded */
     const struct ws_track_steps *step_list;
-    size_t step; /* index of the first step that begins at or after the latest gap's begin */
+    const struct ws_step *first_steady; /* NULL: there is none */
+    size_t step;                        /* index of the first step that begins at or after the latest gap's begin */
     struct ws_track_causes *result;
     struct ws_gap_answer debtor; /* the last answer with a debt; later gaps reduce the debt */
 };

@@ -20,11 +20,11 @@ static uint32_t gap_late_window(const struct ws_gap_finder *finder, const struct
     int64_t slack = finder->track->clock_error;
     ws_host_time_window(finder->time, &finder->cursors[thread], question->begin, question->until, slack, window);
     if (other == thread || !ws_op_has_call(ops, question->before) ||
-        2 * window->used[WS_USE_OWN] < question->until - question->begin)
+        window->used[WS_USE_OWN] < (question->until - question->begin) / 2)
         return thread;
     struct ws_host_window second;
     ws_host_time_window(finder->time, &finder->cursors[other], question->begin, question->until, slack, &second);
-    if (2 * second.used[WS_USE_OWN] >= window->used[WS_USE_OWN])
+    if (second.used[WS_USE_OWN] >= window->used[WS_USE_OWN] / 2)
         return thread;
     *window = second;
     return other;

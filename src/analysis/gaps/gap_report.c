@@ -34,7 +34,7 @@ void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_pa
     enum { LONG_CALL = 1000000 }; /* ns */
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
-    const struct ws_gap_line *line = causes->lines.data, *end = line + causes->lines.count;
+    const struct ws_gap_line *line = causes->lines.data, *end = line ? line + causes->lines.count : NULL;
     char each[WS_FORMAT_SIZE];
     *text = 0;
     while (line < end && line->cause != cause)

@@ -208,6 +208,8 @@ struct ws_gap_wait ws_gap_wait_of(const struct ws_report *report, size_t track, 
 bool ws_gap_wait_is_shown(const struct ws_report *report, size_t track, const struct ws_gap *gap, size_t *steps)
 {
     struct finder finder = finder_of(report, track);
+    if (!*steps) /* nothing is looked up any more, so nothing is shown */
+        return false;
     finder.steps = *steps;
     enum ws_waited_for what = explain_wait(&finder, gap).what;
     *steps = finder.steps;

@@ -45,7 +45,7 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     double peak = ws_gpu_peak(gpu, row->precision), ridge = ws_gpu_ridge(gpu, row->precision);
     if (!(ridge > 0) || (row->known <= 0 && row->bounded <= 0))
         return WS_ROOF_UNKNOWN;
-    if (!row->flops && !row->bytes)
+    if (row->known <= 0 || (!row->flops && !row->bytes))
         return row->intensity_most > 0 && row->intensity_most < ridge ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
     row->of_compute = row->flops / (double)row->known / peak;
     row->of_memory = row->bytes / (double)row->known / gpu->bytes_per_ns;

@@ -192,7 +192,8 @@ static int add_attention(struct search *search, const struct follow *follow, siz
     double scores = first_cost.batch * first_cost.m * first_cost.n * element_bytes(first_cost.element);
     pattern->count++;
     pattern->bytes += 2 * scores; /* the first product writes them, the second one reads them */
-    pattern->products = ws_sum(pattern->products, length_of(search, follow->product) + length_of(search, second));
+    pattern->products =
+        ws_sum(ws_sum(pattern->products, length_of(search, follow->product)), length_of(search, second));
     for (uint32_t i = 0; i < follow->count; i++) {
         size_t place = follow->between[i];
         double moved = search->moved ? (double)search->moved[place].bytes : 0;
@@ -262,10 +263,11 @@ static int unfused_run(const struct ws_report *report, size_t subject, void *mem
     search.process = ws_model_process(report->model, search.track->process);
     search.products = WS_VECTOR(struct product);
     search.roles = calloc(search.process->shapes.count + 1, sizeof(*search.roles));
-    search.follows = calloc(search.process->streams.rows.count + 1, sizeof(*search.follows));
+    struct follow *follows = calloc(search.process->streams.rows.count + 1, sizeof(*follows));
+    search.follows = follows;
     result->patterns = WS_VECTOR(struct ws_unfused);
     result->steps = steps->kinds[WS_STEP_STEADY];
-    int status = search.roles && search.follows ? 0 : -ENOMEM;
+    int status = search.roles && follows ? 0 : -ENOMEM;
     if (!status && find_roles(&search, subject)) {
         struct ws_steady_walk walk = ws_steady_walk(steps);
         for (size_t i = 0; i < search.track->count && !status; i++) {
@@ -278,7 +280,7 @@ static int unfused_run(const struct ws_report *report, size_t subject, void *mem
     ws_map_finish(&search.prices);
     ws_vector_finish(&search.products);
     free(search.roles);
-    free(search.follows);
+    free(follows);
     return status;
 }
 

@@ -40,18 +40,16 @@ static struct ws_unfused sum_of(const struct ws_track_unfused *result)
 static void write_evidence(const struct ws_track_unfused *result, const struct ws_unfused *sum, char *text,
                            size_t capacity)
 {
-    char count[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE], products[WS_FORMAT_SIZE];
+    char count[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE], products[WS_FORMAT_SIZE], scores[200] = "";
     const char *a_step = result->steps ? " a step" : "";
-    size_t used =
-        (size_t)snprintf(text, capacity, "%s times%s", ws_format_each(count, sum->count, result->steps), a_step);
+    double saved = ws_min(sum->bytes / (double)unfused_steps(result), 1e18);
     if (sum->first.m > 0)
-        used +=
-            (size_t)snprintf(text + used, capacity - used,
-                             ", mostly %.0f × %.0f × %.0f scores; a fused kernel keeps them on the chip, which saves "
-                             "%s%s of writing and reading",
-                             sum->first.batch, sum->first.m, sum->first.n,
-                             ws_format_bytes(bytes, (uint64_t)(sum->bytes / (double)unfused_steps(result))), a_step);
-    snprintf(text + used, capacity - used, "; the products, %s%s, would get faster, too%s",
+        snprintf(scores, sizeof(scores),
+                 ", mostly %.6g × %.6g × %.6g scores; a fused kernel keeps them on the chip, which saves %s%s of "
+                 "writing and reading",
+                 sum->first.batch, sum->first.m, sum->first.n, ws_format_bytes(bytes, (uint64_t)saved), a_step);
+    snprintf(text, capacity, "%s times%s%s; the products, %s%s, would get faster, too%s",
+             ws_format_each(count, sum->count, result->steps), a_step, scores,
              ws_format_time(products, sum->products / (int64_t)unfused_steps(result)), a_step,
              sum->first.m > 0 ? "" : "; by names and order alone, not confirmed by sizes");
 }

@@ -12,7 +12,7 @@
  * kernels other than communication. Other streams do not decide because they run ahead: a copy for the batch after
  * next says nothing about the current step.
  * - Work without a recorded launch, before all other work of its stream, was launched before the recording. So was
- * what held up the main stream's first operation, if nothing that was recorded did (activity/queued.c).
+ * what held up the main stream's first operation, if nothing that was recorded did.
  * - If no earlier work is recorded, the first step begins later than its marker by as much as the next boundary is
  * behind the next marker. Otherwise work that overlaps with the host's next step would count twice.
  *

@@ -81,11 +81,10 @@ static void print_time(const struct ws_report *report, size_t track, const struc
 /* Of the lead-in only the length is known. */
 static void print_lead_in(const struct ws_track_activity *activity, struct ws_page *page)
 {
-    const struct ws_hole *holes = activity->holes.data;
     char time[WS_FORMAT_SIZE];
-    if (activity->holes.count)
-        ws_page_fact(page, "left out", "the first %s: the GPU still ran work from before the recording",
-                     ws_format_time(time, holes[activity->holes.count - 1].end - activity->begin));
+    if (activity->unrecorded)
+        ws_page_fact(page, "left out", "%s at the beginning: the GPU still ran work from before the recording",
+                     ws_format_time(time, activity->unrecorded));
 }
 
 static bool is_much(uint64_t part, uint64_t whole)

@@ -240,7 +240,7 @@ static bool summary_shorten(struct summary_room *room)
 
 void ws_summary_print(const struct ws_report *report, struct ws_page *page)
 {
-    struct summary_room room = { DEVICES_MOST, ws_page_rows(page, KERNELS_MOST), ADVICE_MOST };
+    struct summary_room room = { ws_page_rows(page, DEVICES_MOST), ws_page_rows(page, KERNELS_MOST), ADVICE_MOST };
     if (!page->top) /* all rows: more than a page */
         room.devices = room.kernels = 0;
     while (page->top && summary_lines(report, &room, *page) > WS_SUMMARY_LINES && summary_shorten(&room))

@@ -22,10 +22,6 @@
  * If it is longer than the wall, it could change the verdict, and there is none. There is none, either, if the trace
  * holds only a sample of the operations. Both are our choice.
  *
- * Time that was not recorded (gaps.h) is no evidence for any wall, so all limits are shares of the rest of the step.
- * If it is longer than the wall, it could change the verdict, and there is none. There is none, either, if the trace
- * holds only a sample of the operations. Both are our choice.
- *
  * If waiting for input is the wall, the rest of the step has a wall of its own: `behind`. In training this is the
  * wall that remains once input is loaded ahead. In a server, which waits for requests, it is the wall of the time
  * in which there are requests.
@@ -40,8 +36,9 @@
 #include "analysis/roofline/roofline.h"
 #include "report/analysis.h"
 
-/* Percent of the step (see above). */
 enum { WS_REASON_TEXT = 480 };
+
+/* Percent of the step (see above). */
 enum {
     WS_WALL_OVERHEAD_LIMIT = 30,
     WS_WALL_COMMUNICATION_LIMIT = 20,

@@ -52,7 +52,7 @@ static int times_by_name(const struct ws_report *report, const struct ws_track *
 static bool is_matmul(const struct ws_report *report, size_t name)
 {
     return ws_class_is_matmul(ws_report_class(report, name)) &&
-           !strstr(ws_model_name(report->model, name)->text, "gemv");
+           !strcasestr(ws_model_name(report->model, name)->text, "gemv");
 }
 
 static enum ws_wall wall_by_name(const struct ws_report *report, size_t name)

@@ -45,7 +45,8 @@ void ws_wall_print_beside(const struct ws_track_wall *wall, struct ws_page *page
     char part[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE];
     for (size_t i = 0; i < sizeof(delays) / sizeof(delays[0]); i++) {
         enum ws_wall delay = delays[i];
-        int64_t least = wall->length / 100 * ws_wall_limit(delay) / 100 * WS_WALL_WARNED_OF;
+        int64_t recorded = wall->length - wall->parts[WS_PART_UNRECORDED];
+        int64_t least = recorded / 100 * ws_wall_limit(delay) / 100 * WS_WALL_WARNED_OF;
         if (delay != wall->wall && delay != wall->behind && wall->by_wall[delay] > least)
             ws_page_fact(page, "beside it", "%s: %s (%s), the largest part of it %s", ws_wall_name(delay),
                          ws_format_time(part, wall->by_wall[delay]),
