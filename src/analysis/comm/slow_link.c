@@ -8,9 +8,8 @@
 #include "hardware/links.h"
 #include "report/peaks.h"
 
-/* Percent. A link is slow below SLOW of its limit; below SLOW_ALONE, if waits for other ranks are not known and may
- * hide in every operation. Advice is given if transfers take WORTH of a step. */
-enum { SLOW = 10, SLOW_ALONE = 2, WORTH = 5 };
+/* Percent. A link is slow below SLOW of its limit. Advice is given if transfers take WORTH of a step. */
+enum { SLOW = 2, WORTH = 5 };
 
 struct slow_link {
     double reached;      /* bytes per ns of the fastest large operation; 0: not known */
@@ -68,8 +67,7 @@ int ws_slow_link_advise(const struct ws_report *report, size_t track, struct ws_
     int64_t transfer = ws_comm_per_step(report, track, result->uncovered);
     int64_t step = steps->kinds[WS_STEP_STEADY] ? steps->mean : ws_activity_known(activity);
     char evidence[200];
-    int slow = result->all.matched ? SLOW : SLOW_ALONE;
-    if (!(link.reached > 0) || link.reached * 100 > link.limit * slow || transfer < step / 100 * WORTH)
+    if (!(link.reached > 0) || link.reached * 100 > link.limit * SLOW || transfer < step / 100 * WORTH)
         return 0;
     snprintf(evidence, sizeof(evidence),
              "the fastest %s of 1 MiB or more reached %.3g GB/s of bus bandwidth, %.1f %% of the %.3g GB/s of %s",

@@ -6,8 +6,8 @@
  * Otherwise it is a network card of 400 Gbit/s. Where the trace does not say where ranks run, a rank that is faster
  * than such a card has a link.
  *
- * Less than a tenth of the limit is called slow, or a fiftieth if waits for other ranks are not known. That is our
- * choice: NCCL reaches more than half of a link with messages of some MiB, and slower networks are common. */
+ * Less than a fiftieth of the limit is called slow. That is our choice: NCCL reaches more than half of a link with
+ * messages of some MiB, slower networks are common, and an operation may hold waits that are not known. */
 #ifndef WALLSHIM_ANALYSIS_COMM_SLOW_LINK_H
 #define WALLSHIM_ANALYSIS_COMM_SLOW_LINK_H
 

@@ -139,6 +139,18 @@ bool ws_report_trains(const struct ws_report *report, size_t track)
     return false;
 }
 
+bool ws_report_infers(const struct ws_report *report, size_t track)
+{
+    const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
+    const struct ws_kernel_row *rows = kernels->rows.data;
+    bool is_model = false;
+    for (size_t i = 0; i < kernels->rows.count && !is_model; i++) {
+        enum ws_kernel_class class = ws_report_class(report, rows[i].name);
+        is_model = class == WS_CLASS_ATTENTION || class == WS_CLASS_SOFTMAX || class == WS_CLASS_NORM;
+    }
+    return is_model && !ws_report_trains(report, track);
+}
+
 static void kernels_finish(void *memory)
 {
     struct ws_track_kernels *result = memory;

@@ -31,6 +31,9 @@ extern const struct ws_analysis ws_analysis_kernels;
  * their names? A graph that was timed as a whole does not count, because its kernels are not known. */
 bool ws_report_trains(const struct ws_report *report, size_t track);
 
+/* Does the device run a model, as kernels of attention, softmax or norms show, and does it not train it? */
+bool ws_report_infers(const struct ws_report *report, size_t track);
+
 /* defined in kernels_report.c */
 void ws_kernels_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page);
 int ws_kernels_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object);

@@ -370,7 +370,7 @@ static void gradients_hide_under_what_makes_them(void **state)
             struct builder *trace = job.traces[0];
             int64_t now = ms + step * 20 * ms, at = now + 8 * ms;
             build_range(trace, WS_RANGE_STEP, 1, "ProfilerStep", now - 50 * us, now + 19 * ms);
-            build_kernel(trace, COMPUTE, "multi_tensor_adam_kernel", now, now + 6 * ms);
+            build_kernel(trace, COMPUTE, GEMM, now, now + 6 * ms);
             build_kernel(trace, COMPUTE, first[told], now + 6 * ms, now + 6 * ms + 400 * us);
             build_kernel(trace, COMPUTE, GEMM, now + 6 * ms + 400 * us, at);
             for (int64_t piece = 0; piece < 4; piece++)
@@ -394,7 +394,8 @@ static void inference_has_nothing_to_overlap_with(void **state)
     ranks_begin(&job, 1, false);
     build_comm(job.traces[0], 1, 0, 2, 77);
     for (int64_t layer = 0; layer < 20; layer++) {
-        build_kernel(job.traces[0], COMPUTE, GEMM, layer * 2 * ms, layer * 2 * ms + ms);
+        build_kernel(job.traces[0], COMPUTE, GEMM, layer * 2 * ms, layer * 2 * ms + ms / 2);
+        build_kernel(job.traces[0], COMPUTE, "flash_fwd_kernel", layer * 2 * ms + ms / 2, layer * 2 * ms + ms);
         build_all_reduce(job.traces[0], layer * 2 * ms + ms, (layer + 1) * 2 * ms);
     }
     built_report(&job);
