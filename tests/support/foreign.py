@@ -3,6 +3,7 @@ import collections
 import gzip
 import json
 import os
+import signal
 import re
 import subprocess
 import sys
@@ -21,6 +22,10 @@ def sanitized():
 
 def path(name):
     return os.path.join(FOLDER.name, name)
+
+
+# Where the tests run in the background, SIGINT is ignored, and commands would inherit that.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def write(content, name="trace.json", packed=False):
