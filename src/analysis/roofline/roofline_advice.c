@@ -115,7 +115,7 @@ static int advise_few_rows(const struct ws_report *report, size_t subject, const
         if (rows[i].class == WS_ROOF_MEMORY && ws_class_is_matmul(ws_report_class(report, rows[i].name)))
             limited = ws_sum(limited, rows[i].steady);
     limited /= steps;
-    if (limited * 100 < (int64_t)result->step_length * FEW_ROWS_PERCENT)
+    if ((double)limited * 100 < result->step_length * FEW_ROWS_PERCENT)
         return 0;
     snprintf(evidence, sizeof(evidence),
              "%s%s of matrix work that memory limits; the saving is that of half the bytes",
