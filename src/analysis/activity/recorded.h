@@ -19,6 +19,9 @@
 #include "base/vector.h"
 #include "report/analysis.h"
 
+/* ns. The longest time that a device takes to begin an operation that is ready (gaps.h). */
+enum { WS_DISPATCH_MOST = 20000 };
+
 struct ws_process_recorded {
     bool whole;             /* the trace holds all that the process gave to its devices */
     uint32_t first_id;      /* smallest number of a recorded call; 0: the trace does not number calls */

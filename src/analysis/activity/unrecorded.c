@@ -25,9 +25,6 @@ static const int64_t shortest_ns = 1000000;
  * stay far below the limit. The limit bounds the time for a damaged trace with many counts. */
 enum { LOOKS_MOST = 1000 };
 
-/* ns. An operation that begins later than this after it was queued did not only wait for its dispatch (gaps.h). */
-enum { DISPATCH_MOST = 20000 };
-
 static bool is_pause(uint32_t reason)
 {
     return reason == WS_LOSS_BURST || reason == WS_LOSS_RANGE || reason == WS_LOSS_SIZE_LIMIT ||
@@ -121,7 +118,8 @@ static int mark_lead_in(const struct ws_process *process, const struct ws_proces
         }
         uint32_t stream = ws_process_shape(process, process->ops.shape[gap.after])->stream;
         int64_t queued = queued_in(process, recorded, &gap);
-        if (stream != WS_NOWHERE && !seen[stream] && busy < length && queued > DISPATCH_MOST && queued > length / 2)
+        if (stream != WS_NOWHERE && !seen[stream] && busy < length && queued > WS_DISPATCH_MOST &&
+            queued > length / 2)
             marks[gap.place / 64] |= 1ULL << gap.place % 64;
         idle += length;
     }

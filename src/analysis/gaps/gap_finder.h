@@ -6,9 +6,6 @@
 #include "analysis/activity/recorded.h"
 #include "analysis/gaps/gaps.h"
 
-/* ns. The longest time that a device takes to begin an operation that is ready (gaps.h). */
-enum { WS_DISPATCH_MOST = 20000 };
-
 struct ws_gap_answer {
     enum ws_part cause;
     uint32_t thread;           /* index in ws_ops.threads: the thread that caused the gap */

@@ -6,17 +6,11 @@
 #include "analysis/activity/recorded.h"
 #include "analysis/gaps/gaps.h"
 #include "analysis/steps/steps.h"
+#include "analysis/verdict/wall_text.h"
 
 /* What is below these shares could hardly change a verdict. Time is in percent of a step, operations are in percent
  * of all. Our choice. */
 enum { TIME_SHOWN = 1, OPERATIONS_SHOWN = 10 };
-
-static const char *missing_unit_of(const struct ws_track_wall *wall)
-{
-    if (wall->per_step)
-        return wall->steps > 1 ? "an average step" : "the only whole step";
-    return "the recording";
-}
 
 enum { LACKS_TEXT = 240 };
 
@@ -59,7 +53,7 @@ void ws_missing_reason(const struct ws_report *report, size_t track, const struc
         snprintf(reason, WS_REASON_TEXT,
                  "for %s of the %s of %s work was queued, and the trace shows nothing that ran%s",
                  ws_format_time(time, wall->parts[WS_PART_UNRECORDED]), ws_format_time(whole, wall->length),
-                 missing_unit_of(wall), lacks);
+                 ws_wall_unit(wall), lacks);
     }
 }
 
@@ -74,7 +68,7 @@ static void print_time(const struct ws_report *report, size_t track, const struc
     write_lacks(report, track, lacks);
     ws_page_fact(page, "not recorded",
                  "%s of %s (%s): work was queued, and the trace shows nothing that ran%s. The verdict is on the rest",
-                 ws_format_time(time, unrecorded), missing_unit_of(wall),
+                 ws_format_time(time, unrecorded), ws_wall_unit(wall),
                  ws_format_share(share, unrecorded, wall->length), lacks);
 }
 

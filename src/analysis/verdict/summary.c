@@ -118,12 +118,18 @@ static void summary_print_advice(const struct ws_report *report, size_t shown, s
     page->label = label;
 }
 
-static const struct ws_roofline_row *summary_roof_of(const struct ws_track_roofline *roofline, uint32_t name)
+/* The roofline's row of a name. Both tables are sorted by time, so the row is mostly the one after the last found. */
+static const struct ws_roofline_row *summary_roof_of(const struct ws_track_roofline *roofline, uint32_t name,
+                                                     size_t *next)
 {
     const struct ws_roofline_row *rows = roofline->rows.data;
-    for (size_t i = 0; i < roofline->rows.count; i++)
-        if (rows[i].name == name)
-            return &rows[i];
+    for (size_t i = 0, count = roofline->rows.count; i < count; i++) {
+        size_t at = (*next + i) % count;
+        if (rows[at].name == name) {
+            *next = at + 1;
+            return &rows[at];
+        }
+    }
     return NULL;
 }
 
@@ -153,12 +159,13 @@ static void summary_print_kernels(const struct ws_report *report, size_t shown, 
     const struct ws_kernel_row *rows = kernels->rows.data;
     struct ws_table table;
     char share[WS_FORMAT_SIZE];
+    size_t next = 0;
     if (!kernels->rows.count)
         return;
     ws_page_heading(page, "Heaviest kernels", NULL);
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < kernels->rows.count && (!most || i < most); i++) {
-        const struct ws_roofline_row *roof = summary_roof_of(roofline, rows[i].name);
+        const struct ws_roofline_row *roof = summary_roof_of(roofline, rows[i].name, &next);
         double of_roof = roof ? ws_roofline_of_roof(roof) : 0;
         ws_table_cell(&table, "%s", ws_format_share(share, rows[i].total, kernels->total));
         ws_table_time(&table, rows[i].total);

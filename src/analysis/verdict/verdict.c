@@ -57,13 +57,6 @@ static int64_t busy_of(const struct ws_track_wall *wall)
     return wall->length - ws_verdict_idle(wall) - wall->parts[WS_PART_UNRECORDED];
 }
 
-static const char *verdict_unit_of(const struct ws_track_wall *wall)
-{
-    if (wall->per_step)
-        return wall->steps > 1 ? "an average step" : "the only whole step";
-    return "the recording";
-}
-
 enum { COPIES_TEXT = WS_COPIES_PHRASE + 40 };
 
 /* Writes "in exposed copies: host to device, pageable (…)". */
@@ -93,7 +86,7 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
     char part[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
     int64_t time = wall->by_wall[wall->wall], most_time = wall->in_wall[wall->cause][wall->wall];
     ws_page_fact(page, "the wall", "%s: %s of the %s of %s (%s), %s of it %s%s%s%s%s%s%s", ws_wall_name(wall->wall),
-                 ws_format_time(part, time), ws_format_time(whole, wall->length), verdict_unit_of(wall),
+                 ws_format_time(part, time), ws_format_time(whole, wall->length), ws_wall_unit(wall),
                  ws_format_share(share, time, wall->length),
                  most_time == time ? "all" : ws_format_time(most, most_time),
                  are_cause ? copies : ws_verdict_spent_on(wall, wall->cause), call, are_beside ? ", another " : "",

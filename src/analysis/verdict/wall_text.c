@@ -38,6 +38,13 @@ const char *ws_verdict_spent_on(const struct ws_track_wall *wall, enum ws_part p
     return part == WS_PART_INPUT && !wall->trains ? "waiting for input or requests" : spent[part];
 }
 
+const char *ws_wall_unit(const struct ws_track_wall *wall)
+{
+    if (wall->per_step)
+        return wall->steps > 1 ? "an average step" : "the only whole step";
+    return "the recording";
+}
+
 /* Prints the delays of the GPU that are no wall, but long enough for a warning. */
 void ws_wall_print_beside(const struct ws_track_wall *wall, struct ws_page *page)
 {

@@ -9,6 +9,9 @@
  * it). */
 const char *ws_part_spent(enum ws_part part);
 
+/* What the figures are of: "an average step", "the only whole step" or "the recording". */
+const char *ws_wall_unit(const struct ws_track_wall *wall);
+
 /* The wall's time without that of kernels which only their names put there. */
 int64_t ws_wall_sure(const struct ws_track_wall *wall, enum ws_wall of);
 
