@@ -104,6 +104,8 @@ static size_t fill_bins(const struct ws_period_text *text, const struct gram *gr
     size_t kept = 0;
     memset(bins, 0, BIN_COUNT * sizeof(*bins));
     for (uint32_t i = 0; i < WS_GRAMS; i++) {
+        if (i == text->source->names)
+            i = WS_PERIOD_NAMES; /* the numbers between are not used */
         bool graph = i < WS_PERIOD_NAMES && text->source->hints[i] == WS_HINT_GRAPH;
         if (grams[i].count < LEAST_PLACES || (grams[i].count > text->count / 2 && !graph))
             continue;
