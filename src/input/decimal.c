@@ -42,12 +42,40 @@ static bool decimal_append(int64_t *number, int digit)
     return true;
 }
 
+/* Parses the usual form: digits with or without a point, and at most `shift` digits behind the point. Returns false for
+ * every other text, and for results that are too large. */
+static bool parse_plain(const char *text, size_t length, int shift, int64_t *value)
+{
+    enum { MOST_DIGITS = 19 }; /* a uint64_t holds all numbers of so many digits */
+    uint64_t result = 0;
+    size_t point = length;
+    if (length > MOST_DIGITS + 1)
+        return false;
+    for (size_t i = 0; i < length; i++) {
+        if (is_digit(text[i]))
+            result = result * 10 + (uint64_t)(text[i] - '0');
+        else if (text[i] == '.' && point == length)
+            point = i;
+        else
+            return false;
+    }
+    size_t digits = length - (point < length), behind = point < length ? length - 1 - point : 0;
+    if (!digits || shift < 0 || behind > (size_t)shift || digits + ((size_t)shift - behind) > MOST_DIGITS)
+        return false;
+    for (; behind < (size_t)shift; behind++)
+        result *= 10;
+    *value = (int64_t)result;
+    return result <= WS_DECIMAL_MOST;
+}
+
 bool ws_decimal(const char *text, size_t length, int shift, int64_t *value)
 {
     bool negative = length && *text == '-', any = false;
     size_t end, point = length;
     int exponent;
     int64_t result = 0;
+    if (parse_plain(text, length, shift, value))
+        return true;
     if (!find_exponent(text, length, &end, &exponent))
         return false;
     for (size_t i = negative; i < end && point == length; i++)

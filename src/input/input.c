@@ -3,9 +3,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
+
+#include "base/minmax.h"
+#include "input/ahead.h"
 
 enum { PACKED_PIECE = 64 * 1024, GZIP_WINDOW = 15 + 16 };
 
@@ -14,6 +18,11 @@ enum { PACKED_PIECE = 64 * 1024, GZIP_WINDOW = 15 + 16 };
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20 };
 
 struct ws_input {
+    /* Of the thread that reads ahead, if there is one; the fields behind them are then the thread's. */
+    struct ws_ahead *ahead;
+    const struct ws_ahead_piece *ready; /* the piece that is being read */
+    size_t ready_taken;
+
     int file;
     bool packed;
     bool between; /* gzip: after the end of a member */
@@ -105,10 +114,8 @@ static int unpack(struct ws_input *input)
     return 0;
 }
 
-ssize_t ws_input_read(struct ws_input *input, void *to, size_t size)
+static ssize_t read_unpacked(struct ws_input *input, void *to, size_t size)
 {
-    if (!input->packed)
-        return read_file(input, to, size);
     input->stream.next_out = to;
     input->stream.avail_out = (unsigned)size;
     int status = 0;
@@ -120,14 +127,59 @@ ssize_t ws_input_read(struct ws_input *input, void *to, size_t size)
     return status ? status : (ssize_t)(size - input->stream.avail_out);
 }
 
+static uint64_t position_of(const struct ws_input *input)
+{
+    return input->done - (input->packed ? input->stream.avail_in : 0);
+}
+
+static void fill_ahead(void *user, struct ws_ahead_piece *piece)
+{
+    struct ws_input *input = user;
+    piece->size = read_unpacked(input, piece->bytes, sizeof(piece->bytes));
+    piece->done = position_of(input);
+    piece->end = input->end;
+}
+
+void ws_input_read_ahead(struct ws_input *input)
+{
+    if (input->packed && !input->ahead)
+        input->ahead = ws_ahead_start(fill_ahead, input);
+}
+
+static ssize_t read_ready(struct ws_input *input, void *to, size_t size)
+{
+    if (!input->ready || input->ready_taken == (size_t)input->ready->size) {
+        input->ready = ws_ahead_next(input->ahead);
+        input->ready_taken = 0;
+    }
+    if (input->ready->size <= 0)
+        return input->ready->size;
+    size = ws_min(size, (size_t)input->ready->size - input->ready_taken);
+    memcpy(to, input->ready->bytes + input->ready_taken, size);
+    input->ready_taken += size;
+    return (ssize_t)size;
+}
+
+ssize_t ws_input_read(struct ws_input *input, void *to, size_t size)
+{
+    if (!input->packed)
+        return read_file(input, to, size);
+    return input->ahead ? read_ready(input, to, size) : read_unpacked(input, to, size);
+}
+
 enum ws_input_end ws_input_end(const struct ws_input *input)
 {
+    if (input->ahead)
+        return input->ready ? input->ready->end : WS_INPUT_WHOLE;
     return input->end;
 }
 
 void ws_input_position(const struct ws_input *input, uint64_t *done, uint64_t *total)
 {
-    *done = input->done - (input->packed ? input->stream.avail_in : 0);
+    if (input->ahead)
+        *done = input->ready ? input->ready->done : 0;
+    else
+        *done = position_of(input);
     *total = input->total;
 }
 
@@ -135,6 +187,7 @@ void ws_input_close(struct ws_input *input)
 {
     if (!input)
         return;
+    ws_ahead_stop(input->ahead);
     if (input->packed)
         inflateEnd(&input->stream);
     close(input->file);

@@ -19,6 +19,9 @@ struct ws_input;
 /* Returns 0 or -errno. */
 int ws_input_open(struct ws_input **input, const char *path);
 
+/* Lets a thread decompress the file ahead of ws_input_read. Without memory for it, reading works as before. */
+void ws_input_read_ahead(struct ws_input *input);
+
 /* Reads at most size bytes. Returns how many; 0 at the end (see ws_input_end); or -errno. -E2BIG: a compressed file
  * grows so much that it must be a decompression bomb. */
 ssize_t ws_input_read(struct ws_input *input, void *to, size_t size);

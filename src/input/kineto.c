@@ -141,22 +141,23 @@ static enum node node_within(const struct reading *reading, bool is_map)
         bool is_map;
         enum node node;
     } nodes[] = {
+        /* those that every event has stand first */
+        { NODE_EVENTS, KINETO_NONE, true, NODE_EVENT },
+        { NODE_EVENT, KINETO_ARGS, true, NODE_ARGS },
+        { NODE_DIMENSIONS, KINETO_NONE, false, NODE_DIMENSION },
+        { NODE_DIMENSION, KINETO_NONE, false, NODE_DIMENSION },
+        { NODE_ARGS, KINETO_CONCRETE_INPUTS, false, NODE_CONCRETE },
+        { NODE_ARGS, KINETO_INPUT_TYPES, false, NODE_TYPES },
+        { NODE_ARGS, KINETO_INPUT_DIMENSIONS, false, NODE_DIMENSIONS },
         { NODE_ROOT, KINETO_TRACE_EVENTS, false, NODE_EVENTS },
         { NODE_ROOT, KINETO_DEVICE_PROPERTIES, false, NODE_DEVICES },
         { NODE_ROOT, KINETO_DISTRIBUTED_INFO, true, NODE_DISTRIBUTED },
         { NODE_DISTRIBUTED, KINETO_GROUP_CONFIG, false, NODE_GROUPS },
         { NODE_GROUPS, KINETO_NONE, true, NODE_GROUP },
         { NODE_GROUP, KINETO_GROUP_CONFIG_RANKS, false, NODE_RANKS },
-        { NODE_EVENTS, KINETO_NONE, true, NODE_EVENT },
-        { NODE_EVENT, KINETO_ARGS, true, NODE_ARGS },
         { NODE_ARGS, KINETO_GRID, false, NODE_GRID },
         { NODE_ARGS, KINETO_BLOCK, false, NODE_BLOCK },
-        { NODE_ARGS, KINETO_CONCRETE_INPUTS, false, NODE_CONCRETE },
-        { NODE_ARGS, KINETO_INPUT_TYPES, false, NODE_TYPES },
-        { NODE_ARGS, KINETO_INPUT_DIMENSIONS, false, NODE_DIMENSIONS },
         { NODE_ARGS, KINETO_INPUT_DIMENSIONS_OLD, false, NODE_DIMENSIONS },
-        { NODE_DIMENSIONS, KINETO_NONE, false, NODE_DIMENSION },
-        { NODE_DIMENSION, KINETO_NONE, false, NODE_DIMENSION },
         { NODE_DEVICES, KINETO_NONE, true, NODE_DEVICE },
     };
     if (!reading->depth)
@@ -309,6 +310,7 @@ static int kineto_open_reading(void **state, const char *path, struct ws_gather 
         kineto_close_reading(reading);
         return status;
     }
+    ws_input_read_ahead(reading->input);
     *state = reading;
     return 0;
 }

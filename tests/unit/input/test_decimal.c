@@ -40,6 +40,11 @@ static void test_exact(void **state)
     check("-0", 3, 0);
     check("00012", 0, 12);
     check("7", 0, 7);
+    check("7.", 0, 7);
+    check(".5", 3, 500);
+    check("1.5", 3, 1500);
+    check("12.3456", 3, 12346);
+    check("99999999999999999999", -3, 100000000000000000);
     check("7.5", 0, 8);
 }
 
@@ -60,7 +65,10 @@ static void test_bounds(void **state)
     (void)state;
     check("2305843009213693952", 0, WS_DECIMAL_MOST);
     check("-2305843009213693952", 0, -WS_DECIMAL_MOST);
+    check("2305843009213693.952", 3, WS_DECIMAL_MOST);
     refuse("2305843009213693.953");
+    refuse("9999999999999999.999");
+    refuse("9999999999999999999");
     refuse("99999999999999999999999999");
     refuse("1e19");
     refuse("1e999999999999");
