@@ -11,7 +11,8 @@
 /* The share of the given time for copies and memsets. It is small, because GEMMs are measured at many precisions. */
 static const double memory_share = 0.2;
 
-/* Thresholds for a note: the rate fell, scattered, or exceeds the data sheet. */
+/* Thresholds of ws_ceiling_note: how far a rate may fall, scatter, or rise to in percent of the data sheet's
+ * figure. */
 enum { DRIFT_PERCENT = 3, SPREAD_PERCENT = 5, SHEET_PERCENT = 105 };
 
 double ws_measuring_left(const struct ws_measuring *measuring)

@@ -11,7 +11,8 @@
 /* Launches one operation on the driver's stream. Returns 0, or -errno if it failed. */
 typedef int (*ws_operation)(void *user);
 
-/* Results for an operation that does `amount` bytes or FLOPs. Rates are amount per ns: GB/s or GFLOP/s. */
+/* Results for an operation that moves `amount` bytes or does `amount` FLOPs. Rates are amount per ns: GB/s or
+ * GFLOP/s. */
 struct ws_repeated {
     struct ws_rate rate;
     double once_ns; /* time of one operation: the larger of device and host time */
