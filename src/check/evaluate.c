@@ -6,8 +6,8 @@
 
 #include "check/figure.h"
 
-/* Shares of time are meaningless if the operations without device times exceed 1/UNTIMED_LIMIT of the other
- * operations. */
+/* If operations without device times exceed 1/UNTIMED_LIMIT of the operations with device times, shares of time are
+ * meaningless. */
 enum { UNTIMED_LIMIT = 20 };
 
 struct evaluation {
@@ -127,7 +127,7 @@ static double evaluate_number_at(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* Returns the reason why the figure is meaningless for the subject, or NULL if it is not. */
+/* Returns the reason why the figure is meaningless for the subject, or NULL if there is no such reason. */
 static const char *why_not(const struct evaluation *evaluation, const json_t *subject, char text[WS_WHY_SIZE])
 {
     const struct ws_figure *figure = evaluation->figure;

@@ -15,7 +15,7 @@ struct ws_figure {
     const char *value;  /* path; if it selects several values, they are added up */
     const char *of;     /* path: the time that the value is a share of. NULL: not a share */
     const char *except; /* path: time to subtract from `of`. May be NULL */
-    const char *error;  /* path: the value is accurate to ± this. May be NULL */
+    const char *error;  /* path: the maximum error of the value. May be NULL */
     const char *reason; /* path: why the trace does not give the figure. May be NULL */
     bool whole;         /* meaningless if too many operations have no device times */
     bool per_step;      /* meaningless without steps */

@@ -2,9 +2,10 @@
  *
  * Figures are per step if both sides have steps, else per recording of a device (report_side.h). A change is noise if
  * chance and the stated errors of the times can explain it. The part that chance explains is the 95 % confidence
- * interval of the difference of the two means. Welch's t-test gives it from the spread of the steps. About one random
- * change in twenty therefore counts as real. The stated errors of the times of both sides are added to the interval.
- * Other differences between two runs of the same program (clocks, neighbours, placement) are not included.
+ * interval of the difference of the two means. This interval is computed by Welch's t-test from the spread of the
+ * steps. About one random change in twenty therefore counts as real. The stated errors of the times of both sides are
+ * added to the interval. Other differences between two runs of the same program (clocks, neighbours, placement) are
+ * not included.
  */
 #ifndef WALLSHIM_COMPARE_COMPARE_H
 #define WALLSHIM_COMPARE_COMPARE_H
@@ -21,7 +22,7 @@ enum ws_change_group {
     WS_CHANGE_LINE,       /* idle time by cause and line of code */
     WS_CHANGE_CLASS,      /* operations by class */
     WS_CHANGE_KERNEL,     /* kernels, copies and memsets by name */
-    WS_CHANGE_COLLECTIVE, /* calls of a collective among a number of ranks */
+    WS_CHANGE_COLLECTIVE, /* calls of a collective with a given number of ranks */
     WS_CHANGE_AMOUNT,     /* counted amounts: kernels, copies, bytes */
     WS_CHANGE_GROUP_COUNT
 };
@@ -71,7 +72,7 @@ const char *ws_sample_class_name(uint32_t of_class);
 /* Returns the bus bandwidth of a collective on one side, in bytes/ns, or 0 if it is not known. */
 double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_report_side_collective *collective);
 
-/* Rounds to whole ns, limited to the range of int64_t. */
+/* Rounds to whole ns, and clamps the result to ± INT64_MAX / 2. */
 int64_t ws_change_ns(double ns);
 
 void ws_comparison_print(const struct ws_comparison *comparison, struct ws_page *page);

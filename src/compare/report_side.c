@@ -127,7 +127,7 @@ static int place_line(struct ws_report_side *side, struct ws_map *places, const 
     return 0;
 }
 
-/* Finds this kind of collective in ws_report_side.collectives, or adds it. Calls of one collective among different
+/* Finds this kind of collective in ws_report_side.collectives, or adds it. Calls of one collective with different
  * numbers of ranks are different kinds. */
 static int place_collective(struct ws_report_side *side, const struct ws_comm_kind *kind, uint32_t *at)
 {

@@ -67,7 +67,7 @@ struct ws_samples {
     struct ws_sum classes[WS_SAMPLE_CLASSES];
 };
 
-/* Something that can occur several times in a sample: operations of a name, gaps of a line. */
+/* Something that can occur several times in a sample: operations with one name, or gaps at one line of code. */
 struct ws_repeated {
     double count; /* sum over all samples */
     struct ws_sum time;
@@ -87,7 +87,7 @@ struct ws_report_side_line {
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };
 
-/* Calls of one collective among a number of ranks. */
+/* Calls of one collective with a given number of ranks. */
 struct ws_report_side_collective {
     const char *name;  /* "all-reduce" */
     uint32_t ranks;    /* 0: not known */
@@ -104,7 +104,7 @@ struct ws_report_side {
     struct ws_vector traces;      /* const char *: paths */
     const char *gpu;              /* name of one of the devices; "": not known */
     const char *wall;             /* the report's verdict: what limits the program; "": none */
-    const char *steps;            /* describes the steps if only one device has any, else "" */
+    const char *steps;            /* describes the steps if exactly one device has steps, else "" */
     const char *source;           /* source of the steps: none, marked, found, or both; a static text */
     size_t running;               /* number of devices that ran operations */
     uint64_t untimed;             /* operations without device times */

@@ -36,7 +36,7 @@ static uint64_t device_number(const struct chrome *chrome, uint32_t device)
     return chrome->host + 1 + device;
 }
 
-/* Writes the begin of an event: its phase, process and thread. */
+/* Writes the first part of an event: its phase, process and thread. */
 static void chrome_begin_event(struct chrome *chrome, const char *phase, uint64_t process, uint64_t thread)
 {
     struct ws_text_out *out = &chrome->out;
@@ -62,7 +62,7 @@ static void put_key_number(struct chrome *chrome, const char *key, uint64_t numb
     ws_put_unsigned(&chrome->out, number);
 }
 
-/* Writes category, name, begin and duration. Limits absurd times first, so that the difference cannot overflow. */
+/* Writes category, name, begin and duration. Clamps absurd times first, so that the difference cannot overflow. */
 static void put_span(struct chrome *chrome, const char *category, const char *name, int64_t begin, int64_t end)
 {
     uint64_t odd = 0;

@@ -1,4 +1,4 @@
-/* Turns the data of importers into rows of the record families.
+/* Turns the data of importers into rows of the record families, which are the tables of a trace.
  *
  * A foreign file names things by texts and numbers of its own. It lists a kernel and the call that launched the
  * kernel in different places and in any order. The functions below turn names into identifiers. They keep operations
@@ -86,7 +86,7 @@ struct ws_gather {
     struct ws_vector collectives;  /* struct ws_gather_collective */
     struct ws_vector memory;       /* struct ws_gather_memory */
     struct ws_vector details;      /* struct ws_gather_detail */
-    struct ws_map detail_of;       /* correlation → index in details + 1 */
+    struct ws_map detail_of;       /* correlation id → index in details + 1 */
     struct ws_map recorded;        /* events recorded by the calls processed so far */
     uint64_t losses[WS_LOSS_COUNT];
     struct ws_gather_join *join; /* set once everything was read */
@@ -162,13 +162,13 @@ struct ws_call_kind {
 
 struct ws_call_kind ws_call_kind_of(const char *name, size_t length);
 
-/* Parses "Memcpy HtoD (Pageable -> Device)". */
+/* Finds source and destination in the name of a copy: "Memcpy HtoD (Pageable -> Device)". */
 void ws_copy_spaces(const char *name, size_t length, uint32_t *from, uint32_t *to);
 
 /* Returns the enum ws_space of a word, such as "Device" or "Pinned". */
 uint32_t ws_space_of(const char *word, size_t length);
 
-/* Recognizes "ProfilerStep#12" and other numbered names with "step": "train_step#12". */
+/* Recognizes names of numbered steps: "ProfilerStep#12", "train_step#12", "iteration#12". */
 bool ws_is_step(const char *name, size_t length, uint64_t *number);
 
 /* Returns NCCL's name of a framework's collective: "_allgather_base" is ncclAllGather. Other names are returned
@@ -208,7 +208,7 @@ uint64_t ws_gather_lone_details(struct ws_gather *gather);
 /* Returns the correlation id for a row. */
 static inline uint64_t ws_gather_correlation(uint32_t thread, uint64_t correlation)
 {
-    return (uint64_t)thread << 40 | (uint32_t)correlation; /* drops the upper bits, which told processes apart */
+    return (uint64_t)thread << 40 | (uint32_t)correlation; /* drops the upper bits, which hold the process */
 }
 
 /* Makes the next slice of rows. Returns 1, 0 if nothing is left, or -ENOMEM. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* If a piece ends within a token, the begin of this token (at most HELD bytes) is placed in front of the next
+/* If a piece ends within a token, the first part of this token (at most HELD bytes) is placed in front of the next
  * piece. */
 enum { PIECE = 256 * 1024, HELD = 32 };
 
@@ -80,7 +80,7 @@ static bool open_one(struct ws_json *json, char what)
     return true;
 }
 
-/* After the end of the array of items, invalid JSON is not skipped any more. */
+/* Closes a map or array. After the end of the array of items, invalid JSON is no longer skipped. */
 static void close_one(struct ws_json *json)
 {
     json->depth--;
@@ -292,7 +292,7 @@ unsigned char *ws_json_room(struct ws_json *json, size_t *size)
     return json->piece + HELD;
 }
 
-/* Returns the begin of the last token, which may continue in the next piece. */
+/* Returns where the last token begins. This token may continue in the next piece. */
 static const unsigned char *last_word(const unsigned char *begin, const unsigned char *end)
 {
     for (const unsigned char *at = end; at > begin && end - at < HELD; at--)

@@ -14,7 +14,7 @@ struct ws_json;
  * yajl_double. Returns NULL when memory runs out. */
 struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user);
 
-/* Call this function at the begin of the array that holds the events of a trace. An item of this array that is not
+/* Call this function at the start of the array that holds the events of a trace. An item of this array that is not
  * valid JSON is then skipped. on_broken is called for each skipped item. The end callbacks of the item's open maps
  * and arrays are not called. */
 void ws_json_pass_over(struct ws_json *json, void (*on_broken)(void *user));

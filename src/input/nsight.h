@@ -13,7 +13,7 @@ struct nsight {
     struct ws_gather *gather;
     struct ws_intern processes; /* int64_t globalPid; the trace has the pid and name of the first process */
     int64_t pid;                /* pid of the process that is read; -1: several, or unknown */
-    struct ws_map visible;      /* GPU + 1 → the process's own number of the GPU + 1 */
+    struct ws_map visible;      /* number of a GPU + 1 → number that the process uses for it + 1 */
     struct ws_map recorded;     /* event → context it was recorded in, or NSIGHT_AMBIGUOUS */
 };
 

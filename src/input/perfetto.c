@@ -28,7 +28,7 @@ struct track {
     uint64_t parent;
     int64_t pid, tid;
     bool is_thread, is_process;
-    bool of_device; /* its slices ran on a device */
+    bool of_device; /* some of its slices ran on a device */
 };
 
 struct slice {

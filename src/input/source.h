@@ -17,13 +17,13 @@ struct ws_source;
 /* What a file is, judged by its first bytes. */
 enum ws_source_kind {
     WS_SOURCE_UNKNOWN,
-    WS_SOURCE_OWN,     /* a trace of ours */
+    WS_SOURCE_OWN,     /* a wallshim trace */
     WS_SOURCE_FOREIGN, /* it may be another profiler's trace */
     WS_SOURCE_PACKED,  /* compressed, or an archive: it must be unpacked before it can be read */
     WS_SOURCE_PERFETTO /* a Perfetto trace: it must be turned into JSON first (perfetto.h) */
 };
 
-/* How many bytes at the begin of a file the functions below look at. */
+/* How many bytes at the start of a file the functions below look at. */
 enum { WS_SOURCE_HEAD = 512 };
 
 enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size);

@@ -26,7 +26,7 @@ struct ws_host_list {
     uint32_t count; /* events */
 };
 
-/* Holds lists only for threads that made operations. The index of a thread is that in ws_ops.threads. */
+/* The lists of the threads that made operations. A thread's index here is its index in ws_ops.threads. */
 struct ws_host {
     const struct ws_process *process;
     size_t thread_count;

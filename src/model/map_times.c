@@ -96,7 +96,7 @@ static struct interval map_one(const struct mapping *mapping, struct share *shar
     }
     mapped.timed = true;
     ops->flags[op] |= WS_OP_TIMED;
-    track->count++; /* NOLINT(clang-analyzer-core.NullDereference): it mistakes &track->captured for NULL */
+    track->count++; /* NOLINT(clang-analyzer-core.NullDereference): the analyzer mistakes &track->captured for NULL */
     track->aligned &= cursor->count > 0;
     if (cursor->error_ns > track->clock_error)
         track->clock_error = cursor->error_ns;

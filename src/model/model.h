@@ -32,7 +32,7 @@ struct ws_op_name {
     enum ws_op_kind kind;
 };
 
-/* A shape with its references resolved. */
+/* A shape (the static properties that many operations share) with its references resolved. */
 struct ws_op_shape {
     struct ws_shape row;
     uint32_t name;    /* index into ws_model.names */

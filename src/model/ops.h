@@ -44,7 +44,7 @@ struct ws_ops {
     uint64_t last_correlation;     /* correlation − row number of the last row */
     struct ws_sparse bytes;        /* bytes moved; most operations move none */
     struct ws_sparse params;       /* identifiers of parameters; few rows have any */
-    struct ws_sparse counted;      /* 1 for rows with WS_OP_COUNTED; few rows have it */
+    struct ws_sparse counted;      /* 1 for rows with WS_OP_COUNTED; few rows have this flag */
     uint64_t odd_times;            /* host times that were beyond ± WS_TIME_MOST and were clamped */
     struct ws_prefault *ahead;     /* the thread that faults in memory for later rows */
 };

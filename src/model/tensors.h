@@ -30,7 +30,7 @@ struct ws_tensor {
     uint32_t rank;          /* 0: a scalar, or not a tensor */
     bool known;             /* a tensor with known element type and dimensions */
     double size[WS_TENSOR_RANK];
-    double elements; /* for a list of tensors, the sum over the list */
+    double elements; /* number of elements, valid only if `known` */
     uint32_t values; /* number of entries in `value`; 0 unless the input is a known number, a known boolean (0 or 1)
                       * or a list of these */
     bool fraction;   /* a number in `value` has a decimal point */
