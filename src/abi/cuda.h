@@ -2,7 +2,7 @@
  *
  * wallshim builds without a CUDA toolkit, so it declares what it needs itself. Each name is the driver's name with
  * the prefix "ws_" or "WS_". tests/abi compares sizes, offsets and values with the toolkit's own cuda.h where a
- * toolkit is installed. Types that wallshim only passes on are opaque.
+ * toolkit is installed. Types that wallshim passes on without reading them are opaque.
  *
  * Source: cuda.h of the CUDA 13.0 toolkit. */
 #ifndef WALLSHIM_ABI_CUDA_H
@@ -11,7 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Values as X(name, value). The enum below and the comparison with the toolkit's cuda.h are made from this list. */
+/* A list of X(name, value). The enum below is made from this list, and tests/abi compares the list with the toolkit's
+ * cuda.h. */
 #define WS_CU_VALUES(X)                                         \
     X(CUDA_SUCCESS, 0)                                          \
     X(CUDA_ERROR_INVALID_VALUE, 1)                              \
@@ -172,12 +173,12 @@ typedef void (*ws_CUhostFn)(void *user_data);
 typedef void (*ws_CUstreamCallback)(ws_CUstream stream, ws_CUresult status, void *user_data);
 typedef size_t (*ws_CUoccupancyB2DSize)(int block_size);
 
-/* The handles of the two default streams. A null handle means one of them: the per-thread one in functions whose
- * names end in _ptsz or _ptds, else the legacy one. */
+/* The handles of the two default streams. In functions whose names end in _ptsz or _ptds, a null handle means the
+ * per-thread default stream. In all other functions it means the legacy default stream. */
 #define WS_CU_STREAM_LEGACY ((ws_CUstream)0x1)
 #define WS_CU_STREAM_PER_THREAD ((ws_CUstream)0x2)
 
-/* Tags of a launch's `extra` array. */
+/* Tags in the `extra` array of cuLaunchKernel. */
 #define WS_CU_LAUNCH_PARAM_END ((void *)0x0)
 #define WS_CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)0x1)
 #define WS_CU_LAUNCH_PARAM_BUFFER_SIZE ((void *)0x2)
@@ -366,7 +367,7 @@ typedef struct {
     void **extra;
     ws_CUkernel kern;
     ws_CUcontext ctx;
-} ws_CUDA_KERNEL_NODE_PARAMS; /* v2 and v3 have this layout */
+} ws_CUDA_KERNEL_NODE_PARAMS; /* versions 2 and 3 of the driver's structure have this layout */
 
 typedef struct {
     ws_CUdeviceptr dst;

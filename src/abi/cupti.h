@@ -1,5 +1,6 @@
 /* The part of CUPTI's binary interface that wallshim uses: the range profiler and the profiler host. See abi/cuda.h
- * for the conventions. Each structure carries its own size, which tells CUPTI the version the caller was built for.
+ * for the conventions. The first member of each structure is the structure's size. From this size CUPTI tells for
+ * which CUPTI version the caller was built.
  *
  * Source: cupti_range_profiler.h, cupti_profiler_host.h, cupti_profiler_target.h, cupti_target.h and cupti_result.h
  * of CUDA 13.0. The range profiler came with CUDA 12.6. */
@@ -41,8 +42,8 @@ typedef int ws_CUptiEnum;
 typedef struct ws_CUpti_RangeProfiler ws_CUpti_RangeProfiler;
 typedef struct ws_CUpti_Host ws_CUpti_Host;
 
-/* S(our name, CUPTI's name, members), with F(type, name) for each member. All structures begin with structSize and
- * pPriv. */
+/* A list of structures: S(our name, CUPTI's name, members). Each member is F(type, name). All structures begin with
+ * structSize and pPriv, which the list leaves out. */
 #define WS_CUPTI_STRUCTURES(S, F)                                                                                 \
     S(initialize, CUpti_Profiler_Initialize_Params, )                                                             \
     S(chip_name, CUpti_Device_GetChipName_Params, F(size_t, deviceIndex) F(const char *, pChipName))              \
@@ -100,8 +101,8 @@ typedef struct ws_CUpti_Host ws_CUpti_Host;
 WS_CUPTI_STRUCTURES(WS_CUPTI_STRUCTURE, WS_CUPTI_MEMBER)
 #undef WS_CUPTI_STRUCTURE
 
-/* The structure's size as CUPTI defines it: the end of its last member. A copy of the structure with one more
- * member gives that offset. */
+/* CUPTI defines the size of a structure as the offset of the first byte after its last member. To compute this
+ * offset, a copy of the structure gets one more member at its end. */
 #define WS_CUPTI_SIZE(ours, theirs, members) \
     enum { WS_CUPTI_SIZE_##ours = offsetof(struct ws_cupti_##ours##_end, end) };
 #define WS_CUPTI_END(ours, theirs, members) \
@@ -115,14 +116,14 @@ WS_CUPTI_STRUCTURES(WS_CUPTI_SIZE, WS_CUPTI_MEMBER)
 #undef WS_CUPTI_END
 #undef WS_CUPTI_SIZE
 
-/* Makes the argument of a function: WS_CUPTI(host_add, .numMetrics = 1). */
+/* Makes the structure that a CUPTI function takes, and sets its size: WS_CUPTI(host_add, .numMetrics = 1). */
 #define WS_CUPTI(ours, ...)                             \
     (struct ws_cupti_##ours)                            \
     {                                                   \
         .structSize = WS_CUPTI_SIZE_##ours, __VA_ARGS__ \
     }
 
-/* FN(structure, symbol): every function takes a pointer to its structure and returns a ws_CUptiResult. */
+/* A list of FN(structure, symbol). Every function takes a pointer to its structure and returns a ws_CUptiResult. */
 #define WS_CUPTI_FUNCTIONS(FN)                                   \
     FN(initialize, cuptiProfilerInitialize)                      \
     FN(chip_name, cuptiDeviceGetChipName)                        \

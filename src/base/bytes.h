@@ -1,7 +1,7 @@
 /* Bounded reading and writing of little-endian bytes.
  *
- * Callers check `failed` once, at the end. A read or write past the end sets it, changes nothing else, and makes
- * every later call do nothing. */
+ * A read or write past the end only sets `failed`. A failed read gives zeros. Every later call fails too, so callers
+ * need to check `failed` only once, at the end. */
 #ifndef WALLSHIM_BASE_BYTES_H
 #define WALLSHIM_BASE_BYTES_H
 
@@ -29,10 +29,10 @@ struct ws_bytes_in {
     bool failed;
 };
 
-/* Maps integers near 0, of either sign, to small unsigned ones: 0 -1 1 -2 … → 0 1 2 3 … */
+/* Maps integers near 0, positive or negative, to small unsigned integers: 0 -1 1 -2 … → 0 1 2 3 … */
 static inline uint64_t ws_zigzag(int64_t value)
 {
-    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* avoids signed shifts, which vector units lack */
+    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* no signed shift: vector units lack it */
 }
 
 static inline int64_t ws_unzigzag(uint64_t value)

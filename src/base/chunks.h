@@ -1,6 +1,6 @@
 /* Tables and buffers that grow chunk by chunk and never move. A chunk is mapped when it is first needed, because the
- * program may run under limits on address space, data or locked memory. The chunk is mapped directly, not with
- * malloc, because programs replace malloc.
+ * profiled program may run under limits on address space, data or locked memory. The chunk is mapped directly, not
+ * with malloc, because some programs replace malloc.
  *
  * Only one thread may add rows at a time. Readers of existing rows need no lock. */
 #ifndef WALLSHIM_BASE_CHUNKS_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum {
-    WS_CHUNK_FIRST_BIT = 6, /* chunk 0 has 64 rows, and each further chunk twice as many as the one before it */
+    WS_CHUNK_FIRST_BIT = 6, /* chunk 0 has 64 rows; each later chunk has twice as many as the chunk before it */
     WS_CHUNKS = 20,         /* room for 2^26 − 64 rows */
 };
 
@@ -28,14 +28,15 @@ static inline void *ws_chunks_row(const struct ws_chunks *table, uint32_t index)
     return table->chunk[top - WS_CHUNK_FIRST_BIT] + (size_t)(place - (1u << top)) * table->row_size;
 }
 
-/* Returns the row. First maps its chunk, filled with zeros, if the chunk is not mapped yet. Returns NULL when memory
- * runs out or the index is too large. */
+/* Returns the address of the row. Maps the row's chunk, filled with zeros, if it is not mapped yet. Returns NULL when
+ * memory runs out or the index is too large. */
 void *ws_chunks_make(struct ws_chunks *table, uint32_t index);
 
 /* Unmaps all chunks. The table is empty afterwards. */
 void ws_chunks_finish(struct ws_chunks *table);
 
-/* An allocator for pieces of up to WS_PIECES_BLOCK / 2 bytes. An allocator filled with zeros is empty. */
+/* An allocator for pieces of memory of up to WS_PIECES_BLOCK / 2 bytes each. All pieces are freed together. An
+ * allocator filled with zeros is empty. */
 enum { WS_PIECES_BLOCK = 64 << 10 };
 struct ws_pieces {
     char *block; /* the newest block; its first bytes hold the address of the block before it */

@@ -1,6 +1,6 @@
-/* The properties that tell one GPU from another, as X(field, attribute). field is the name in our structures;
- * attribute is the driver's name without CU_DEVICE_ATTRIBUTE_. The shim and calibration ask the driver for all of
- * them, and reports compare them. */
+/* The properties by which models of GPUs differ, as X(field, attribute). field is the name in our structures.
+ * attribute is the driver's name without CU_DEVICE_ATTRIBUTE_. The shim and `wallshim calibrate` ask the driver for
+ * all these properties. Reports use them to find the GPU's peaks (hardware/gpu.h). */
 #ifndef WALLSHIM_BASE_DEVICE_FACTS_H
 #define WALLSHIM_BASE_DEVICE_FACTS_H
 

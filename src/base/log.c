@@ -67,7 +67,8 @@ void ws_log_start(void)
 
 /* --- writing without waiting ------------------------------------------------------------------- */
 
-/* Signals that a write may raise: a pipe without a reader, the file size limit, a terminal of another job. */
+/* Signals that a write may raise: SIGPIPE for a pipe without a reader, SIGXFSZ at the file size limit, SIGTTOU on a
+ * terminal that another job uses. */
 static const int raised[] = { SIGPIPE, SIGXFSZ, SIGTTOU };
 enum { RAISED = sizeof(raised) / sizeof(raised[0]) };
 
@@ -141,7 +142,7 @@ void ws_log(enum ws_log_level level, const char *format, ...)
     memcpy(line, prefix, start);
     va_list arguments;
     va_start(arguments, format);
-    /* A false positive: the analyzer overlooks the va_start above, unless this is the first file that it checks.
+    /* A false positive: the analyzer overlooks the va_start above if it has checked another file before.
      * NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized) */
     int written = vsnprintf(line + start, sizeof(line) - start - 1, format, arguments);
     va_end(arguments);

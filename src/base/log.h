@@ -1,7 +1,7 @@
-/* Messages on stderr, each one line that begins with "wallshim: ". They are safe inside other people's programs:
- * they allocate nothing, use no stdio stream, never wait, raise no signal and are not a cancellation point. A
- * message that cannot be written at once is dropped. It is also dropped if stderr is no longer the file it was at
- * the start: the program may have closed it and opened a file of its own under the same number. */
+/* Messages on stderr, each one line that begins with "wallshim: ". Logging is safe inside other people's programs: it
+ * allocates nothing, uses no stdio stream, never waits, raises no signal and is not a cancellation point. A message
+ * that cannot be written at once is dropped. A message is also dropped if stderr is no longer the same file as at the
+ * start: the program may have closed stderr and opened a file of its own as descriptor 2. */
 #ifndef WALLSHIM_BASE_LOG_H
 #define WALLSHIM_BASE_LOG_H
 
@@ -9,7 +9,7 @@ enum ws_log_level { WS_LOG_QUIET, WS_LOG_WARN, WS_LOG_DEBUG };
 
 void ws_log_set_level(enum ws_log_level level);
 
-/* Notes which file stderr is. If nobody has called it, the first message does. */
+/* Notes which file stderr is. The first message calls this function if nobody has called it before. */
 void ws_log_start(void);
 
 /* Writes one line: cut at 512 bytes, made safe for a terminal (base/printable.h), with the newline added. Keeps

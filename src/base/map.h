@@ -1,6 +1,6 @@
 /* A hash map from 64-bit keys to 64-bit values: open addressing, linear probing, power-of-two sizes.
  *
- * 0 is not a valid key. The memory is mapped directly, not with malloc, because the shim runs in programs that
+ * 0 is not a valid key. The memory is mapped directly, not with malloc, because the shim runs in programs that may
  * replace malloc. Not thread safe. */
 #ifndef WALLSHIM_BASE_MAP_H
 #define WALLSHIM_BASE_MAP_H
@@ -34,7 +34,8 @@ void ws_map_finish(struct ws_map *map);
 /* Returns the address of the key's value, or NULL. The address stays valid until the next put or remove. */
 uint64_t *ws_map_get(const struct ws_map *map, uint64_t key);
 
-/* Returns the address of the key's value; a new value is 0. Returns NULL at the limit or when memory runs out. */
+/* Returns the address of the key's value. Adds a missing key with the value 0. Returns NULL at the limit or when
+ * memory runs out. */
 uint64_t *ws_map_put(struct ws_map *map, uint64_t key);
 
 bool ws_map_remove(struct ws_map *map, uint64_t key);

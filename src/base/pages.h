@@ -9,8 +9,8 @@
  * with free(). */
 void *ws_pages_alloc(size_t bytes);
 
-/* Moves an array into one of `bytes` bytes: copies the first `used` bytes and frees the old array. Returns NULL
- * when memory runs out; the old array is then unchanged. */
+/* Moves an array into a new array of `bytes` bytes: copies the first `used` bytes and frees the old array. Returns
+ * NULL when memory runs out; the old array is then unchanged. */
 void *ws_pages_grow(void *pages, size_t used, size_t bytes);
 
 /* Maps memory to the whole pages between bytes `from` and `to` of an array, so that a thread that fills them later

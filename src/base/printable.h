@@ -18,8 +18,8 @@ bool ws_is_printable(uint32_t code);
 /* Replaces each character that is not printable, and each byte that is not UTF-8, by '?', in place. */
 void ws_make_printable(char *text);
 
-/* Room for the longest JSON escape of a character and a zero byte. An escape is "\u202e"; a code point above 0xffff
- * takes two of them, a surrogate pair. */
+/* Room for the longest JSON escape of a character and a zero byte. An escape looks like "\u202e". A code point above
+ * 0xffff takes two escapes, a surrogate pair. */
 enum { WS_JSON_ESCAPE = 13 };
 void ws_json_escape(char escape[WS_JSON_ESCAPE], uint32_t code);
 

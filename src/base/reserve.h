@@ -1,7 +1,7 @@
-/* Zeroed memory. It is mapped directly, not taken from malloc, because programs replace malloc.
+/* Zeroed memory. The memory is mapped directly, not taken from malloc, because some programs replace malloc.
  *
- * The memory is never locked in RAM, even if the program calls mlockall. The kernel would fill locked memory, and
- * charge it to the program, as soon as it is mapped. All functions keep errno. */
+ * The memory is never locked in RAM, even if the program calls mlockall. As soon as locked memory is mapped, the
+ * kernel would fill all its pages and charge them to the program. All functions keep errno. */
 #ifndef WALLSHIM_BASE_RESERVE_H
 #define WALLSHIM_BASE_RESERVE_H
 
@@ -13,8 +13,8 @@
 #include "base/minmax.h"
 
 /* Returns address space without access, or NULL when it runs out. After mlockall the kernel locks new mappings.
- * MADV_DONTNEED fails on a locked mapping, which shows that this one is locked. It is then unlocked before it
- * becomes accessible, so that the kernel never fills it. */
+ * MADV_DONTNEED fails if the mapping is locked. The function then unlocks the mapping before the memory becomes
+ * accessible, so that the kernel never fills it. */
 static inline void *ws_reserve_addresses(size_t size)
 {
     int saved_errno = errno;
@@ -44,8 +44,8 @@ static inline void *ws_reserve(size_t size)
     return memory;
 }
 
-/* Keeps the memory in small pages. Where the system uses huge pages for all memory, the first write would make the
- * kernel clear 2 MB. */
+/* Keeps the memory in small pages. On systems that use huge pages for all memory, the first write would otherwise
+ * make the kernel clear 2 MB. */
 static inline void ws_reserve_small_pages(void *memory, size_t size)
 {
     int saved_errno = errno;

@@ -19,7 +19,7 @@ struct ws_vector {
  * push. */
 void *ws_vector_push(struct ws_vector *vector);
 
-/* Grows the vector to at least count elements; new ones are zeroed. Returns 0 or -ENOMEM. */
+/* Grows the vector to at least count elements; new elements are zeroed. Returns 0 or -ENOMEM. */
 int ws_vector_reach(struct ws_vector *vector, size_t count);
 
 /* An empty vector is allowed. */

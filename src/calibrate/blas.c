@@ -5,14 +5,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Newest first: a cuBLAS that is too new for the driver fails when its handle is created. Versions before 11 have
- * other compute types. */
+/* The versions of cuBLAS to try, newest first. A version that is too new for the driver fails when its handle is
+ * created; the next version is then tried. Versions before 11 have other compute types. */
 static const char *const versions[] = { "13", "12", "11" };
 
-/* The loader's search path, then the toolkit's folder. */
+/* Where to look for a library: first in the loader's search path (""), then in the toolkit's folder. */
 static const char *const folders[] = { "", "/usr/local/cuda/lib64/" };
 
-/* These variables make cuBLAS compute in another precision than requested. */
+/* These environment variables make cuBLAS compute in another precision than requested. */
 static const char *const overrides[] = { "NVIDIA_TF32_OVERRIDE", "CUBLAS_EMULATE_SINGLE_PRECISION",
                                          "CUBLAS_EMULATE_DOUBLE_PRECISION" };
 
@@ -118,8 +118,7 @@ static ws_cublasStatus multiply_by_lt(const struct ws_blas *blas, const struct w
     ws_cublasLtMatmulDesc *desc = NULL;
     ws_cublasLtMatrixLayout *in = NULL, *out = NULL;
     const ws_cublasEnum transposed = WS_CUBLAS_OP_T;
-    /* Fast accumulation: fp8 tensor cores reach their peak only with it, and training and inference libraries use
-     * it. */
+    /* fp8 tensor cores reach their peak only with fast accumulation. Training and inference libraries use it too. */
     const int8_t fast = 1;
     uint64_t size = (uint64_t)gemm->size;
     ws_cublasStatus status = lt->desc_create(&desc, gemm->compute, gemm->scale_type);

@@ -53,7 +53,7 @@ struct ws_blas {
     char status_text[32];
 };
 
-/* A GEMM of square column-major matrices, the first one transposed. */
+/* A GEMM of square column-major matrices. The first matrix is transposed. */
 struct ws_blas_gemm {
     ws_cublasEnum type, result_type, compute, scale_type;
     const void *one, *zero; /* pointers to numbers of the scale type */
@@ -64,8 +64,8 @@ struct ws_blas_gemm {
     size_t workspace_bytes;
 };
 
-/* Opens the newest version that works with the driver, on the given stream. Returns 0, or -errno with the reason in
- * message. Close it in both cases. */
+/* Opens the newest installed cuBLAS that works with the driver, and sets its stream. Returns 0, or -errno with the
+ * reason in message. Call ws_blas_close in both cases. */
 int ws_blas_open(struct ws_blas *blas, ws_CUstream stream, char *message, size_t capacity);
 
 void ws_blas_close(struct ws_blas *blas);

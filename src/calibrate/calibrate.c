@@ -11,7 +11,8 @@
 /* The share of the given time for copies and memsets. It is small, because GEMMs are measured at many precisions. */
 static const double memory_share = 0.2;
 
-/* Thresholds for a note: the rate fell, scattered, or exceeds the data sheet. */
+/* Thresholds of ws_ceiling_note in percent: for the fall of a rate, for its spread, and for a rate relative to the
+ * data sheet. */
 enum { DRIFT_PERCENT = 3, SPREAD_PERCENT = 5, SHEET_PERCENT = 105 };
 
 double ws_measuring_left(const struct ws_measuring *measuring)
@@ -67,7 +68,7 @@ int ws_calibrate(struct ws_calibration *calibration, const struct ws_calibrate_o
     int status = ws_driver_open(&measuring.driver, options->device, message, capacity);
     if (!status) {
         calibrate_describe(calibration, &measuring.driver);
-        measuring.began = ws_clock_ns(); /* again: opening the driver does not count as measuring time */
+        measuring.began = ws_clock_ns(); /* set again, because opening the driver is not measuring time */
         ws_measure_memory(&measuring, options->seconds * 1e9 * memory_share);
     }
     if (!status && !(calibration->copy.rate.median > 0)) {

@@ -1,8 +1,8 @@
 /* Measures both ceilings of a GPU's roofline: memory bandwidth and the FLOP/s of GEMMs in the installed libraries.
  *
- * Bandwidth is that of copies within the device; both the bytes read and the bytes written count. The arrays are
- * much larger than the L2 cache. GEMMs are square, take 2·n³ FLOPs and have random operands. Each figure is the
- * median over repeats after warm-up, at the size with the best median. */
+ * Bandwidth is measured with copies within the device. It counts both the bytes read and the bytes written. The
+ * arrays are much larger than the L2 cache. GEMMs are square, take 2·n³ FLOPs and have random operands. Each figure
+ * is the median over repeats after warm-up, at the size with the best median. */
 #ifndef WALLSHIM_CALIBRATE_CALIBRATE_H
 #define WALLSHIM_CALIBRATE_CALIBRATE_H
 
@@ -25,10 +25,10 @@ struct ws_ceiling {
 
 struct ws_calibration {
     char name[256], uuid[WS_UUID_SIZE];
-    struct ws_gpu_facts facts; /* its name points to the name above */
+    struct ws_gpu_facts facts; /* facts.name points to `name` above */
     uint64_t l2_bytes, memory_free;
     int driver_version;
-    char blas[64]; /* "cuBLAS 13.1.0"; empty: not found, and each GEMM's why_not says why */
+    char blas[64]; /* "cuBLAS 13.1.0"; empty: not usable, and the why_not of each GEMM says why */
     struct ws_ceiling copy, write, gemms[WS_PRECISION_COUNT];
 };
 
@@ -43,7 +43,7 @@ struct ws_calibrate_options {
 int ws_calibrate(struct ws_calibration *calibration, const struct ws_calibrate_options *options, char *message,
                  size_t capacity);
 
-/* Makes the contents of a GPU file (hardware/gpu_file.h) with details of the measurement:
+/* Makes the contents of a GPU file (hardware/gpu_file.h) with details of the measurement. The schema is
  * docs/calibrate.schema.json. `when` is in ISO 8601, UTC; `version` is wallshim's. Returns NULL when memory runs
  * out. */
 json_t *ws_calibration_json(const struct ws_calibration *calibration, const char *when, const char *version);
@@ -51,8 +51,8 @@ json_t *ws_calibration_json(const struct ws_calibration *calibration, const char
 /* Finds this GPU in the table of data sheets. Returns false if it is not there. */
 bool ws_calibration_sheet(const struct ws_calibration *calibration, struct ws_gpu *sheet);
 
-/* Writes what a reader should know before trusting a figure: it fell, scattered, or exceeds the data sheet. Empty:
- * nothing. `sheet` is the data sheet's figure, or 0 if unknown. */
+/* Writes a note if the figure needs caution: the rate fell, scattered, or exceeds the data sheet. Otherwise writes an
+ * empty text. `sheet` is the data sheet's figure, or 0 if unknown. */
 void ws_ceiling_note(const struct ws_ceiling *ceiling, double sheet, char *text, size_t capacity);
 
 #endif

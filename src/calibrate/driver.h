@@ -45,8 +45,8 @@ struct ws_driver {
     int driver_version; /* 13000 for 13.0 */
 };
 
-/* Opens the driver and makes the device with this ordinal current in the calling thread. Returns 0, or -errno with
- * a message that says what is missing and what to do. Close it in both cases. */
+/* Opens the driver and makes the device with this ordinal current in the calling thread. Returns 0, or -errno with a
+ * message that says what is missing and what to do. Call ws_driver_close in both cases. */
 int ws_driver_open(struct ws_driver *driver, int ordinal, char *message, size_t capacity);
 
 void ws_driver_close(struct ws_driver *driver);
@@ -54,7 +54,7 @@ void ws_driver_close(struct ws_driver *driver);
 /* Returns "CUDA_ERROR_…". */
 const char *ws_driver_error(const struct ws_driver *driver, ws_CUresult result);
 
-/* Returns an attribute of the device; 0: unknown. */
+/* Returns an attribute of the device, or 0 if it is unknown. */
 uint32_t ws_driver_attribute(const struct ws_driver *driver, ws_CUenum which);
 
 #endif

@@ -8,8 +8,8 @@
 #include "calibrate/measure.h"
 #include "calibrate/repeat.h"
 
-/* WORKSPACE is what NVIDIA recommends for Hopper. most_memory holds three fp32 matrices of 16384²; allocate() takes
- * less if little memory is free. */
+/* WORKSPACE is the size in bytes that NVIDIA recommends for Hopper. most_memory has room for three fp32 matrices of
+ * 16384². allocate() takes less if little memory is free. */
 enum { LEAST_SIZE = 512, USUAL_SIZE = 4096, LARGEST_SIZE = 16384, WORKSPACE = 32 << 20, BLOCK = 1 << 20 };
 static const uint64_t most_memory = (uint64_t)3 << 30;
 
@@ -50,7 +50,7 @@ struct gemms {
     struct ws_measuring *measuring;
     struct ws_blas blas;
     ws_CUdeviceptr memory;
-    uint64_t bytes; /* without the workspace, which follows */
+    uint64_t bytes; /* bytes for matrices; the workspace follows them */
     struct ws_blas_gemm gemm;
     ws_cublasStatus status;
 };
@@ -63,7 +63,8 @@ static uint64_t next_random(uint64_t *state)
     return *state;
 }
 
-/* Returns a number with an absolute value from 1/16 to 1, so that a sum of 16384 products does not overflow. */
+/* Returns the bits of a random number. A floating-point number has an absolute value from 1/16 to 1, so that a sum of
+ * 16384 products does not overflow. */
 static uint64_t random_number(const struct kind *kind, uint64_t *state)
 {
     uint64_t random = next_random(state);
@@ -184,7 +185,7 @@ static int allocate(struct gemms *gemms)
     const struct ws_driver *driver = &gemms->measuring->driver;
     uint64_t half = gemms->measuring->calibration->memory_free / 2;
     gemms->bytes = ws_min(half, most_memory);
-    gemms->bytes = gemms->bytes / 512 * 512; /* aligns the workspace, which follows */
+    gemms->bytes = gemms->bytes / 512 * 512; /* aligns the workspace, which follows the matrices */
     while (gemms->bytes >= bytes_needed(&kinds[0], LEAST_SIZE)) {
         if (driver->allocate(&gemms->memory, gemms->bytes + WORKSPACE) == WS_CUDA_SUCCESS)
             return 0;

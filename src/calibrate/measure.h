@@ -19,7 +19,7 @@ double ws_measuring_left(const struct ws_measuring *measuring);
 
 void ws_measuring_says(const struct ws_measuring *measuring, const char *what, uint64_t size, const char *unit);
 
-/* Stores the rate and its size if the rate is the best so far. Keeps the lowest drift. */
+/* Stores the rate and its size if the rate is the best so far. Stores the lowest drift of all rates. */
 void ws_ceiling_raise(struct ws_ceiling *ceiling, const struct ws_rate *rate, uint64_t size);
 
 /* Measures copies and memsets within the device for about budget_ns. Failures are noted in why_not. */

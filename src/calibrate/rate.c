@@ -16,7 +16,8 @@ static double rate_percentile(double *times, size_t count, double share)
     double place = share * (double)(count - 1);
     size_t below = (size_t)place;
     double rest = place - (double)below;
-    /* Written so that equal times give exactly that time: a rounded percentile may not exceed a later one. */
+    /* If both times are equal, this form gives exactly that time. So rounding never makes a percentile exceed a
+     * higher percentile. */
     return below + 1 < count ? times[below] + (times[below + 1] - times[below]) * rest : times[below];
 }
 

@@ -14,8 +14,8 @@ struct ws_rate {
     uint32_t samples;
 };
 
-/* times are in ns, in the order of measurement; each operation does `amount` bytes or FLOPs. count is from 1 to
- * WS_MOST_SAMPLES. */
+/* times are in ns, in the order of measurement; each operation moves `amount` bytes or does `amount` FLOPs. count is
+ * from 1 to WS_MOST_SAMPLES. */
 struct ws_rate ws_rate_of(const double *times, size_t count, double amount);
 
 #endif

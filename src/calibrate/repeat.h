@@ -11,16 +11,17 @@
 /* Launches one operation on the driver's stream. Returns 0, or -errno if it failed. */
 typedef int (*ws_operation)(void *user);
 
-/* Results for an operation that does `amount` bytes or FLOPs. Rates are amount per ns: GB/s or GFLOP/s. */
+/* Results for an operation that moves `amount` bytes or does `amount` FLOPs. Rates are amount per ns: GB/s or
+ * GFLOP/s. */
 struct ws_repeated {
     struct ws_rate rate;
     double once_ns; /* time of one operation: the larger of device and host time */
 };
 
 /* Runs the operation once to warm up and once to time it, then repeatedly for about budget_ns. A sample is one
- * operation, or several operations if one is short compared with the resolution of events. There is no wait between
- * samples, so the device does not become idle. Returns 0; -EIO if the driver failed, with its result in *failed; or
- * the operation's error. */
+ * operation, or several operations if one operation is short compared with the resolution of events. There is no wait
+ * between samples, so the device does not become idle. Returns 0, the operation's error, or -EIO if the driver
+ * failed. *failed is then the driver's result. */
 int ws_repeat(const struct ws_driver *driver, ws_operation run, void *user, double amount, double budget_ns,
               struct ws_repeated *repeated, ws_CUresult *failed);
 

@@ -6,12 +6,13 @@
 
 #include "check/figure.h"
 
-/* A divisor: if more than 1/20 of the operations have no device times, shares of time are meaningless. */
+/* If operations without device times exceed 1/UNTIMED_LIMIT of the operations with device times, shares of time are
+ * meaningless. */
 enum { UNTIMED_LIMIT = 20 };
 
 struct evaluation {
     const struct ws_rule *rule;
-    const struct ws_figure *figure; /* NULL: the rule gives a path */
+    const struct ws_figure *figure; /* NULL: the rule gives a path, not a name */
     bool as_share;                  /* the figure is compared as a share */
     const json_t *process, *device;
     struct ws_judgement *judgement;
@@ -47,8 +48,8 @@ static int misfit(struct evaluation *evaluation, const char *what)
     return -EINVAL;
 }
 
-/* Do the units of figure and value match? A number without unit may be compared with figures without a unit, with
- * shares if it is at most 1, and with any figure but a word if it is 0. */
+/* Checks that the rule's value has the figure's unit. A number without a unit may also be compared with a share if it
+ * is at most 1. The number 0 needs no unit. Returns 0 or -EINVAL. */
 static int check_units(struct evaluation *evaluation, enum ws_unit unit)
 {
     const struct ws_value *value = &evaluation->rule->value;
@@ -99,7 +100,8 @@ static int evaluate_judge(struct evaluation *evaluation, const struct ws_found *
 
 /* --- named figures ------------------------------------------------------------------------------- */
 
-/* Adds up the values that a path of the figure table selects in the subject. Returns 0, -ENOENT or -ENOMEM. */
+/* Adds up the values that a path selects in the subject. The subject is the JSON object of a device, of a process or
+ * of the job. Returns 0, -ENOENT or -ENOMEM. */
 static int sum_path(const json_t *subject, const char *text, struct ws_found *sum)
 {
     struct ws_vector found = WS_VECTOR(struct ws_found);
@@ -125,7 +127,7 @@ static double evaluate_number_at(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* Why the subject cannot give the figure; NULL: it can. */
+/* Returns the reason why the figure is meaningless for the subject, or NULL if there is no such reason. */
 static const char *why_not(const struct evaluation *evaluation, const json_t *subject, char text[WS_WHY_SIZE])
 {
     const struct ws_figure *figure = evaluation->figure;
@@ -202,7 +204,8 @@ static int judge_subject(struct evaluation *evaluation, const json_t *subject)
     return evaluation->figure ? judge_figure(evaluation, subject) : judge_path(evaluation, subject);
 }
 
-/* Did the device run anything? Idle devices do not count if others ran something. */
+/* Returns whether the device ran anything. If at least one device ran something, rules are not evaluated on the
+ * devices that ran nothing. */
 static bool ran(const json_t *device)
 {
     return evaluate_number_at(device, "gpu_events") > 0 || evaluate_number_at(device, "untimed_events") > 0;
@@ -243,12 +246,12 @@ static int judge_processes(struct evaluation *evaluation, const json_t *report)
     return status;
 }
 
-/* Finds the scope that has the figure. */
+/* Finds out which objects of the report have the figure: those of devices, of processes or of the job. */
 static int find_scope(struct evaluation *evaluation, const json_t *report, enum ws_subject_scope *scope)
 {
     const char *first = evaluation->rule->path.parts[0].text;
     char key[WS_WHY_SIZE];
-    if (evaluation->figure) { /* the first key of its path */
+    if (evaluation->figure) { /* look for the first key of the figure's path */
         snprintf(key, sizeof(key), "%.*s", (int)strcspn(evaluation->figure->value, ".["), evaluation->figure->value);
         if (ws_find_scope(report, key, scope))
             *scope = WS_SUBJECT_DEVICE;

@@ -16,20 +16,20 @@ enum { WS_WHY_SIZE = 160 };
 /* The result of a rule for one device, process or row. Texts live as long as the report. */
 struct ws_finding {
     enum ws_outcome outcome;
-    const json_t *process, *device; /* the process and device of the figure; NULL if it belongs to no single one */
+    const json_t *process, *device; /* process and device of the figure; NULL if it has none */
     struct ws_found value;
-    double error;          /* the number is accurate to ± this; 0: not stated */
+    double error;          /* the value is accurate to ± error; 0: not stated */
     bool within_error;     /* the error is large enough to change the outcome */
     char why[WS_WHY_SIZE]; /* reason, if the outcome is not known */
 };
 
 struct ws_judgement {
-    enum ws_outcome outcome;   /* overall: broken if any finding is, else not known if any is */
+    enum ws_outcome outcome;   /* the most severe outcome of all findings */
     struct ws_vector findings; /* struct ws_finding, at least one */
 };
 
-/* Returns 0; -EINVAL, with one line in message, if the rule is wrong for every report: no such figure, or a
- * unit that does not fit; -ENOMEM. Call ws_judgement_finish in all cases. */
+/* Returns 0, -ENOMEM or -EINVAL. -EINVAL means that the rule is wrong: its figure does not exist, or its unit does
+ * not fit. message then holds one line. Call ws_judgement_finish in all cases. */
 int ws_rule_evaluate(const struct ws_rule *rule, const json_t *report, struct ws_judgement *judgement, char *message,
                      size_t capacity);
 

@@ -59,7 +59,7 @@ const size_t ws_figure_count = sizeof(ws_figures) / sizeof(ws_figures[0]);
 
 const struct ws_figure *ws_figure_find(const char *name)
 {
-    if (!strcmp(name, "gaps.dependency")) /* the former name; see ws_word_now */
+    if (!strcmp(name, "gaps.dependency")) /* the name in earlier versions; see ws_word_now */
         name = "gaps.wait";
     for (size_t i = 0; i < ws_figure_count; i++)
         if (!strcmp(ws_figures[i].name, name))

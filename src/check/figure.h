@@ -1,5 +1,5 @@
-/* Named figures for rules. A figure is a path into the report, or the sum of several values of the report. A new
- * figure is a row in figure.c. */
+/* Named figures for rules. A figure is a path into the report, or the sum of several values of the report. To add a
+ * figure, add a row in figure.c. */
 #ifndef WALLSHIM_CHECK_FIGURE_H
 #define WALLSHIM_CHECK_FIGURE_H
 
@@ -12,10 +12,10 @@ struct ws_figure {
     const char *name;
     const char *what;
     enum ws_unit unit;
-    const char *value;  /* path; several values are added up */
+    const char *value;  /* path; if it selects several values, they are added up */
     const char *of;     /* path: the time that the value is a share of. NULL: not a share */
     const char *except; /* path: time to subtract from `of`. May be NULL */
-    const char *error;  /* path: the value is accurate to ± this. May be NULL */
+    const char *error;  /* path: the maximum error of the value. May be NULL */
     const char *reason; /* path: why the trace does not give the figure. May be NULL */
     bool whole;         /* meaningless if too many operations have no device times */
     bool per_step;      /* meaningless without steps */
@@ -25,10 +25,10 @@ struct ws_figure {
 extern const struct ws_figure ws_figures[];
 extern const size_t ws_figure_count;
 
-/* NULL if there is no figure of this name. */
+/* Returns NULL if there is no figure of this name. */
 const struct ws_figure *ws_figure_find(const char *name);
 
-/* The most similar name; NULL if none is similar. */
+/* Returns the most similar name, or NULL if no name is similar. */
 const char *ws_figure_nearest(const char *name);
 
 const char *ws_unit_name(enum ws_unit unit);

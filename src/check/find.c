@@ -68,7 +68,8 @@ static bool ends_in(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* The unit, as the suffix of a key tells it. Keys without a suffix have the unit of the key above. */
+/* Returns the unit that the key's suffix tells. A key without such a suffix has the unit of the key that contains
+ * it. */
 static enum ws_unit find_unit_of(const char *key, enum ws_unit inherited)
 {
     if (ends_in(key, "_ns") || strstr(key, "_ns_per_") || !strcmp(key, "parts"))
@@ -137,8 +138,8 @@ static bool is_class(const char *text)
     return false;
 }
 
-/* Does the row have this class or name? A class must match exactly, so ["copy"] does not select every kernel
- * with "copy" in its name. */
+/* Returns whether the row has this class or name. A class must match exactly, so ["copy"] does not select every
+ * kernel with "copy" in its name. */
 static bool is_called(const json_t *row, const char *text)
 {
     const char *class = json_string_value(json_object_get(row, "class")), *name = name_of_row(row);
@@ -184,7 +185,7 @@ static struct sums sum_rows(const json_t *list, const char *text, const char *ke
     return sums;
 }
 
-/* Are the values of this key combined over rows? */
+/* Returns whether the values of this key are combined over the selected rows. */
 static bool is_taken_together(const char *key)
 {
     static const char *const keys[] = { "count", "total_ns", "bytes",    "min_ns", "max_ns",

@@ -29,7 +29,7 @@ static const struct {
     { "MiB", WS_UNIT_BYTES, 0x1p20 }, { "GiB", WS_UNIT_BYTES, 0x1p30 }, { "TiB", WS_UNIT_BYTES, 0x1p40 },
 };
 
-/* The rest of the text, and where to write a complaint. */
+/* The text still to parse, and the buffer for an error message. */
 struct cursor {
     const char *at;
     char *message;
@@ -56,7 +56,7 @@ static bool in_word(char character)
 
 /* --- paths ------------------------------------------------------------------------------------- */
 
-/* Copies `length` characters to *texts as the text of a part. */
+/* Copies the next `length` characters to *texts, and makes them the text of the part. */
 static void take_text(struct cursor *cursor, struct ws_path_part *part, char **texts, size_t length)
 {
     memcpy(*texts, cursor->at, length);
@@ -78,7 +78,7 @@ static int take_key(struct cursor *cursor, struct ws_path_part *part, char **tex
     return 0;
 }
 
-/* Reads N, * or "TEXT" and the ']' after a '['. */
+/* Reads what follows a '[': N, * or "TEXT", and then a ']'. */
 static int take_index(struct cursor *cursor, struct ws_path_part *part, char **texts)
 {
     if (*cursor->at == '*') {
@@ -137,7 +137,7 @@ void ws_path_finish(struct ws_path *path)
 
 /* --- values ------------------------------------------------------------------------------------ */
 
-/* Only blanks may follow. */
+/* Checks that only blanks follow. */
 static int take_end(struct cursor *cursor)
 {
     skip_blanks(cursor);
@@ -183,7 +183,8 @@ static int take_word(struct cursor *cursor, struct ws_value *value)
     return value->text ? take_end(cursor) : -ENOMEM;
 }
 
-/* strtod also accepts inf and nan, which are words here. */
+/* Returns whether the text begins with a number. In a rule, "inf" and "nan" are words, although strtod accepts
+ * them. */
 static bool begins_number(const char *text)
 {
     text += *text == '-' || *text == '+';

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a number counts. It decides which units the number can be compared in. */
+/* What a number measures. A number is compared only with a number of the same kind. */
 enum ws_unit {
     WS_UNIT_NONE,  /* a count, or a value whose key gives no unit */
     WS_UNIT_SHARE, /* a part of 1 */
@@ -41,7 +41,7 @@ enum { WS_PATH_PARTS = 8 };
 struct ws_path {
     struct ws_path_part parts[WS_PATH_PARTS];
     size_t count;
-    char *texts; /* memory of the parts' texts */
+    char *texts; /* memory that holds the texts of the parts */
 };
 
 struct ws_value {
@@ -57,17 +57,17 @@ struct ws_rule {
     struct ws_value value;
 };
 
-/* Returns 0; -EINVAL, with one line in message that says what is wrong and where; -ENOMEM. */
+/* Returns 0, -ENOMEM, or -EINVAL with one line in message that says what is wrong and where. */
 int ws_rule_parse(struct ws_rule *rule, const char *text, char *message, size_t capacity);
 
-/* Also accepts a rule that could not be parsed. */
+/* Frees a rule. Also accepts a rule that could not be parsed. */
 void ws_rule_finish(struct ws_rule *rule);
 
 /* Parses a path alone. */
 int ws_path_parse(struct ws_path *path, const char *text, char *message, size_t capacity);
 void ws_path_finish(struct ws_path *path);
 
-/* Does "number relation value" hold? */
+/* Returns whether "number relation value" holds. */
 bool ws_numbers_hold(double number, enum ws_relation relation, double value);
 
 #endif

@@ -34,7 +34,7 @@ int64_t ws_change_ns(double ns)
 
 /* --- one change -------------------------------------------------------------------------------- */
 
-/* Student's t for 97.5 %, by degrees of freedom. Values beyond the table are computed, accurate to 0.01. */
+/* Returns the 97.5 % quantile of Student's t distribution. Values beyond the table are computed, accurate to 0.01. */
 static double students_t(double degrees)
 {
     static const double table[] = { 12.71, 12.71, 4.30, 3.18, 2.78, 2.57, 2.45, 2.36, 2.31, 2.26 };
@@ -47,7 +47,7 @@ static double compare_mean(const struct ws_sum *sum, size_t samples)
     return sum->sum / (double)samples;
 }
 
-/* The variance of the samples; 0 with fewer than two samples. */
+/* Returns the variance of the samples, or 0 if there are fewer than two samples. */
 static double compare_variance_of(const struct ws_sum *sum, size_t samples)
 {
     if (samples < 2)
@@ -75,7 +75,7 @@ static struct spread spread_of(const struct ws_sum *sum, const struct ws_samples
     return (struct spread){ variance / count, count > 2 ? count - 1 : 1 };
 }
 
-/* The part of a difference of two means that chance explains, by Welch's t-test. A side with only one sample is
+/* Returns how much of the difference of two means chance explains, by Welch's t-test. A side with only one sample is
  * assumed to vary like the other side. */
 static double chance(const struct ws_sum *before, const struct ws_samples *first, const struct ws_sum *after,
                      const struct ws_samples *second)
@@ -110,7 +110,7 @@ static struct ws_change *compare_add(struct ws_comparison *comparison, enum ws_c
     return change;
 }
 
-/* Skips values that are 0 on both sides. */
+/* Adds a change with a name, but skips values that are 0 on both sides. */
 static int add_named(struct ws_comparison *comparison, enum ws_change_group group, const char *key, const char *label,
                      const struct ws_sum *before, const struct ws_sum *after)
 {
@@ -218,12 +218,12 @@ static int add_line(struct ws_comparison *comparison, const struct ws_report_sid
                      after ? &after->per[comparison->sampling].time : &none);
 }
 
-/* A line before and a line after are the same line if their cause and place are equal. */
+/* Adds the changes of lines of code. A line before and a line after match if their cause and place are equal. */
 static int add_lines(struct ws_comparison *comparison, const struct ws_samples *before,
                      const struct ws_samples *after)
 {
     const struct ws_report_side_line *first = comparison->before->lines.data, *second = comparison->after->lines.data;
-    struct ws_map places = { 0 }; /* key → index of the line in the later recording + 1; 0 once it is matched */
+    struct ws_map places = { 0 }; /* key → index + 1 of the line in the later recording; 0 once the line is matched */
     int status = 0;
     (void)before;
     (void)after;

@@ -1,10 +1,11 @@
 /* Compares two recordings of a program: which parts of a step take more or less time.
  *
  * Figures are per step if both sides have steps, else per recording of a device (report_side.h). A change is noise if
- * chance and the stated errors of the times can explain it. Chance is the 95 % confidence interval of the difference
- * of the two means by Welch's t-test, from the spread of the steps. About one random change in twenty therefore
- * counts as real. The stated errors of the times of both sides are added to the interval. Other differences between
- * two runs of the same program (clocks, neighbours, placement) are not included.
+ * chance and the stated errors of the times can explain it. The part that chance explains is the 95 % confidence
+ * interval of the difference of the two means. This interval is computed by Welch's t-test from the spread of the
+ * steps. About one random change in twenty therefore counts as real. The stated errors of the times of both sides are
+ * added to the interval. Other differences between two runs of the same program (clocks, neighbours, placement) are
+ * not included.
  */
 #ifndef WALLSHIM_COMPARE_COMPARE_H
 #define WALLSHIM_COMPARE_COMPARE_H
@@ -21,18 +22,18 @@ enum ws_change_group {
     WS_CHANGE_LINE,       /* idle time by cause and line of code */
     WS_CHANGE_CLASS,      /* operations by class */
     WS_CHANGE_KERNEL,     /* kernels, copies and memsets by name */
-    WS_CHANGE_COLLECTIVE, /* calls of a collective among a number of ranks */
+    WS_CHANGE_COLLECTIVE, /* calls of a collective with a given number of ranks */
     WS_CHANGE_AMOUNT,     /* counted amounts: kernels, copies, bytes */
     WS_CHANGE_GROUP_COUNT
 };
 
 struct ws_change {
     enum ws_change_group group;
-    const char *key;            /* name in JSON; for lines of code the cause; NULL for kernels */
-    const char *label;          /* name in text; for lines of code the place */
+    const char *key;            /* name in JSON; for lines of code, the cause of the gaps; NULL for kernels */
+    const char *label;          /* name in text; for lines of code, the place */
     const char *unit;           /* in JSON, for amounts: number, bytes */
-    double before, after;       /* per step; ns, or in the given unit */
-    double noise;               /* a change up to this may be chance */
+    double before, after;       /* per step or recording, in ns or in the given unit */
+    double noise;               /* a change of at most this size is noise */
     const struct ws_pair *pair; /* for kernels */
     const char *like;           /* for kernels: the name of another kernel with the same title, or NULL */
     const struct ws_report_side_collective *collectives[2]; /* for collectives: before and after, NULL if absent */
@@ -46,14 +47,14 @@ struct ws_comparison {
     size_t begins[WS_CHANGE_GROUP_COUNT + 1]; /* index of the first change of each group */
 };
 
-/* Returns 0; -ENODATA, with one line in message, if a side holds no device times; -ENOMEM. Both sides must
- * outlive the comparison. Call ws_comparison_finish in all cases. */
+/* Returns 0, -ENOMEM, or -ENODATA if a side holds no device times. After an error, message holds one line. Both sides
+ * must outlive the comparison. Call ws_comparison_finish in all cases. */
 int ws_compare(struct ws_comparison *comparison, const struct ws_report_side *before,
                const struct ws_report_side *after, char *message, size_t capacity);
 
 void ws_comparison_finish(struct ws_comparison *comparison);
 
-/* The change of the step time, or of the length of the recording. */
+/* Returns the change of the step time, or of the length of the recording. */
 const struct ws_change *ws_comparison_total(const struct ws_comparison *comparison);
 
 static inline bool ws_change_is_noise(const struct ws_change *change)
@@ -62,16 +63,16 @@ static inline bool ws_change_is_noise(const struct ws_change *change)
     return size <= change->noise;
 }
 
-/* Is the time after longer than the time before by more than this share, and not by chance? */
+/* Returns whether the time grew by more than this share, and by more than noise explains. */
 bool ws_change_is_regression(const struct ws_change *change, double share);
 
 const char *ws_pairing_name(enum ws_pairing pairing); /* in JSON */
 const char *ws_sample_class_name(uint32_t of_class);
 
-/* Bus bandwidth of one side of a collective, in bytes/ns; 0: not known. */
+/* Returns the bus bandwidth of a collective on one side, in bytes/ns, or 0 if it is not known. */
 double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_report_side_collective *collective);
 
-/* Rounds to whole ns, limited to the range of int64_t. */
+/* Rounds to whole ns, and clamps the result to ± INT64_MAX / 2. */
 int64_t ws_change_ns(double ns);
 
 void ws_comparison_print(const struct ws_comparison *comparison, struct ws_page *page);

@@ -33,7 +33,7 @@ static uint64_t key_by_name(const struct pool *pool, size_t kernel)
     return ws_hash_key(name, strlen(name));
 }
 
-/* Hashes a name without its digits and, unless with_brackets is set, without the text in < > and ( ). */
+/* Hashes a name without its digits. Unless with_brackets is set, also leaves out the text in < > and ( ). */
 static uint64_t key_by_text(const struct pool *pool, size_t kernel, bool with_brackets)
 {
     char text[8192];
@@ -55,7 +55,8 @@ static uint64_t key_by_numbers(const struct pool *pool, size_t kernel)
     return key_by_text(pool, kernel, true);
 }
 
-/* Writes what a framework's wrapper kernel computes: "mul"; "" if the name does not say. */
+/* Writes the functor of a framework's wrapper kernel, that is, what the kernel computes: "mul". Writes "" if the name
+ * does not tell it. */
 static void write_functor(const char *name, char functor[FUNCTOR])
 {
     char title[4096];
@@ -66,7 +67,7 @@ static void write_functor(const char *name, char functor[FUNCTOR])
         *functor = 0;
 }
 
-/* The functor in brackets is part of the key, because it tells what the kernel computes:
+/* The functor inside the brackets is part of the key, because it tells what the kernel computes:
  * elementwise_kernel<…AddFunctor…> is not elementwise_kernel<…MulFunctor…>. */
 static uint64_t key_by_stem(const struct pool *pool, size_t kernel)
 {
@@ -87,7 +88,7 @@ static uint64_t key_by_shape(const struct pool *pool, size_t kernel)
     return ws_hash_key(key, sizeof(key));
 }
 
-/* Do the launches per step differ by at most 1 %? */
+/* Returns whether the launches per step differ by at most 1 %. */
 static bool same_count(const struct matching *matching, size_t before, size_t after)
 {
     double x = matching->before.launches[before], y = matching->after.launches[after];
@@ -147,8 +148,8 @@ static void compute_keys(struct pool *pool, const struct rule *rule)
         pool->keys[i] = pool->taken[i] ? 0 : rule->key(pool, i);
 }
 
-/* Links the kernels of each key into a list, longest first: `heads` maps the key to its first kernel, next[] each
- * kernel to the one after it (index + 1; 0: none). */
+/* Links the kernels of each key into a list, longest first. `heads` maps a key to the first kernel of its list.
+ * next[i] is the kernel that follows kernel i. Both hold an index + 1, or 0 for no kernel. */
 static int chain(const struct pool *pool, struct ws_map *heads, uint32_t *next)
 {
     for (size_t i = pool->count; i-- > 0;) {

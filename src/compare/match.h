@@ -4,23 +4,22 @@
 
 #include "compare/report_side.h"
 
-/* How the kernels of a pair were matched. All ways but the first are guesses. They are tried in this order on the
- * kernels that are still unmatched, and match only kernels of one class. */
+/* How the kernels of a pair were matched. The ways are tried in this order, each on the kernels that are still
+ * unmatched. All ways but the first are guesses. A guess pairs only kernels of the same class. */
 enum ws_pairing {
     WS_PAIRED_BY_NAME,    /* the same name */
-    WS_PAIRED_BY_NUMBERS, /* names equal except for digits, as with another tile size, unrolling or version; if
-                             several fit, those with most time are matched first */
-    WS_PAIRED_BY_STEM,  /* names equal except for template arguments and parameters, with the same functor if there is
-                           one; unique on each side, with equal launches per step */
-    WS_PAIRED_BY_SHAPE, /* same grid and block, and not two different functors; unique on each side, with equal
-                           launches per step */
+    WS_PAIRED_BY_NUMBERS, /* names equal except for digits (another tile size, unrolling or version); if several
+                           * kernels fit, those with most time are matched first */
+    WS_PAIRED_BY_STEM,    /* names equal except for digits, template arguments and parameters; same functor, if any;
+                           * unique on each side; equal launches per step */
+    WS_PAIRED_BY_SHAPE, /* same grid and block; no different functors; unique on each side; equal launches per step */
     WS_UNPAIRED,
     WS_PAIRING_COUNT
 };
 
 struct ws_pair {
-    const struct ws_report_side_kernel *either; /* the kernel in the later recording, else the one in the earlier */
-    const struct ws_report_side_kernel *before, *after; /* NULL on a side that does not have it */
+    const struct ws_report_side_kernel *either;         /* `after`, or `before` if `after` is NULL */
+    const struct ws_report_side_kernel *before, *after; /* NULL if this recording lacks the kernel */
     enum ws_pairing match;
 };
 

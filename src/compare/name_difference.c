@@ -50,7 +50,7 @@ const char *ws_name_difference(char *text, size_t capacity, const char *name, co
 
 int ws_changes_find_alike(struct ws_change *changes, size_t count)
 {
-    struct ws_map titles = { 0 }; /* hash of a title → index of the first change with it, + 1 */
+    struct ws_map titles = { 0 }; /* hash of a title → index + 1 of the first change with this title */
     char title[TITLE];
     int status = 0;
     for (size_t i = 0; i < count && !status; i++) {

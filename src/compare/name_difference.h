@@ -1,4 +1,4 @@
-/* Tells similar names apart by the part that differs. */
+/* Shows the part in which two similar names differ. */
 #ifndef WALLSHIM_COMPARE_NAME_DIFFERENCE_H
 #define WALLSHIM_COMPARE_NAME_DIFFERENCE_H
 

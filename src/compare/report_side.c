@@ -19,7 +19,8 @@ static const char *report_side_copy_text(struct ws_report_side *side, const char
 
 /* --- the side's description ---------------------------------------------------------------------- */
 
-/* Writes the verdict that all devices share: "overhead, mostly input"; "" if there is none. */
+/* Writes the verdict if it is the same on all devices: "overhead, mostly input". Otherwise writes that the verdicts
+ * differ. Writes "" if no device has a verdict. */
 static void describe_wall(const struct ws_report *report, char *text, size_t capacity)
 {
     const struct ws_track_wall *common = NULL;
@@ -126,8 +127,8 @@ static int place_line(struct ws_report_side *side, struct ws_map *places, const 
     return 0;
 }
 
-/* Finds the kind in ws_report_side.collectives, or adds it. Calls of one collective among different numbers of ranks
- * are different kinds. */
+/* Finds this kind of collective in ws_report_side.collectives, or adds it. Calls of one collective with different
+ * numbers of ranks are different kinds. */
 static int place_collective(struct ws_report_side *side, const struct ws_comm_kind *kind, uint32_t *at)
 {
     const char *name = ws_comm_name(kind->operation);
@@ -146,7 +147,7 @@ static int place_collective(struct ws_report_side *side, const struct ws_comm_ki
     return 0;
 }
 
-/* The arrays of struct ws_places (samples.h), of all devices one after another. */
+/* The arrays of struct ws_places (samples.h) for all devices, one device after another. */
 struct all_places {
     uint32_t *lines, *collectives;
 };

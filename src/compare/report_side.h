@@ -1,9 +1,9 @@
-/* One side of a comparison: the compared figures of a report. The report need not outlive it.
+/* One side of a comparison: the figures of a report that are compared. The side holds no pointers into the report.
  *
  * Figures are means over samples. Samples are the steady steps (steps.h) of all devices that have steps, or the whole
  * recordings of all devices that ran operations. Both kinds of samples are kept, because a comparison uses the kind
- * that both sides have. An operation belongs to the step it begins in. A gap belongs to the step in which the
- * gap begins.
+ * that both sides have. An operation counts in the step in which it begins. A gap that reaches into the next step is
+ * split between the steps.
  */
 #ifndef WALLSHIM_COMPARE_REPORT_SIDE_H
 #define WALLSHIM_COMPARE_REPORT_SIDE_H
@@ -26,7 +26,8 @@ enum ws_sampling { WS_PER_RECORDING, WS_PER_STEP, WS_SAMPLING_COUNT };
     X(COMM, "comm", "communication") \
     X(MEMORY, "memory", "copies and memsets")
 
-/* The parts of a sample's length, without overlap: idle time by cause (enum ws_part), then these. */
+/* The parts of a sample's length, without overlap. The first parts are idle time by cause (enum ws_part). The parts
+ * listed here follow them. */
 enum ws_sample_part {
     WS_SAMPLE_EXPOSED_COMM = WS_CAUSE_COUNT,
     WS_SAMPLE_EXPOSED_MEMORY,
@@ -66,7 +67,7 @@ struct ws_samples {
     struct ws_sum classes[WS_SAMPLE_CLASSES];
 };
 
-/* Something that can occur several times in a sample: operations of a name, gaps of a line. */
+/* Something that can occur several times in a sample: operations with one name, or gaps at one line of code. */
 struct ws_repeated {
     double count; /* sum over all samples */
     struct ws_sum time;
@@ -81,12 +82,12 @@ struct ws_report_side_kernel {
 
 /* Gaps of one cause, caused by one place in the program. */
 struct ws_report_side_line {
-    const char *where; /* line of code, or the called function; "": the trace knows neither */
+    const char *where; /* line of code, or the called function; "" if the trace has neither */
     enum ws_part cause;
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };
 
-/* Calls of one collective among a number of ranks. */
+/* Calls of one collective with a given number of ranks. */
 struct ws_report_side_collective {
     const char *name;  /* "all-reduce" */
     uint32_t ranks;    /* 0: not known */
@@ -102,9 +103,9 @@ struct ws_report_side {
     struct ws_vector collectives; /* struct ws_report_side_collective */
     struct ws_vector traces;      /* const char *: paths */
     const char *gpu;              /* name of one of the devices; "": not known */
-    const char *wall;             /* the verdict; "": none */
-    const char *steps;            /* describes the steps if only one device has any, else "" */
-    const char *source;           /* source of the steps: none, marked, found, or both; static */
+    const char *wall;             /* the report's verdict: what limits the program; "": none */
+    const char *steps;            /* describes the steps if exactly one device has steps, else "" */
+    const char *source;           /* source of the steps: none, marked, found, or both; a static text */
     size_t running;               /* number of devices that ran operations */
     uint64_t untimed;             /* operations without device times */
     struct ws_arena texts;

@@ -30,13 +30,13 @@ struct device {
     struct ws_gap_walk walk;
     struct ws_gap gap; /* the next gap, if has_gap */
     bool has_gap;
-    int64_t passed; /* the next gap has been added up to here */
+    int64_t passed; /* the part of `gap` before this time has been added */
     struct ws_gap_run run;
     struct causes idle; /* idle time of the whole recording */
     double error;       /* largest error of the busy time, as a share of the recorded time */
 };
 
-/* A stretch of a device's time: a step, or the time before the first step, between two steps or after the last one.
+/* A stretch of a device's time: a step, or the time before the first step, between two steps or after the last step.
  * `end` is the begin of the next stretch. */
 struct stretch {
     int64_t begin, end;
@@ -82,7 +82,7 @@ static void add_causes(struct ws_samples *samples, const struct causes *causes, 
         ws_sum_add(&samples->parts[i], causes->time[i] + (i == WS_PART_UNEXPLAINED ? left : 0), causes->error[i]);
 }
 
-/* Adds the idle time of the stretch before the device's first operation and after its last one. */
+/* Adds the idle time of the stretch that lies before the device's first operation or after its last operation. */
 static void sum_edges(const struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     for (int i = 0; i < 2; i++) {
@@ -93,7 +93,7 @@ static void sum_edges(const struct device *device, const struct stretch *stretch
 }
 
 /* Adds up the gaps of the stretch, by cause and line. A gap may reach into the next stretch. The error of a gap is
- * the error of its begin plus the error of its end; it counts where the gap ends. */
+ * the error of its begin plus the error of its end. This error counts in the stretch in which the gap ends. */
 static void sum_gaps(struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     const struct ws_ops *ops = &device->process->ops;

@@ -5,7 +5,7 @@
 #include "compare/report_side.h"
 #include "compare/tally.h"
 
-/* The launch shape with most of a kernel's time. */
+/* The launch shape (grid and block) in which a kernel spends most time. */
 struct ws_launch {
     const struct ws_op_shape *shape;
     double time;
@@ -29,7 +29,7 @@ struct ws_places {
 /* Returns 0 or -ENOMEM. */
 int ws_sampler_track(struct ws_sampler *sweep, size_t track, struct ws_places places);
 
-/* The class of a name: enum ws_kernel_class or WS_GRAPH_CLASS. */
+/* Returns the class of a name: enum ws_kernel_class or WS_GRAPH_CLASS. */
 uint32_t ws_sample_class(const struct ws_report *report, uint32_t name);
 
 #endif

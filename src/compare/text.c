@@ -5,14 +5,15 @@
 #include "compare/compare.h"
 #include "compare/name_difference.h"
 
-/* The headline has at most HEADLINE_PARTS parts. A part is named if it changes by at least 1/HEADLINE_LIMIT of the
- * step. */
+/* The headline names at most HEADLINE_PARTS parts of a step. It names only parts that change by at least
+ * 1/HEADLINE_LIMIT of the step. */
 enum { HEADLINE_PARTS = 3, HEADLINE_LIMIT = 100 };
 
-/* If the numbers of kernels per step differ by this factor, the steps may not be the same. */
+/* If the numbers of kernels per step differ by more than this factor, the steps may be different parts of the
+ * program. */
 enum { DIFFERENT_STEPS = 2 };
 
-/* Writes "+9.80 ms", "−54.2 ms". */
+/* Writes a change with its sign: "+9.80 ms", "−54.2 ms". */
 static const char *format_change(char text[WS_FORMAT_SIZE], double change)
 {
     char time[WS_FORMAT_SIZE];
@@ -112,8 +113,8 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_r
                      ws_format_count(count, side->untimed));
 }
 
-/* Warns if the steps of the two recordings seem to be different parts of the program: steps that were found, or
- * markers that were moved. The comparison then means little. */
+/* Warns if the steps of the two recordings seem to be different parts of the program, so that the comparison means
+ * little. This can happen if wallshim found the steps itself, or if the program's step markers were moved. */
 static void print_doubt(const struct ws_comparison *comparison, struct ws_page *page)
 {
     const struct ws_samples *before = &comparison->before->per[WS_PER_STEP];
@@ -186,7 +187,7 @@ static void put_line(struct ws_table *table, const struct ws_comparison *compari
     ws_table_cell(table, "%s", *change->label ? change->label : "?");
 }
 
-/* Prints one decimal if the number is not whole. */
+/* Prints one decimal if the number is below 100 and not whole. */
 static void put_count(struct ws_table *table, double count)
 {
     char text[WS_FORMAT_SIZE];
@@ -210,7 +211,7 @@ static void put_amount(struct ws_table *table, const struct ws_comparison *compa
     ws_table_cell(table, "%s", change->label);
 }
 
-/* Calls per sample; 0: none. */
+/* Returns the calls per sample, or 0 if there are none. */
 static double calls_of(const struct ws_comparison *comparison, const struct ws_report_side *side,
                        const struct ws_repeated *repeated)
 {
@@ -315,7 +316,7 @@ static const struct section {
     const struct ws_table_column *columns;
     size_t column_count;
     put_row put;
-    bool (*wants)(const struct ws_change *change); /* NULL: all */
+    bool (*wants)(const struct ws_change *change); /* which changes to print; NULL: all */
     enum ws_change_group group;
 } sections[] = {
     { "Parts", COLUMNS(named_columns), put_named, NULL, WS_CHANGE_PART },

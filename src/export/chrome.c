@@ -1,8 +1,8 @@
 /* Chrome's trace event format, which Perfetto and chrome://tracing read.
  *
- * A process of the trace becomes a process of the Chrome file. Its threads hold the calls they made and the named
- * ranges. Each of its devices becomes another process, with its streams as threads. An arrow leads from a call to
- * the work that it launched.
+ * Each process of the trace becomes a process of the Chrome file. The threads of this process show the calls they
+ * made and the named ranges. Each device becomes a process of its own, with the device's streams as threads. An arrow
+ * leads from a call to the operation that the call launched.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -36,7 +36,7 @@ static uint64_t device_number(const struct chrome *chrome, uint32_t device)
     return chrome->host + 1 + device;
 }
 
-/* Writes the begin of an event: its phase, process and thread. */
+/* Writes the first part of an event: its phase, process and thread. */
 static void chrome_begin_event(struct chrome *chrome, const char *phase, uint64_t process, uint64_t thread)
 {
     struct ws_text_out *out = &chrome->out;
@@ -62,7 +62,7 @@ static void put_key_number(struct chrome *chrome, const char *key, uint64_t numb
     ws_put_unsigned(&chrome->out, number);
 }
 
-/* Writes category, name, begin and duration. Limits absurd times first, so that the difference cannot overflow. */
+/* Writes category, name, begin and duration. Clamps absurd times first, so that the difference cannot overflow. */
 static void put_span(struct chrome *chrome, const char *category, const char *name, int64_t begin, int64_t end)
 {
     uint64_t odd = 0;
@@ -85,7 +85,8 @@ static void chrome_put_name(struct chrome *chrome, const char *what, uint64_t pr
     ws_put(&chrome->out, "}}");
 }
 
-/* Writes "rank 3: " to tell the processes of a job apart; "" if the rank is unknown, or 0 in the only process. */
+/* Writes "rank 3: " to tell the processes of a job apart. Writes "" if the rank is unknown, or if the only process
+ * has rank 0. */
 static const char *chrome_rank_of(const struct chrome *chrome, char *text, size_t size)
 {
     const char *rank = ws_process_meta(chrome->process, "rank");
@@ -174,7 +175,7 @@ static void put_device_arguments(struct chrome *chrome, const struct ws_op *op, 
     ws_put(out, "}}");
 }
 
-/* The demangled name, made once: millions of events share few names. */
+/* Returns the demangled name. Each name is demangled only once, because millions of events share few names. */
 static const char *shown_name(struct chrome *chrome, uint32_t index)
 {
     const char **shown = &chrome->shown[index], *name = ws_model_name(chrome->model, index)->text;
@@ -206,7 +207,8 @@ static void chrome_put_op(struct chrome *chrome, const struct ws_op *op)
     const struct ws_op_shape *shape = place == WS_NOWHERE ? &lost : ws_process_shape(chrome->process, place);
     bool timed = !shape->lost && ws_op_begin_quality(op) && ws_op_end_quality(op) && op->begin <= op->end &&
                  !op->result && !(op->flags & WS_OP_CAPTURED);
-    /* Writes a known call, but only once: the operations of a graph follow each other and share one call. */
+    /* Write the operation's call if the trace has it. Operations of a graph launch follow each other and share one
+     * call. Write this call only once. */
     if (op->thread && (op->correlation != chrome->call || op->host_begin != chrome->call_begin))
         put_launch(chrome, op, shape);
     chrome->call = op->correlation;

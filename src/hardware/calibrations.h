@@ -12,10 +12,10 @@ struct ws_calibrations {
     char unread[512];       /* error message of a file that could not be read; empty: none */
 };
 
-/* Gives the folder of the files. Returns false if neither XDG_DATA_HOME nor HOME is set. */
+/* Writes the path of the folder. Returns false if neither XDG_DATA_HOME nor HOME is set. */
 bool ws_calibrations_folder(char *path, size_t capacity);
 
-/* Gives the file name of a GPU: "NVIDIA-H100-80GB-HBM3-GPU-….json". */
+/* Writes the name of a GPU's calibration file: "NVIDIA-H100-80GB-HBM3-GPU-….json". */
 void ws_calibration_file_name(const char *name, const char *uuid, char *text, size_t capacity);
 
 /* Reads all files; there may be none. Returns 0 or -ENOMEM. */
@@ -23,8 +23,9 @@ int ws_calibrations_init(struct ws_calibrations *calibrations);
 
 void ws_calibrations_finish(struct ws_calibrations *calibrations);
 
-/* Finds the calibration of the GPU with this UUID (WS_GPU_CALIBRATED), else the newest of a GPU with the same name
- * (WS_GPU_CALIBRATED_ON_ANOTHER), else returns NULL (WS_GPU_UNKNOWN). uuid and name may be empty or NULL. */
+/* Returns the calibration of the GPU with this UUID; *match is then WS_GPU_CALIBRATED. Otherwise returns the newest
+ * calibration of a GPU with the same name (WS_GPU_CALIBRATED_ON_ANOTHER). Otherwise returns NULL (WS_GPU_UNKNOWN).
+ * uuid and name may be empty or NULL. */
 const struct ws_gpu_file *ws_calibrations_find(const struct ws_calibrations *calibrations, const char *uuid,
                                                const char *name, enum ws_gpu_match *match);
 

@@ -78,8 +78,8 @@ static uint64_t gpu_distance(uint64_t a, uint64_t b)
     return a > b ? a - b : b - a;
 }
 
-/* Is the word a size, such as 40GB, that is the device's memory? Sizes in names are rounded, and the driver keeps
- * some memory: 39.4 GiB are 40GB. */
+/* Returns whether the word is the size of the device's memory, such as 40GB. Sizes in names are rounded, and the
+ * driver keeps some memory for itself, so 40GB fits a device with 39.4 GiB. */
 static bool gpu_is_size(const char *word, size_t length, uint64_t memory_gib)
 {
     char *unit;
@@ -88,7 +88,7 @@ static bool gpu_is_size(const char *word, size_t length, uint64_t memory_gib)
            gpu_distance(size, memory_gib) <= size / 16;
 }
 
-/* Returns how many of the row's words fit the device. */
+/* Returns how many words of the row's name fit the device. */
 static size_t gpu_words_fit(const struct ws_gpu *gpu, const struct ws_gpu_facts *facts)
 {
     size_t count = 0, length;
@@ -98,8 +98,8 @@ static size_t gpu_words_fit(const struct ws_gpu *gpu, const struct ws_gpu_facts 
     return count;
 }
 
-/* Finds the rows whose words all fit the device. Prefers the row with most words, then the one with the nearest
- * memory size. */
+/* Finds the rows whose words all fit the device. Returns the row with most words. Of rows with equally many words,
+ * returns the row with the nearest memory size. */
 static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
 {
     const struct ws_gpu *best = NULL;
@@ -177,8 +177,9 @@ enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *g
     return WS_GPU_BY_CAPABILITY;
 }
 
-/* Returns the row that shares most words with the text. Skips a row that lacks a word of the text and also has a
- * word that the text lacks. Of equal rows, returns the one with the fewest words. */
+/* Returns the row that shares most words with the text. Skips a row that lacks a word of the text and also has a word
+ * that the text lacks. If several rows share equally many words with the text, returns the row with the fewest
+ * words. */
 const struct ws_gpu *ws_gpu_named(const char *text)
 {
     const struct ws_gpu *best = NULL;

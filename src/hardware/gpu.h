@@ -1,8 +1,8 @@
 /* The peaks of GPUs: FLOP/s by precision, bytes/s of device memory, and the ridge between the two.
  *
- * Peaks are dense (no structured sparsity) and at the boost clock. Where a chip is slower with fp32 accumulation,
- * the peak is the slower one, because frameworks accumulate in fp32. gpus.h holds the table, with a source for each
- * row. */
+ * Peaks are dense (no structured sparsity) and at the boost clock. If accumulation in fp32 makes a chip slower, the
+ * peak is the rate with fp32 accumulation, because frameworks accumulate in fp32. gpus.h holds the table, with a
+ * source for each row. */
 #ifndef WALLSHIM_HARDWARE_GPU_H
 #define WALLSHIM_HARDWARE_GPU_H
 
@@ -27,15 +27,15 @@ enum ws_precision {
         WS_PRECISION_COUNT
 };
 
-/* The kind of cores that does the work. */
+/* The kinds of cores: ordinary cores (SIMT), and tensor or matrix cores. */
 enum ws_cores { WS_CORES_ORDINARY, WS_CORES_TENSOR, WS_CORES_COUNT };
 
 struct ws_gpu {
-    const char *name;            /* the words that identify it: "H100 PCIe" */
+    const char *name;            /* the words that identify the GPU: "H100 PCIe" */
     uint32_t cc_major, cc_minor; /* compute capability; for AMD, as HIP reports it */
     uint32_t sms;                /* SMs or compute units of one device, as the runtime sees it */
     uint32_t boost_mhz;          /* the clock that the peaks refer to */
-    uint32_t l2_mib;             /* the last cache before memory; of MI300X the Infinity Cache */
+    uint32_t l2_mib;             /* the last cache before memory; on MI300X the Infinity Cache */
     uint32_t memory_gib;
     double bytes_per_ns; /* device memory bandwidth in GB/s */
     double flops_per_ns[WS_PRECISION_COUNT]
@@ -49,7 +49,7 @@ struct ws_gpu {
 
 #define WS_GPU_MEASURED_BYTES (1U << WS_PRECISION_COUNT)
 
-/* What a trace says about a device. A text that the trace lacks is NULL; a figure that it lacks is 0. */
+/* What a trace says about a device. A text that the trace lacks is NULL. A figure that the trace lacks is 0. */
 struct ws_gpu_facts {
     const char *name;
     uint32_t cc_major, cc_minor;
@@ -71,15 +71,15 @@ enum ws_gpu_match {
                              the memory's clock and bus width */
 };
 
-/* Describes the device: by name if the table has it, else by its figures (AMD), else by a chip of the same compute
+/* Finds the peaks of the device: by its name, else by its figures (AMD only), else from a chip of the same compute
  * capability. */
 enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *gpu);
 
 /* Returns the table's GPU with this short name ("h100", "A100 80GB PCIe"), or NULL. */
 const struct ws_gpu *ws_gpu_named(const char *text);
 
-/* Returns whether a device of this name is made by AMD. It then has compute units in place of SMs, and its compute
- * capability is HIP's. */
+/* Returns whether a device of this name is made by AMD. An AMD device has compute units in place of SMs. Its compute
+ * capability is the number that HIP reports. */
 bool ws_gpu_is_amd(const char *name);
 
 /* Returns all rows of the table. */
@@ -95,8 +95,9 @@ double ws_gpu_ridge(const struct ws_gpu *gpu, enum ws_precision precision);
 bool ws_gpu_peak_is_measured(const struct ws_gpu *gpu, enum ws_precision precision);
 bool ws_gpu_bandwidth_is_measured(const struct ws_gpu *gpu);
 
-/* Return a limit that no kernel can exceed, in GFLOP/s or GB/s. Of a calibrated GPU it is the larger of the measured
- * figure and the data sheet's: what GEMMs and copies reached, other kernels may exceed a little. */
+/* Return a limit that no kernel can exceed, in GFLOP/s or GB/s. On a calibrated GPU the limit is the larger of the
+ * measured figure and the data sheet's figure, because some kernels are a little faster than the measured GEMMs and
+ * copies. */
 double ws_gpu_limit(const struct ws_gpu *gpu, enum ws_precision precision);
 double ws_gpu_bandwidth_limit(const struct ws_gpu *gpu);
 

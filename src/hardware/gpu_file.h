@@ -1,10 +1,11 @@
-/* Reads the peaks of a GPU from a file: for a GPU that the table lacks, or one that was calibrated.
+/* Reads the peaks of a GPU from a file, for a GPU that the table lacks or a GPU that was calibrated.
  *
  *     { "name": "my H100 at 500 W", "gb_per_s": 3020, "tflops": { "bf16": 640, "fp32": 51 },
  *       "sms": 132, "l2_mib": 50, "source": "measured 2026-11-21" }
  *
- * Only gb_per_s and one precision are required. A file with "calibrated", a date, was written by `wallshim
- * calibrate` and also has a "uuid". Its figures were measured; missing precisions are taken from the table. */
+ * Only gb_per_s and one precision are required. A file with a date in "calibrated" was written by `wallshim
+ * calibrate` and also has a "uuid". The figures in such a file were measured. Precisions that the file lacks are
+ * taken from the table. */
 #ifndef WALLSHIM_HARDWARE_GPU_FILE_H
 #define WALLSHIM_HARDWARE_GPU_FILE_H
 
@@ -16,7 +17,7 @@ struct ws_gpu_file {
     char calibrated[32]; /* "2026-11-21T18:03:11Z"; empty: not measured by wallshim */
     char date[16];       /* the day of `calibrated` */
     struct ws_gpu sheet;
-    /* The texts and the sheet of gpu point into this structure, so gpu must not be copied out of it. */
+    /* The pointers in gpu point into this structure, so a copy of gpu must not outlive the structure. */
 };
 
 /* Returns 0, or -errno with a message that names the file and the problem. */

@@ -1,12 +1,13 @@
-/* The GPUs whose peaks are known. TFLOP/s, dense; { ordinary cores, tensor or matrix cores }.
+/* The GPUs whose peaks are known. Peaks are dense TFLOP/s, written as P(ordinary cores, tensor or matrix cores).
  *
  * G(name, cc major, cc minor, SMs, boost MHz, last cache MiB, memory GiB, GB/s,
  *   fp64, fp32, tf32, fp16, bf16, fp8, int8, fp4, source)
  *
  * A row fits a device if all words of the row's name are in the device's name. A size such as 40GB also fits if the
- * device has that much memory: some board names, such as A100-PG509-200, hold no size. Of several such rows, the one
- * with most words counts, then the one whose memory is nearest. Figures that a source gives with sparsity were
- * halved. Figures of ordinary cores that a source does not state are cores × 2 × clock.
+ * device has that much memory: some board names, such as A100-PG509-200, hold no size. If several rows fit, the row
+ * with most words is used. Of rows with equally many words, the row with the nearest memory size is used. Figures
+ * that a source gives with sparsity were halved. Figures of ordinary cores that a source does not state are cores × 2
+ * × clock.
  *
  * NOT VERIFIED AGAINST A DATA SHEET: no row was compared with the maker's document itself, because no such document
  * could be read where the rows were written. In November 2026 the rows were compared with texts that quote these

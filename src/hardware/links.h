@@ -1,4 +1,4 @@
-/* The links between GPUs: how many bytes a GPU can send at once, in one direction. */
+/* The links between GPUs, with the bandwidth at which a GPU can send. */
 #ifndef WALLSHIM_HARDWARE_LINKS_H
 #define WALLSHIM_HARDWARE_LINKS_H
 
@@ -14,7 +14,7 @@ struct ws_link {
 /* PCIe 4.0 with 16 lanes. */
 #define WS_PCIE_BYTES_PER_NS 32.0
 
-/* The link between GPUs of one machine. Returns NULL if the GPU has none but PCIe, or is not known. */
+/* Returns the link between GPUs of one machine. Returns NULL if the GPU has only PCIe or is not known. */
 const struct ws_link *ws_link_of(const char *gpu);
 
 #endif

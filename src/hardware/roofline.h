@@ -15,7 +15,7 @@ struct ws_work {
 
 struct ws_roof {
     double intensity;   /* arithmetic intensity: FLOPs per byte */
-    double ridge;       /* of the GPU at the precision, in FLOPs per byte */
+    double ridge;       /* ridge of the GPU at the precision, in FLOPs per byte */
     double attainable;  /* GFLOP/s at this intensity: the lower of the two roofs */
     double peak;        /* peak of the precision in GFLOP/s, of the faster kind of cores */
     double cores_peak;  /* peak in GFLOP/s of the cores that the work runs on */
@@ -26,8 +26,8 @@ struct ws_roof {
 /* Requires that the GPU's peak at this precision is known (ws_gpu_peak). */
 struct ws_roof ws_roof_of(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work);
 
-/* The same for work that is not a matrix product and so cannot use tensor cores. Types without arithmetic on
- * ordinary cores are computed in fp32. */
+/* Like ws_roof_of, but for work that is not a matrix product and so cannot use tensor cores. Types without arithmetic
+ * on ordinary cores are computed in fp32. */
 struct ws_roof ws_roof_of_ordinary(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work);
 
 /* C[m,n] = A[m,k] · B[k,n], `batch` times: 2·m·n·k FLOPs, (m·k + k·n + m·n) elements. */
@@ -35,7 +35,7 @@ struct ws_work ws_work_gemm(double m, double n, double k, double batch, double e
 
 /* A chain of pointwise kernels: each reads what the kernel before it wrote. If the chain is fused, only its first
  * input and its last output are moved, not the results between kernels. `inputs` is the number of inputs of each
- * kernel; those after the first are read in both cases. */
+ * kernel; the inputs after the first are read whether or not the chain is fused. */
 struct ws_work ws_work_chain(double kernels, bool fused, double elements, double inputs, double flops_per_element,
                              double element_bytes);
 

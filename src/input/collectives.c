@@ -1,5 +1,5 @@
 /* Finds the kernels of each collective. A kernel may name its collective itself. Otherwise an NCCL kernel belongs to
- * the collective during whose call it was launched, on the same thread. */
+ * the collective call that was running on the launching thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +21,8 @@ static const struct ws_gather_call *call_of(const struct ws_gather *gather, cons
     return op->call ? (const struct ws_gather_call *)gather->calls.data + (op->call - 1) : NULL;
 }
 
-/* Merges nested records of one call: the outer record fills its gaps from the inner one, and the inner one is
- * dropped. */
+/* Merges nested records of one call. The outer record takes the fields that it lacks from the inner record. The inner
+ * record is dropped. */
 static void input_collectives_fold(struct ws_vector *collectives)
 {
     struct ws_gather_collective *list = collectives->data;
@@ -78,7 +78,7 @@ static bool is_nccl(const struct ws_gather *gather, const struct ws_gather_op *o
     return shape->kind == WS_OP_KERNEL && shape->function && communicates[shape->function - 1];
 }
 
-/* Returns the innermost record around a launch, or NULL. */
+/* Returns the innermost record that contains this time on this thread, or NULL. */
 static struct ws_gather_collective *innermost_around(const struct ws_vector *collectives, uint32_t thread,
                                                      int64_t time)
 {
@@ -95,8 +95,7 @@ static struct ws_gather_collective *innermost_around(const struct ws_vector *col
     return found ? &list[low - 1] : NULL;
 }
 
-/* Assigns the operation to the collective. launch holds the correlations of the collective's first and last launch.
- */
+/* Assigns the operation to the collective. launch holds the correlation ids of its first and last launch. */
 static void add_launch(struct ws_gather *gather, struct ws_gather_op *op, struct ws_gather_collective *collective,
                        uint64_t launch[2])
 {
@@ -110,8 +109,8 @@ static void add_launch(struct ws_gather *gather, struct ws_gather_op *op, struct
         comms[collective->comm - 1].device = ws_gather_device_of(gather, shape->stream);
 }
 
-/* Handles a kernel that names its collective. The kernel's data replaces the record around its launch, except for
- * the record's thread and times. Without such a record, a row with the thread and times of the launching call is
+/* Handles a kernel that names its collective. If a record contains the kernel's launch, the kernel's data replaces
+ * that record, except for thread and times. Otherwise a row with the thread and times of the launching call is
  * written. */
 static void assign_named_kernel(struct ws_gather *gather, const struct ws_vector *records, uint64_t (*launches)[2],
                                 struct ws_gather_collective own)

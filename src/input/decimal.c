@@ -7,8 +7,8 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Stores in *at the position of the exponent's letter, or the end of the text. Parses the exponent. Returns false if
- * it is not a number. */
+/* Stores the position of the letter e in *at, or the end of the text if there is no exponent. Parses the exponent.
+ * Returns false if the exponent is not a number. */
 static bool find_exponent(const char *text, size_t length, size_t *at, int *exponent)
 {
     size_t i = 0;

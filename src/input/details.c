@@ -1,5 +1,5 @@
-/* Details of calls that a source stores separately from the calls: their stream, their event, the memory they
- * allocated. */
+/* Details of calls that an imported file stores separately from the calls: the stream or event of a call, or the
+ * memory that the call allocated. */
 #include <errno.h>
 
 #include "base/salted.h"
@@ -50,8 +50,8 @@ const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, ui
     if (!detail || detail->used)
         return NULL;
     detail->used = true;
-    /* A wait keeps its event only if an earlier call recorded this event. Otherwise another process may have
-     * recorded it, or a call that the source left out. */
+    /* A call that waits for an event keeps the event only if an earlier call in the file recorded it. Otherwise
+     * another process may have recorded the event, or a call that the file lacks. */
     if (detail->records && !ws_salted_put(&gather->recorded, detail->object))
         gather->error = -ENOMEM;
     if (detail->waits && !ws_salted_get(&gather->recorded, detail->object))

@@ -7,7 +7,7 @@
 #include "base/salted.h"
 #include "wire/columns.h"
 
-enum { MOST_TEXT = 65536 }; /* maximum length of a name in bytes; longer ones are cut */
+enum { MOST_TEXT = 65536 }; /* maximum length of a name in bytes; longer names are cut */
 
 struct function_key {
     uint32_t name, registers, static_shared_bytes;
@@ -68,7 +68,7 @@ void ws_gather_row(struct ws_gather *gather, enum ws_family family, const void *
         memcpy(place, row, gather->rows[family].size);
 }
 
-/* Returns where to cut a long text: between two UTF-8 characters. */
+/* Returns the length to which a long text is cut. The cut is between two UTF-8 characters. */
 static size_t gather_cut(const char *text, size_t length)
 {
     if (length <= MOST_TEXT)
@@ -87,7 +87,7 @@ struct ws_text ws_gather_text(struct ws_gather *gather, const char *text, size_t
     return (struct ws_text){ copy, copy ? (uint32_t)gather_cut(text, length) : 0 };
 }
 
-/* Stores the number of a text in *id. Returns whether the text is new: its row must then be written. */
+/* Stores the number of a text in *id. Returns whether the text is new. The caller must then write the text's row. */
 static bool is_new_text(struct ws_gather *gather, struct ws_intern *intern, const char *text, size_t length,
                         uint32_t *id)
 {

@@ -1,12 +1,12 @@
-/* Turns the data of importers into rows of the record families.
+/* Turns the data of importers into rows of the record families, which are the tables of a trace.
  *
- * Foreign files use texts and numbers of their own as names. They list a kernel and the call that launched it in
- * different places and in any order. Here names become identifiers. Operations and calls are kept until the end of
- * the file and then joined. Ranges become rows at once. An importer adds what it reads piece by piece and finally
- * calls ws_gather_finish. ws_gather_next returns the finished blocks.
+ * A foreign file names things by texts and numbers of its own. It lists a kernel and the call that launched the
+ * kernel in different places and in any order. The functions below turn names into identifiers. They keep operations
+ * and calls in memory until the end of the file, and then join them. Ranges become rows at once. An importer adds its
+ * data piece by piece and finally calls ws_gather_finish. ws_gather_next returns the finished blocks.
  *
- * When memory runs out, `error` is set, and all functions return 0 and change nothing. An importer checks it once
- * per piece. */
+ * When memory runs out, `error` is set, and all functions return 0 and change nothing. An importer checks `error`
+ * once per piece. */
 #ifndef WALLSHIM_INPUT_GATHER_H
 #define WALLSHIM_INPUT_GATHER_H
 
@@ -17,31 +17,31 @@
 /* An operation, before it is joined with its call. The structure takes 48 bytes. */
 struct ws_gather_op {
     int64_t begin, end;
-    uint64_t correlation; /* as in the source; 0: none */
+    uint64_t correlation; /* correlation id in the file; 0: none */
     uint64_t bytes;
     uint32_t shape; /* index in ws_gather.shapes, from 1 */
     uint32_t flags; /* enum ws_op_flags */
-    uint32_t call;  /* index of its call + 1; 0: none. Set by the join of operations and calls */
+    uint32_t call;  /* index + 1 of the launching call; 0: none. Set when operations and calls are joined */
 };
 
 /* One host call. */
 struct ws_gather_call {
     int64_t begin, end;
     uint64_t correlation;
-    uint32_t function; /* family driver_function; top bit: the call made operations */
+    uint32_t function; /* identifier in family driver_function; top bit: the call launched operations */
     uint32_t thread;
 };
 
 /* What a framework records about a collective call. */
 struct ws_gather_collective {
-    int64_t begin, end; /* host times on its thread; kernels launched between them belong to the collective */
+    int64_t begin, end; /* host times on `thread`; kernels launched in between belong to the collective */
     uint64_t count;
     uint64_t sequence;
     uint32_t thread;
-    uint32_t function; /* family driver_function; 0: the record only names the communicator */
+    uint32_t function; /* identifier in family driver_function; 0: the record only names the communicator */
     uint32_t comm;     /* index in ws_gather.comms, from 1; 0: unknown */
     uint32_t datatype;
-    uint32_t stream; /* stream of its operations; set by the join */
+    uint32_t stream; /* stream of the collective's operations; set when they are joined */
     int32_t peer;
     bool all_parts; /* `count` covers the parts of all ranks; NCCL counts only one part */
     uint32_t op;    /* index of the kernel's operation + 1, if a kernel names the collective; else 0 */
@@ -52,13 +52,13 @@ struct ws_gather_memory {
     int64_t time;
     uint64_t address, bytes;
     uint64_t total;  /* bytes in use after the allocation or release */
-    int64_t ordinal; /* of the device; -1: host memory */
+    int64_t ordinal; /* number of the device; -1: host memory */
     uint32_t function, thread;
 };
 
-/* What the source says about a call outside of the call's own record. Fields of 0 are unknown. */
+/* What the file says about a call in another place than the call's own record. A field of 0 is unknown. */
 struct ws_gather_detail {
-    uint64_t correlation; /* of the call; never 0 */
+    uint64_t correlation; /* correlation id of the call; never 0 */
     uint64_t object;      /* event or memory pool */
     uint64_t address, bytes;
     uint32_t context, stream;
@@ -72,22 +72,22 @@ struct ws_gather {
     int error; /* 0 or -ENOMEM */
     struct ws_arena texts;
     struct ws_vector rows[WS_FAMILY_COUNT]; /* rows not returned yet */
-    int handed;                             /* the family returned last; -1: none */
+    int handed;                             /* the family that ws_gather_next returned last; -1: none */
     struct ws_intern labels, names, driver_functions, functions, threads, contexts, streams;
     struct ws_intern shapes;       /* struct ws_shape without driver_function */
     struct ws_intern final_shapes; /* struct final_shape (join.c) */
     struct ws_vector attributes;   /* struct ws_call_kind, by driver function */
-    struct ws_vector communicates; /* bool, by function: is the kernel NCCL's? */
+    struct ws_vector communicates; /* bool, by function: the kernel is one of NCCL or RCCL */
     struct ws_vector spans;        /* struct ws_gather_span, by context */
     struct ws_map context_of;      /* device → its first context */
     struct ws_vector ops;          /* struct ws_gather_op */
     struct ws_vector calls;        /* struct ws_gather_call */
-    struct ws_vector comms;        /* struct ws_comm; the join sets their devices */
+    struct ws_vector comms;        /* struct ws_comm; ws_gather_tie_collectives sets their devices */
     struct ws_vector collectives;  /* struct ws_gather_collective */
     struct ws_vector memory;       /* struct ws_gather_memory */
     struct ws_vector details;      /* struct ws_gather_detail */
-    struct ws_map detail_of;       /* correlation → index in details + 1 */
-    struct ws_map recorded;        /* events that the calls processed so far recorded */
+    struct ws_map detail_of;       /* correlation id → index in details + 1 */
+    struct ws_map recorded;        /* events recorded by the calls processed so far */
     uint64_t losses[WS_LOSS_COUNT];
     struct ws_gather_join *join; /* set once everything was read */
 };
@@ -98,7 +98,7 @@ void ws_gather_init(struct ws_gather *gather);
 
 uint32_t ws_gather_label(struct ws_gather *gather, const char *text, size_t length);
 
-/* The call's family is derived from its name. */
+/* Derives the call's family (enum ws_call_family) from its name. */
 uint32_t ws_gather_driver_function(struct ws_gather *gather, const char *name, size_t length);
 
 uint32_t ws_gather_function(struct ws_gather *gather, const char *name, size_t length, uint32_t registers,
@@ -107,13 +107,14 @@ uint32_t ws_gather_function(struct ws_gather *gather, const char *name, size_t l
 /* pid and tid may be any numbers that differ between threads. tid is stored in the row. */
 uint32_t ws_gather_thread(struct ws_gather *gather, int64_t pid, int64_t tid);
 
-/* Names a thread that was seen before. */
+/* Names a thread for which ws_gather_thread was called before. */
 void ws_gather_thread_name(struct ws_gather *gather, int64_t pid, int64_t tid, const char *name, size_t length);
 
-/* ordinal: of the device; < 0: unknown. context and stream are the source's numbers. */
+/* ordinal is the number of the device, or < 0 if it is unknown. context and stream are the numbers in the file. */
 uint32_t ws_gather_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
 
-/* Returns the given context if it has operations, else another context of the device that has, else 0. */
+/* Returns the given context if it has operations. Otherwise returns the first context of the device that has
+ * operations, or 0. */
 uint32_t ws_gather_known_context(const struct ws_gather *gather, int64_t ordinal, int64_t context);
 uint32_t ws_gather_known_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
 
@@ -125,10 +126,10 @@ uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape)
 
 void ws_gather_meta(struct ws_gather *gather, const char *key, const char *value, size_t length);
 
-/* Adds a complete row. Its texts must stay valid until the row is returned. */
+/* Adds a complete row. The row's texts must live until ws_gather_next has returned the row and is called again. */
 void ws_gather_row(struct ws_gather *gather, enum ws_family family, const void *row);
 
-/* Returns a lasting copy of a text. */
+/* Returns a copy of a text that lives as long as gather. */
 struct ws_text ws_gather_text(struct ws_gather *gather, const char *text, size_t length);
 
 void ws_gather_op(struct ws_gather *gather, const struct ws_gather_op *op);
@@ -147,7 +148,7 @@ void ws_gather_detail(struct ws_gather *gather, const struct ws_gather_detail *d
 /* Ends the input and joins operations with their calls. */
 void ws_gather_finish(struct ws_gather *gather);
 
-/* Returns 1 and a block, valid until the next call; 0: no block (yet); -ENOMEM. */
+/* Returns 1 and a block that is valid until the next call. Returns 0 if there is no block (yet), or -ENOMEM. */
 int ws_gather_next(struct ws_gather *gather, struct ws_block *block);
 
 void ws_gather_destroy(struct ws_gather *gather);
@@ -156,18 +157,18 @@ void ws_gather_destroy(struct ws_gather *gather);
 
 struct ws_call_kind {
     uint32_t family; /* enum ws_call_family */
-    bool blocks;     /* a copy that returns only when it is complete */
+    bool blocks;     /* a copy call that returns only when the copy is complete */
 };
 
 struct ws_call_kind ws_call_kind_of(const char *name, size_t length);
 
-/* Parses "Memcpy HtoD (Pageable -> Device)". */
+/* Finds source and destination in the name of a copy: "Memcpy HtoD (Pageable -> Device)". */
 void ws_copy_spaces(const char *name, size_t length, uint32_t *from, uint32_t *to);
 
 /* Returns the enum ws_space of a word, such as "Device" or "Pinned". */
 uint32_t ws_space_of(const char *word, size_t length);
 
-/* Recognizes "ProfilerStep#12" and other numbered names with "step": "train_step#12". */
+/* Recognizes names of numbered steps: "ProfilerStep#12", "train_step#12", "iteration#12". */
 bool ws_is_step(const char *name, size_t length, uint64_t *number);
 
 /* Returns NCCL's name of a framework's collective: "_allgather_base" is ncclAllGather. Other names are returned
@@ -193,20 +194,21 @@ bool ws_gather_share_process(const struct ws_gather *gather, uint32_t thread, ui
 uint32_t ws_gather_device(const struct ws_gather *gather, uint32_t context);
 uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
 
-/* Assigns operations to collectives (collectives.c). order: the operations by host time. Returns 0 or -ENOMEM. */
+/* Assigns operations to collectives (collectives.c). order lists the operations by host time. Returns 0 or
+ * -ENOMEM. */
 int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
 
-/* Returns the details of a call, or NULL. Only the first request for a correlation gets them. The outermost call
- * requests first, because calls are processed in order of begin. */
+/* Returns the details of a call, or NULL. Only the first request for a correlation id returns the details. The
+ * outermost call makes this first request, because calls are processed in order of begin. */
 const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
 
-/* Returns how many memory details belong to no call. Valid once all calls were processed. */
+/* Returns how many details of memory belong to no call. Call it after all calls were processed. */
 uint64_t ws_gather_lone_details(struct ws_gather *gather);
 
-/* Returns the correlation for a row. */
+/* Returns the correlation id for a row. */
 static inline uint64_t ws_gather_correlation(uint32_t thread, uint64_t correlation)
 {
-    return (uint64_t)thread << 40 | (uint32_t)correlation; /* drops the upper bits, which told processes apart */
+    return (uint64_t)thread << 40 | (uint32_t)correlation; /* drops the upper bits, which hold the process */
 }
 
 /* Makes the next slice of rows. Returns 1, 0 if nothing is left, or -ENOMEM. */

@@ -14,7 +14,7 @@
 enum { PACKED_PIECE = 64 * 1024, GZIP_WINDOW = 15 + 16 };
 
 /* A limit against decompression bombs: UNPACKED_ANYHOW bytes plus MOST_UNPACKED times the bytes read. Real traces
- * grow fifteen to forty times when decompressed; gzip can reach a thousand. */
+ * grow fifteen to forty times when decompressed. A bomb can grow a thousand times. */
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20 };
 
 struct ws_input {
@@ -25,7 +25,7 @@ struct ws_input {
 
     int file;
     bool packed;
-    bool between; /* gzip: after the end of a member */
+    bool between; /* the last byte read was the end of a gzip member */
     bool ended;   /* nothing more is read from the file */
     enum ws_input_end end;
     uint64_t done, total, unpacked;

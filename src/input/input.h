@@ -22,13 +22,13 @@ int ws_input_open(struct ws_input **input, const char *path);
 /* Lets a thread decompress the file ahead of ws_input_read. Without memory for it, reading works as before. */
 void ws_input_read_ahead(struct ws_input *input);
 
-/* Reads at most size bytes. Returns how many; 0 at the end (see ws_input_end); or -errno. -E2BIG: a compressed file
- * grows so much that it must be a decompression bomb. */
+/* Reads at most size bytes. Returns the number of bytes, 0 at the end (see ws_input_end), or -errno. -E2BIG means
+ * that a compressed file grows so much that it must be a decompression bomb. */
 ssize_t ws_input_read(struct ws_input *input, void *to, size_t size);
 
 enum ws_input_end ws_input_end(const struct ws_input *input);
 
-/* Gives the bytes read and the size of the file. */
+/* Stores the number of bytes read and the size of the file. */
 void ws_input_position(const struct ws_input *input, uint64_t *done, uint64_t *total);
 
 /* Accepts NULL. */

@@ -18,7 +18,7 @@ struct ws_intern {
 
 #define WS_INTERN(type) ((struct ws_intern){ .items = { .size = sizeof(type) } })
 
-/* Returns the number of a key, or 0 when memory runs out. A key has the size of an item and no padding. *fresh:
+/* Returns the number of a key, or 0 when memory runs out. A key has the size of an item and no padding. *fresh tells
  * whether the key is new. */
 uint32_t ws_intern_key(struct ws_intern *intern, const void *key, bool *fresh);
 

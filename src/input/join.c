@@ -30,18 +30,18 @@ static struct ws_gather_call *call_at(const struct ws_gather *gather, size_t ind
     return (struct ws_gather_call *)gather->calls.data + index;
 }
 
-/* Returns the begin of the operation's call or, if it has none, the operation's begin on the device. */
+/* Returns the begin of the operation's call. If the operation has no call, returns its begin on the device. */
 static int64_t host_time(const struct ws_gather *gather, size_t op)
 {
     uint32_t call = join_op_at(gather, op)->call;
     return call ? call_at(gather, call - 1)->begin : join_op_at(gather, op)->begin;
 }
 
-/* Finds the call of each operation: the outermost call with the same correlation. In a file merged from several
- * processes, calls of different processes may have this correlation. Then the operation gets no call. */
+/* Finds the call of each operation: the outermost call with the same correlation id. In a file merged from several
+ * processes, calls of different processes may have this correlation id. Then the operation gets no call. */
 static int match_calls(struct ws_gather *gather)
 {
-    struct ws_map calls = { 0 }; /* correlation of an operation → index of its call + 1 */
+    struct ws_map calls = { 0 }; /* correlation id of an operation → index + 1 of its call */
     for (size_t i = 0; i < gather->ops.count; i++) {
         uint64_t correlation = join_op_at(gather, i)->correlation;
         if (correlation && !ws_salted_put(&calls, correlation)) {
@@ -196,7 +196,8 @@ static void put_memory(struct ws_gather *gather, const struct ws_gather_memory *
     ws_gather_row(gather, WS_FAMILY_call, &row);
 }
 
-/* The source already gives device times on the host's clock, so the two clocks are equal. */
+/* Writes clock comparisons that say that device clock and host clock are equal. Imported files give device times on
+ * the host's clock. */
 static void put_clocks(struct ws_gather *gather)
 {
     const struct ws_gather_span *spans = gather->spans.data;
@@ -238,8 +239,8 @@ int ws_gather_join_more(struct ws_gather *gather)
     }
     for (size_t i = 0; join->op < gather->ops.count && i < SLICE; i++)
         join_put_op(gather, join_op_at(gather, join->ops[join->op++]));
-    /* A call gives no row here if its operation was output. No row at all would mean the end of the input, so this
-     * goes on until there is one. */
+    /* A call gives no row here if its operation has a row. A slice without any row would mean the end of the input,
+     * so the loop goes on until there is a row. */
     for (size_t i = 0; join->call < gather->calls.count && (i < SLICE || !has_rows(gather)); i++)
         join_put_call(gather, call_at(gather, join->calls[join->call++]));
     const struct ws_gather_memory *memory = gather->memory.data;

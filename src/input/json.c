@@ -4,17 +4,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A token cut by the end of a piece is held back and placed in front of the next piece. */
+/* If a piece ends within a token, the first part of this token (at most HELD bytes) is placed in front of the next
+ * piece. */
 enum { PIECE = 256 * 1024, HELD = 32 };
 
-/* The maximum depth. Traces have about ten levels. */
+/* The maximum depth of nested maps and arrays. Traces have about ten levels. */
 enum { DEEPEST = 100 };
 
 /* The maximum length of a text. An unterminated text would be scanned again with every piece. */
 enum { LONGEST_TEXT = 8 << 20 };
 
-/* A limit on parser restarts after invalid JSON. A restart costs one unit, plus one per open map and array.
- * RESTARTS units are allowed, plus one per BYTES_A_RESTART bytes of input. Readable traces need far fewer. */
+/* A limit on parser restarts after invalid JSON. A restart costs one unit, plus one unit per open map and array.
+ * RESTARTS units are allowed, plus one unit per BYTES_A_RESTART bytes of input. Readable traces need far fewer. */
 enum { RESTARTS = 1000000, BYTES_A_RESTART = 16 };
 
 struct ws_json {
@@ -31,9 +32,9 @@ struct ws_json {
     bool escaped;  /* the previous piece ended with a backslash */
     size_t items;  /* depth inside the array whose invalid items are skipped; 0: none */
     void (*on_broken)(void *user);
-    bool seeking; /* searching for the next item after an invalid one */
+    bool seeking; /* searching for the next item after an invalid item */
     uint64_t passed;
-    uint64_t taken, restarts; /* bytes in total, and restart units used */
+    uint64_t taken, restarts; /* bytes of input so far, and restart units used */
     unsigned char piece[HELD + PIECE];
 };
 
@@ -79,7 +80,7 @@ static bool open_one(struct ws_json *json, char what)
     return true;
 }
 
-/* After the end of the array of items, invalid JSON is not skipped any more. */
+/* Closes a map or array. After the end of the array of items, invalid JSON is no longer skipped. */
 static void close_one(struct ws_json *json)
 {
     json->depth--;
@@ -164,8 +165,8 @@ void ws_json_destroy(struct ws_json *json)
 
 /* --- NaN and Infinity ------------------------------------------------------------------------------- */
 
-/* Returns the length of the word NaN, Infinity or inf at `at`, with its sign; 0: there is none. JSON has no such
- * numbers. */
+/* Returns the length of the word NaN, Infinity or inf at `at`, including a sign, or 0 if there is no such word. JSON
+ * does not allow these words. */
 static size_t no_number(const unsigned char *at, const unsigned char *end)
 {
     static const char *const words[] = { "infinity", "inf", "nan" };
@@ -178,8 +179,8 @@ static size_t no_number(const unsigned char *at, const unsigned char *end)
     return 0;
 }
 
-/* Replaces the parser by a new one at the same position: inside the same maps and arrays, before a value. Returns
- * false when memory runs out or the limit of restarts is reached. */
+/* Replaces the parser by a new parser that is inside the same maps and arrays and expects a value. Returns false when
+ * memory runs out or the limit of restarts is reached. */
 static bool restart(struct ws_json *json)
 {
     json->restarts += 1 + json->depth;
@@ -291,7 +292,7 @@ unsigned char *ws_json_room(struct ws_json *json, size_t *size)
     return json->piece + HELD;
 }
 
-/* Returns the begin of the last token, which may continue in the next piece. */
+/* Returns where the last token begins. This token may continue in the next piece. */
 static const unsigned char *last_word(const unsigned char *begin, const unsigned char *end)
 {
     for (const unsigned char *at = end; at > begin && end - at < HELD; at--)

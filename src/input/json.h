@@ -1,5 +1,5 @@
-/* Parses JSON piece by piece. Tolerates what programs write: NaN and Infinity become null, and a backslash that
- * starts no valid escape becomes a slash. */
+/* Parses JSON piece by piece. Tolerates two common errors: NaN and Infinity become null, and a backslash that starts
+ * no valid escape becomes a slash. */
 #ifndef WALLSHIM_INPUT_JSON_H
 #define WALLSHIM_INPUT_JSON_H
 
@@ -10,19 +10,19 @@
 
 struct ws_json;
 
-/* callbacks are yajl's; all are required except yajl_boolean, yajl_integer and yajl_double. Returns NULL when
- * memory runs out. */
+/* callbacks are those of the library yajl. All of them are required except yajl_boolean, yajl_integer and
+ * yajl_double. Returns NULL when memory runs out. */
 struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user);
 
-/* Call it at the begin of the array that holds the events of a trace. From then on an item of this array that is not
- * valid JSON is skipped up to the next item. on_broken is called for a skipped item; the end callbacks of its open
- * maps and arrays are not called. */
+/* Call this function at the start of the array that holds the events of a trace. An item of this array that is not
+ * valid JSON is then skipped. on_broken is called for each skipped item. The end callbacks of the item's open maps
+ * and arrays are not called. */
 void ws_json_pass_over(struct ws_json *json, void (*on_broken)(void *user));
 
 /* Returns the number of bytes skipped. */
 uint64_t ws_json_passed(const struct ws_json *json);
 
-/* Returns where to put the next piece, and its maximum size. */
+/* Returns where to put the next piece of the input, and stores its maximum size in *size. */
 unsigned char *ws_json_room(struct ws_json *json, size_t *size);
 
 /* Parses the piece. Returns false for invalid JSON or if a callback returned 0. */

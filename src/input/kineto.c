@@ -1,5 +1,5 @@
 /* Reads traces of Kineto, PyTorch's profiler: JSON in Chrome's trace event format, plain or compressed with gzip.
- * Only those fields of events are stored that are used. */
+ * Stores only the fields of events that are used. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { DEPTH = 8 };
 
 /* The kind of a map or array in the file. */
 enum node {
-    NODE_SKIPPED, /* not used, and neither is anything inside */
+    NODE_SKIPPED, /* not used, and nothing inside is used */
     NODE_ROOT,
     NODE_EVENTS,
     NODE_EVENT,
@@ -177,7 +177,8 @@ static void kineto_begin_event(struct reading *reading)
     kineto_inputs_begin(&reading->inputs);
 }
 
-/* Goes back to the array of events. kineto_begin_event resets the state that the broken event left. */
+/* Is called for a broken event. Goes back to the array of events. kineto_begin_event resets the state that the broken
+ * event left. */
 static void on_broken(void *user)
 {
     struct reading *reading = user;

@@ -1,4 +1,4 @@
-/* Internal to the Kineto importer. */
+/* Internal to the importer of Kineto traces, the JSON files of the PyTorch profiler. */
 #ifndef WALLSHIM_INPUT_KINETO_H
 #define WALLSHIM_INPUT_KINETO_H
 
@@ -8,8 +8,8 @@
 
 #include "input/gather.h"
 
-/* The fields that are read: X(number, key in the file). Fields from GROUP_CONFIG on are never in events, so they
- * have no bit in kineto_event.seen. */
+/* The JSON fields that the importer reads: X(name, key in the file). GROUP_CONFIG and the fields after it never occur
+ * in events, so they have no bit in kineto_event.seen. */
 #define KINETO_KEYS(X)                       \
     X(TRACE_EVENTS, "traceEvents")           \
     X(DEVICE_PROPERTIES, "deviceProperties") \
@@ -100,7 +100,7 @@ enum kineto_category {
 /* The texts of an event. */
 enum kineto_text_kind {
     TEXT_NAME,
-    TEXT_SAID,  /* args.name or args.labels of metadata */
+    TEXT_SAID,  /* args.name or args.labels of a metadata event */
     TEXT_STACK, /* Python frames, innermost first, separated by ; */
     TEXT_COLLECTIVE,
     TEXT_ELEMENT_TYPE,
@@ -109,14 +109,14 @@ enum kineto_text_kind {
     TEXT_KINDS
 };
 
-/* The fields of one event that are used. Its texts are valid until the next event. */
+/* The fields of one event that the importer uses. The texts are valid until the next event. */
 struct kineto_event {
     uint64_t seen;                    /* bits of enum kineto_key: fields that have a value of the right type */
     int64_t number[KINETO_KEY_COUNT]; /* times in ns */
     enum kineto_category category;
     char phase;
     struct ws_text text[TEXT_KINDS];
-    bool other;            /* belongs to another rank than the one being read */
+    bool other;            /* the event belongs to another rank than the rank being read */
     struct ws_text inputs; /* an operator's inputs, in the format of family label; length 0: unknown */
     uint32_t grid[3], block[3];
     int64_t concrete[4]; /* values of the second, third, fourth and last input, if they are numbers */
@@ -137,14 +137,14 @@ struct kineto {
     struct ws_vector threads;             /* struct kineto_name */
     int64_t pid;                          /* process of the first host call, if has_pid */
     bool has_pid;
-    int64_t first;                /* time of the first event read; 0: none yet */
-    bool has_schema;              /* the file has a schema version */
-    bool has_base;                /* the file has a base for its times */
-    int64_t rank;                 /* in the job; -1: unknown */
-    uint64_t known, unknown;      /* numbers of events: of the profiler's categories; others with name and duration */
-    const char *writer;           /* message about another program that seems to have written the file; or NULL */
-    struct ws_text label;         /* of the rank being read, if the file holds several ranks */
-    struct ws_intern groups;      /* struct ws_text: the keys that identify process groups */
+    int64_t first;           /* time of the first event read; 0: none yet */
+    bool has_schema;         /* the file has a schema version */
+    bool has_base;           /* the file has a base for its times */
+    int64_t rank;            /* rank in the job; -1: unknown */
+    uint64_t known, unknown; /* number of events of the profiler's categories; of others with name and duration */
+    const char *writer;      /* message about another program that seems to have written the file; or NULL */
+    struct ws_text label;    /* label of the rank being read, if the file holds several ranks */
+    struct ws_intern groups; /* struct ws_text: the keys that identify process groups */
     struct ws_vector group_ranks; /* struct kineto_group, parallel to `groups` and to ws_gather.comms */
     struct ws_vector configured;  /* struct kineto_group, from the configuration in the file */
     struct ws_map configured_of;  /* hash of a name → index + 1 of the first group with that name */
@@ -166,7 +166,7 @@ _Static_assert(KINETO_GROUP_CONFIG <= 64, "a bit a key of events");
 
 /* --- kineto_keys.c ------------------------------------------------------------------------------ */
 
-void kineto_fill_keys(void); /* once, before the first search */
+void kineto_fill_keys(void); /* call it once, before the first search */
 
 enum kineto_key kineto_find_key(const char *text, size_t length);
 
@@ -177,7 +177,7 @@ void kineto_take_event_value(struct kineto *kineto, enum kineto_key key, const c
 
 void kineto_take_argument(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
 
-/* Stores the value of an operator's input if it is one of those that kineto_event.concrete holds. */
+/* Stores the value of an operator's input if kineto_event.concrete has a place for this input. */
 void kineto_take_concrete(struct kineto_event *event, size_t index, const char *text, size_t length);
 
 void kineto_take_extent(uint32_t extent[3], size_t index, const char *text, size_t length);
@@ -194,20 +194,20 @@ struct kineto_inputs {
 
 void kineto_inputs_begin(struct kineto_inputs *inputs);
 
-/* Appends the type of the next input, with "long int" as long_int. Empty text: unknown. */
+/* Appends the type of the next input, with "long int" as long_int. An empty text means an unknown type. */
 void kineto_take_type(struct kineto_inputs *inputs, const char *text, size_t length);
 
 /* Appends a dimension, or the opening bracket of a list, with a comma before it if needed. */
 void kineto_take_dimension(struct kineto_inputs *inputs, const char *text, size_t length);
 
-/* Appends text unchanged: a closing bracket, the space after an input. */
+/* Appends text unchanged, such as a closing bracket or the space after an input. */
 void kineto_take_dimensions(struct kineto_inputs *inputs, const char *text, size_t length);
 
-/* Stores the value of an input that is not a tensor: "[2, 2]", "False". Empty text: unknown. */
+/* Stores the value of an input that is not a tensor: "[2, 2]", "False". An empty text means an unknown value. */
 void kineto_take_value(struct kineto_inputs *inputs, const char *text, size_t length);
 
-/* Returns the text, valid until the next kineto_inputs_begin. It is empty if nothing is known or the text would be
- * too long. */
+/* Returns the text of all inputs, valid until the next kineto_inputs_begin. The text is empty if nothing is known
+ * about the inputs, or if it would be too long. */
 struct ws_text kineto_inputs_end(struct kineto_inputs *inputs, const struct ws_text *operator);
 
 void kineto_inputs_finish(struct kineto_inputs *inputs);
@@ -232,11 +232,12 @@ void kineto_take_device(struct kineto *kineto, const struct ws_device *device);
 /* Handles a value outside of events, about the whole trace. */
 void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
 
-/* Returns whether the file has events, but none of the PyTorch profiler's. If so, message says what the file is. */
+/* Returns whether the file has events, but no events of the PyTorch profiler. If so, message says what the file
+ * is. */
 bool kineto_is_of_another(const struct kineto *kineto, char *message, size_t capacity);
 
-/* Call it at the end of the file. Writes what only the whole file decides: devices, process groups, names of
- * threads. */
+/* Writes the rows that need information from the whole file: devices, process groups, names of threads. Call it at
+ * the end of the file. */
 void kineto_end(struct kineto *kineto);
 
 void kineto_finish(struct kineto *kineto);
@@ -246,12 +247,12 @@ void kineto_finish(struct kineto *kineto);
 void kineto_take_device_value(struct kineto *kineto, struct ws_device *device, enum kineto_key key, const char *text,
                               size_t length);
 
-/* A process group of the configuration while it is read. */
+/* A process group of the configuration, while the configuration is being read. */
 struct kineto_configured {
     struct kineto_text name, ranks;
 };
 
-/* Stores a value of a group. Call it once for each rank in its array of ranks. */
+/* Stores a value of a group. Call it once for each rank in the group's array of ranks. */
 void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *group, enum kineto_key key,
                              const char *text, size_t length);
 
@@ -272,10 +273,11 @@ struct kineto_ranks {
 /* Returns how many ranks the file holds, at least 1. */
 size_t kineto_count_ranks(struct kineto_ranks *ranks);
 
-/* Returns the label of a rank; NULL if the file holds only one. */
+/* Returns the label of a rank, or NULL if the file holds only one rank. */
 const struct ws_text *kineto_rank_label(struct kineto_ranks *ranks, size_t rank);
 
-/* Removes the label from a pid. Returns whether the label differs from `wanted`; false if `wanted` is empty. */
+/* Removes the rank's label from the text of a pid. Returns whether this label differs from `wanted`. Returns false if
+ * `wanted` is empty. */
 bool kineto_leave_label(const struct ws_text *wanted, const char **text, size_t *length);
 
 void kineto_ranks_finish(struct kineto_ranks *ranks);
@@ -285,10 +287,10 @@ void kineto_ranks_finish(struct kineto_ranks *ranks);
 /* Returns whether the operator or annotation records a collective. */
 bool kineto_is_communication(const struct ws_text *name);
 
-/* Reads the collective from the current event, which must be such an operator or annotation. */
+/* Reads the collective from the current event. kineto_is_communication must be true for the event's name. */
 void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t begin, int64_t end);
 
-/* Reads the collective from the arguments of the current event, a kernel. Call it after ws_gather_op for the
+/* Reads the collective from the arguments of the current event, which is a kernel. Call it after ws_gather_op for the
  * kernel. */
 void kineto_take_communication_kernel(struct kineto *kineto);
 

@@ -67,15 +67,15 @@ static uint32_t named_group(struct kineto *kineto)
     return id;
 }
 
-/* Earlier versions: the inputs of record_param_comms hold the call's number, the group's address in this process,
- * the rank and the group's size. */
+/* Returns the group of a call in a trace of an earlier version. There the inputs of record_param_comms hold the
+ * call's number, the group's address in this process, the rank and the group's size. */
 static uint32_t unnamed_group(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;
     int64_t handle = event->concrete[1], rank = event->concrete[2], size = event->concrete[3];
     char key[64];
     uint32_t id;
-    if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || handle < 4096) /* not an address */
+    if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || handle < 4096) /* too small for an address */
         return 0;
     int length = snprintf(key, sizeof(key), "at %lld of %lld", (long long)handle, (long long)size);
     struct ws_comm *group =
@@ -105,8 +105,8 @@ static uint32_t place_in(struct ws_text ranks, int64_t rank)
     return UINT32_MAX;
 }
 
-/* Returns this process's rank in the group. For large groups events list only the first ranks, followed by dots;
- * the configuration lists all. */
+/* Returns this process's rank in the group. For large groups events list only the first ranks, followed by dots. The
+ * configuration lists all ranks. */
 static uint32_t rank_in(const struct kineto *kineto, const struct kineto_group *group)
 {
     const struct kineto_group *configured = kineto_configured_group(kineto, group->name);
@@ -115,8 +115,8 @@ static uint32_t rank_in(const struct kineto *kineto, const struct kineto_group *
         place = configured->place;
     if (place != UINT32_MAX)
         return place;
-    /* The list is incomplete and lacks this process. Use its rank in the job, which no other process of the group
-     * uses. */
+    /* If the list is incomplete, use this process's rank in the job. No other process of the group uses this
+     * number. */
     return memmem(group->ranks.data, group->ranks.length, "...", 3) ? small(kineto->rank) : 0;
 }
 
@@ -139,8 +139,7 @@ static bool is_function(struct ws_text function, const char *name)
     return function.length == strlen(name) && !memcmp(function.data, name, function.length);
 }
 
-/* Returns the count as NCCL defines it. For gathers and scatters that is the number of elements in one rank's part.
- */
+/* Returns the count as NCCL defines it. For gathers and scatters NCCL counts the elements of one rank's part. */
 static uint64_t kineto_collectives_count_of(struct ws_text function, int64_t in, int64_t out, int64_t ranks)
 {
     int64_t count = is_function(function, "ncclReduceScatter") || is_function(function, "ncclScatter") ||
@@ -152,7 +151,7 @@ static uint64_t kineto_collectives_count_of(struct ws_text function, int64_t in,
     return count > 0 ? (uint64_t)count : 0;
 }
 
-/* Reads a call as later versions describe it. */
+/* Reads a collective from the arguments that later versions write. */
 static struct ws_gather_collective described(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;
@@ -194,7 +193,7 @@ static uint64_t kineto_collectives_elements_of(struct ws_text inputs, uint32_t *
     return elements;
 }
 
-/* Reads a call from an annotation's name and input. */
+/* Reads a collective from an annotation's name and input. */
 static struct ws_gather_collective annotated(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;

@@ -123,7 +123,7 @@ void kineto_take_device(struct kineto *kineto, const struct ws_device *device)
         kineto->gather->error = -ENOMEM;
 }
 
-/* Notes a device. Returns whether it is new. */
+/* Notes a device. Returns whether the device is new. */
 static bool note_device(struct kineto *kineto, struct ws_map *noted, uint32_t id)
 {
     uint64_t *place = id ? ws_salted_put(noted, id) : NULL;
@@ -215,8 +215,8 @@ static struct ws_text inner_name(struct ws_text text)
     return text;
 }
 
-/* Writes when the trace started. If the file has no base time, times count from 1970, and the first event gives the
- * start. */
+/* Writes when the trace started, if the file has no base time. In such a file times count from 1970, and the first
+ * event gives the start. */
 static void say_start(struct kineto *kineto)
 {
     const int64_t year_2001 = 1000000000000000000;
@@ -241,7 +241,7 @@ void kineto_end(struct kineto *kineto)
         int size = snprintf(text, sizeof(text), "%lld", (long long)kineto->pid);
         ws_gather_meta(kineto->gather, "pid", text, (size_t)size);
     }
-    if (!kineto->has_schema) /* tools that rewrite traces may leave it out */
+    if (!kineto->has_schema) /* tools that rewrite traces may drop the schema version */
         ws_gather_meta(kineto->gather, "import", "Kineto (PyTorch profiler) JSON", 30);
     say_start(kineto);
     put_devices(kineto);
@@ -352,7 +352,8 @@ static void kineto_events_take_call(struct kineto *kineto, int64_t begin, int64_
     ws_gather_call(kineto->gather, &call);
 }
 
-/* Returns the innermost Python frame of the stack that is outside installed packages; empty: none. */
+/* Returns the innermost Python frame of the stack that is outside installed packages, or an empty text if there is
+ * none. */
 static struct ws_text own_frame(struct ws_text stack)
 {
     static const char *const packages[] = { "/site-packages/", "/dist-packages/", "/lib/python" };

@@ -10,7 +10,7 @@
 
 enum {
     MOST = 32768,    /* maximum size of the text in bytes; a longer text is dropped */
-    MOST_VALUE = 32, /* maximum size of a value in bytes; a longer one is dropped */
+    MOST_VALUE = 32, /* maximum size of a value in bytes; a longer value is dropped */
 };
 
 int kineto_append(struct kineto_text *to, const char *text, size_t length)
@@ -82,7 +82,8 @@ void kineto_take_value(struct kineto_inputs *inputs, const char *text, size_t le
     kineto_inputs_append(inputs, &inputs->values, " ", 1);
 }
 
-/* Values make every text different, so they are stored only for operators whose FLOPs or bytes depend on them. */
+/* Returns whether the operator's FLOPs or bytes depend on the values of its inputs. Only then are the values stored,
+ * because they make every text different. */
 static bool is_decided_by_values(const struct ws_text *operator)
 {
     return memmem(operator->data, operator->length, "conv", 4) ||

@@ -1,6 +1,6 @@
 /* Traces of several ranks merged into one file. Processes and devices have the same numbers on all ranks, so the
- * merging program writes a label before each number: "pid": "[TP01-DP00] 83". Each rank is read as if it were
- * alone. */
+ * merging program writes a label before each number: "pid": "[TP01-DP00] 83". Each rank is read as if the file held
+ * no other rank. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "input/input.h"
 #include "input/kineto.h"
 
-/* A file with labels has one in its first piece. If the first piece has none, the rest is not searched. */
+/* A file with labels has a label in its first piece. If the first piece has no label, the rest is not searched. */
 enum { PIECE = 64 * 1024, MOST_LABEL = 64, MOST_RANKS = 256 };
 
 static size_t spaces_at(const char *at, const char *end)
@@ -19,7 +19,7 @@ static size_t spaces_at(const char *at, const char *end)
     return count;
 }
 
-/* Returns "[TP01]" of "[TP01] 83"; length 0: no label. */
+/* Returns the label "[TP01]" of "[TP01] 83", or an empty text if there is no label. */
 static struct ws_text kineto_ranks_label_of(const char *text, size_t length)
 {
     const char *close = length && *text == '[' ? memchr(text, ']', ws_min(length, MOST_LABEL)) : NULL;
@@ -49,7 +49,7 @@ static int kineto_ranks_find_in(const char *at, const char *end, struct ws_arena
 /* Finds at most MOST_RANKS + 1 labels. Returns 0 or -errno. */
 static int kineto_ranks_find(struct kineto_ranks *ranks)
 {
-    char room[2 * MOST_LABEL + PIECE]; /* the end of a piece is searched again with the next one */
+    char room[2 * MOST_LABEL + PIECE]; /* the end of a piece is searched again with the next piece */
     size_t held = 0;
     ssize_t size;
     struct ws_input *input;

@@ -4,8 +4,8 @@
 #include "input/decimal.h"
 #include "input/gather.h"
 
-/* The first row whose word is in the name gives the family. CUDA's runtime and driver and HIP use the same words;
- * the last rows are Intel's. */
+/* The first row whose word occurs in a call's name gives the call's family. The CUDA runtime, the CUDA driver and HIP
+ * use the same words. The last rows are for Intel's runtimes. */
 static const struct {
     const char *word;
     enum ws_call_family family;

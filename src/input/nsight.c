@@ -11,7 +11,8 @@
 
 enum { ROWS_A_PIECE = 4096, MOST_SQL = 4096 };
 
-/* Up to this number of processes, each is read by itself. A file with more processes is read as one process. */
+/* In a file with at most this number of processes, each process is read separately. A file with more processes is
+ * read as one process. */
 enum { MOST_PROCESSES = 256 };
 
 /* The part of globalPid and globalTid that identifies the process; the other bits are the thread. */
@@ -26,7 +27,7 @@ struct reading {
     bool any;                              /* the file has a known table */
     int64_t processes[MOST_PROCESSES + 1]; /* globalPids of processes that used a device */
     size_t process_count;
-    size_t chosen; /* index in processes + 1; 0: all */
+    size_t chosen; /* index + 1 of the chosen process; 0: all */
 };
 
 static bool nsight_claims(const unsigned char *head, size_t size)

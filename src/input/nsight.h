@@ -12,8 +12,8 @@ enum { NSIGHT_COLUMNS = 20 };
 struct nsight {
     struct ws_gather *gather;
     struct ws_intern processes; /* int64_t globalPid; the trace has the pid and name of the first process */
-    int64_t pid;                /* number of the process that is read; -1: several, or unknown */
-    struct ws_map visible;      /* GPU + 1 → the process's own number of the GPU + 1 */
+    int64_t pid;                /* pid of the process that is read; -1: several, or unknown */
+    struct ws_map visible;      /* number of a GPU + 1 → number that the process uses for it + 1 */
     struct ws_map recorded;     /* event → context it was recorded in, or NSIGHT_AMBIGUOUS */
 };
 
@@ -24,13 +24,13 @@ struct nsight_table {
                                             is in the column */
     void (*take)(struct nsight *nsight, sqlite3_stmt *row);
     const char *order; /* column to order by; NULL: none */
-    bool of_device;    /* holds operations of devices: processes with rows here used a device */
+    bool of_device;    /* rows are operations of devices: a process that has rows used a device */
 };
 
-/* Details of calls, which have tables of their own (nsight_details.c). */
+/* Read the tables that hold details of calls (nsight_details.c). */
 void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row);
 void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row);
-void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row); /* after all records */
+void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row); /* call it after nsight_take_record for all rows */
 
 extern const struct nsight_table nsight_tables[];
 extern const size_t nsight_table_count;

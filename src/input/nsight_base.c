@@ -9,9 +9,9 @@
 /* Maximum bytes of a value, and of a value in the list of tables. */
 enum { LONGEST_VALUE = 1 << 24, LONGEST_NAME = 1 << 17 };
 
-/* Limits on the cost of reading, against files that were made to cost endless time or memory, by cyclic pages or
- * endless rows. A real export takes less than one step of SQLite's virtual machine per byte of the file, and half a
- * byte of values. The limits per byte are much higher. */
+/* Limits on the cost of reading. A malicious file could take endless time or memory by cyclic pages or endless rows.
+ * A real export takes less than one step of SQLite's virtual machine per byte of the file, and half a byte of values.
+ * The limits per byte are much higher. */
 enum { STEPS_A_UNIT = 1000, STEPS_A_BYTE = 10, BYTES_A_BYTE = 64 };
 static const uint64_t steps_anyhow = 20000000, bytes_anyhow = 64 << 20;
 
@@ -43,7 +43,8 @@ static bool has_row(struct nsight_base *base, const char *sql, const char *text)
     return found;
 }
 
-/* Recognizes other programs by a table. nvprof uses the names of Nsight Systems' tables, with other columns. */
+/* Recognizes files of other programs by the name of a table. nvprof uses some table names of Nsight Systems, but
+ * other columns. */
 static const char *find_other(struct nsight_base *base)
 {
     static const struct {

@@ -11,7 +11,7 @@
 struct nsight_base {
     sqlite3 *handle;
     uint64_t file_bytes;
-    uint64_t steps_left; /* of SQLite's virtual machine, in units of 1000: the progress handler counts them */
+    uint64_t steps_left; /* steps that SQLite's virtual machine may still take, in units of 1000 */
     uint64_t bytes_left; /* bytes of values that may still be read */
     bool broken;         /* the list of tables is unreadable */
     bool spent;          /* a limit is reached: every statement now fails */
@@ -23,8 +23,8 @@ int nsight_base_open(struct nsight_base *base, const char *path);
 
 void nsight_base_close(struct nsight_base *base);
 
-/* Returns whether the file has a plain table of this name. Views, which may never end, and virtual tables do not
- * count. */
+/* Returns whether the file has a plain table of this name. Views and virtual tables do not count. Reading a view may
+ * never end. */
 bool nsight_base_has_table(const struct nsight_base *base, const char *table);
 
 /* Returns whether the table has a stored column of that name. */
@@ -33,7 +33,8 @@ bool nsight_base_has_column(struct nsight_base *base, const char *table, const c
 /* Subtracts the sizes of a row's values from bytes_left. */
 void nsight_base_count(struct nsight_base *base, sqlite3_stmt *row);
 
-/* Texts are looked up by id. If the table of texts has no index by id, an indexed copy replaces it. */
+/* Makes look-ups of texts by id fast. If the table of texts has no index by id, an indexed copy replaces the
+ * table. */
 void nsight_base_index_texts(struct nsight_base *base);
 
 #endif

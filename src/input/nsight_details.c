@@ -1,4 +1,4 @@
-/* Tables of Nsight Systems with details of calls. Each row names its call by correlation. */
+/* Tables of Nsight Systems with details of calls. Each row gives the correlation id of its call. */
 #include <errno.h>
 #include <string.h>
 
@@ -12,8 +12,8 @@ static int64_t nsight_details_device_of(sqlite3_stmt *row)
     return nsight_is_null(row, DEVICE) ? -1 : sqlite3_column_int64(row, DEVICE);
 }
 
-/* Returns a number of the row's context that is unique in the file, since it holds the process too. Operations name
- * their contexts in the same way. */
+/* Returns the number of the row's context, combined with the process so that it is unique in the file. Contexts of
+ * operations are numbered in the same way. */
 static int64_t context_of(struct nsight *nsight, sqlite3_stmt *row)
 {
     return (int64_t)nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), sqlite3_column_int64(row, CONTEXT));
@@ -29,7 +29,7 @@ void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
         .address = (uint64_t)sqlite3_column_int64(row, AFTER_PLACE),
         .bytes = bytes > 0 ? (uint64_t)bytes : 0,
     };
-    if (memmem(kind.data, kind.length, "Static", 6)) /* a module's variables, which it allocates itself */
+    if (memmem(kind.data, kind.length, "Static", 6)) /* static variables, allocated when their module is loaded */
         return;
     if (!correlation) {
         nsight->gather->losses[WS_LOSS_NO_CALL]++;
@@ -49,8 +49,8 @@ static bool is_number(sqlite3_stmt *row, int column)
     return !nsight_is_null(row, column) && value >= 0 && value < UINT32_MAX;
 }
 
-/* Reads a call that records an event or waits for one: its context, its stream, and its event made unique in the
- * file. */
+/* Reads the context, stream and event of a call that records an event or waits for an event. The event's number is
+ * made unique in the file. */
 static struct ws_gather_detail place_at(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t process = sqlite3_column_int64(row, PROCESS), correlation = sqlite3_column_int64(row, CORRELATION);
@@ -67,7 +67,8 @@ static struct ws_gather_detail place_at(struct nsight *nsight, sqlite3_stmt *row
     return detail;
 }
 
-/* An event is recorded only in streams of its own context. A number seen in two contexts is therefore two events. */
+/* An event is recorded only in streams of its own context. If an event number occurs in two contexts, it therefore
+ * means two events. */
 void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_gather_detail detail = place_at(nsight, row);
@@ -82,7 +83,8 @@ void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row)
     ws_gather_detail(nsight->gather, &detail);
 }
 
-/* Versions of Nsight Systems number the kinds of waits differently, so the name of the call tells the kind. */
+/* Does not read the kind of the wait, because versions of Nsight Systems number the kinds differently. The name of
+ * the call tells the kind. */
 void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_gather_detail detail = place_at(nsight, row);

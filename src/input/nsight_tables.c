@@ -43,8 +43,7 @@ static uint32_t narrow_at(sqlite3_stmt *row, int column)
     return value < 0 ? 0 : value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-/* Reads begin and end: the first two columns of every table whose rows have times. Counts rows without valid
- * times. */
+/* Reads begin and end from the first two columns. Counts a row without valid times as lost. */
 static bool times_at(struct nsight *nsight, sqlite3_stmt *row, int64_t *begin, int64_t *end)
 {
     *begin = sqlite3_column_int64(row, 0);
@@ -63,7 +62,7 @@ static int64_t nsight_tables_process_of(int64_t global)
     return global & ~(int64_t)0xffffff;
 }
 
-/* Returns a number for the process that makes its identifiers unique in the file. */
+/* Returns a number for the process. This number makes the process's identifiers unique in the file. */
 static uint64_t process_number(struct nsight *nsight, int64_t global)
 {
     int64_t key = nsight_tables_process_of(global);
@@ -359,8 +358,8 @@ static void take_fact(struct nsight *nsight, sqlite3_stmt *row)
             ws_gather_meta(nsight->gather, facts[i].key, value.data, value.length);
 }
 
-/* Takes the host name, unless it is another machine's. The bits from 48 on of globalPid and globalVid hold the
- * machine. */
+/* Takes the host name, unless the row describes another machine. Bits 48 to 63 of globalPid and globalVid identify
+ * the machine. */
 static void take_system(struct nsight *nsight, sqlite3_stmt *row)
 {
     const int64_t *process = nsight->processes.items.count ? ws_intern_item(&nsight->processes, 1) : NULL;

@@ -14,10 +14,12 @@
 #include "base/vector.h"
 #include "input/perfetto_text.h"
 
-/* A packet in memory takes up to sixty times its bytes. The largest of real traces hold the names of all kernels. */
+/* A packet in memory takes up to sixty times its size in the file. The largest packets of real traces hold the names
+ * of all kernels. */
 enum { LARGEST_PACKET = 4 << 20 };
 
-/* A limit on the JSON, as each event repeats names that the trace holds once. Real ones grow ten times. */
+/* A limit on the size of the JSON, because each event repeats names that the trace holds once. The JSON of real
+ * traces is about ten times as large as the trace. */
 enum { MOST_WRITTEN = 200, WRITTEN_ANYHOW = 64 << 20 };
 
 enum { DEEPEST_TRACK = 16 };
@@ -26,7 +28,7 @@ struct track {
     uint64_t parent;
     int64_t pid, tid;
     bool is_thread, is_process;
-    bool of_device; /* holds what ran on a device */
+    bool of_device; /* some of its slices ran on a device */
 };
 
 struct slice {
@@ -35,7 +37,7 @@ struct slice {
     bool ended, of_device;
 };
 
-/* A begin or an end. */
+/* The begin or the end of a slice. */
 struct mark {
     uint64_t track, time, order;
     size_t slice;
@@ -58,7 +60,7 @@ struct perfetto {
 
 /* --- packets ----------------------------------------------------------------------------------- */
 
-/* Reads a varint. Returns its length, or 0 if it is not whole. */
+/* Reads a varint. Returns its length, or 0 if the varint is cut off. */
 static size_t take_varint(const uint8_t *bytes, size_t size, uint64_t *value)
 {
     *value = 0;
@@ -77,7 +79,8 @@ bool ws_perfetto_claims(const unsigned char *head, size_t size)
     size_t used = size > 4 && head[0] == 0x0a ? take_varint(head + 1, size - 1, &length) : 0;
     if (!used || !length || length > LARGEST_PACKET || !take_varint(head + 1 + used, size - 1 - used, &tag))
         return false;
-    /* The first field of the first packet: a time, a sequence, an event, names, flags, a clock or a track. */
+    /* The numbers of the fields with which a first packet may begin: a time, a sequence, an event, names, flags, a
+     * clock or a track. */
     switch (tag >> 3) {
     case 8:
     case 10:
@@ -99,7 +102,7 @@ bool ws_perfetto_claims(const unsigned char *head, size_t size)
     return tag && (next >= size || head[next] == 0x0a);
 }
 
-/* Returns the next packet, or NULL at the end. What cannot be decoded ends the trace: it is cut there. */
+/* Returns the next packet, or NULL at the end. A packet that cannot be decoded ends the trace too. */
 static Perfetto__TracePacket *next_packet(struct perfetto *perfetto)
 {
     uint64_t length = 0;
@@ -144,7 +147,7 @@ static int add_track(struct perfetto *perfetto, const Perfetto__TrackDescriptor 
     return 0;
 }
 
-/* The thread or process that a track belongs to, or NULL. */
+/* Returns the track of the thread or process that a track belongs to, or NULL. */
 static struct track *track_owner(const struct perfetto *perfetto, uint64_t uuid)
 {
     struct track *track = track_at(perfetto, uuid);
@@ -186,7 +189,8 @@ static bool is_json(const char *text)
     return is;
 }
 
-/* Facts on the whole trace are instants. Their values are JSON; the device properties are a list without brackets. */
+/* Writes facts about the whole trace. The facts are instant events, and their values are JSON. The device properties
+ * are a list without brackets. */
 static void put_facts(struct perfetto *perfetto, const Perfetto__TrackEvent *event)
 {
     const char *name = event->name ? event->name : "";
@@ -217,8 +221,8 @@ static int mark_order(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Gives the slices of a track their ends. Where marks are in order of time, slices nest: an end is that of the last
- * begin. PyTorch writes many begins first and then their ends, in the same order. */
+/* Finds the ends of a track's slices. If the marks are in order of time, the slices nest, and an end belongs to the
+ * latest open begin. PyTorch instead writes many begins first and then their ends in the same order. */
 static void match_track(struct slice *slices, const struct mark *marks, size_t count, size_t *open)
 {
     bool in_order = true;

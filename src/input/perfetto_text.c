@@ -7,7 +7,7 @@
 
 #include "base/salted.h"
 
-/* Limits against files that are made to cost: events may repeat long texts that the trace holds once. */
+/* Limits against malicious files, in which many events may repeat a long text that the trace holds once. */
 enum { DEEPEST = 16, LARGEST_ARGUMENTS = 16 << 20 };
 
 /* --- names that the trace holds once ------------------------------------------------------------- */
@@ -97,7 +97,7 @@ static void put_parts(const struct perfetto_texts *texts, uint32_t sequence, con
     putc(named ? '}' : ']', out);
 }
 
-/* Writes the value of an annotation; `named`: "name": value. */
+/* Writes the value of an annotation, or "name": value if `named` is set. */
 static void put_annotation(const struct perfetto_texts *texts, uint32_t sequence,
                            const Perfetto__Annotation *annotation, FILE *out, bool named, unsigned depth)
 {
@@ -129,7 +129,7 @@ static void put_annotation(const struct perfetto_texts *texts, uint32_t sequence
         fputs("null", out);
 }
 
-/* Kineto's "metadata" are arguments already, without braces. */
+/* Kineto's annotation "metadata" already holds all arguments as JSON, but without braces. */
 char *perfetto_arguments(const struct perfetto_texts *texts, uint32_t sequence, const Perfetto__TrackEvent *event)
 {
     char *text = NULL;
@@ -180,8 +180,8 @@ static bool name_begins(const char *name, const char *with)
     return !strncmp(name, with, strlen(with));
 }
 
-/* Operators and annotations have the same arguments. Operators are called "NAMESPACE::NAME", or have inputs or a
- * number in the order of autograd; annotations with inputs are called "nccl:NAME". */
+/* Operators and annotations have the same arguments. An operator is named "NAMESPACE::NAME", or it has inputs or
+ * autograd's sequence number. An annotation with inputs is named "nccl:NAME". */
 static bool is_operator(const char *name, const char *arguments)
 {
     return strstr(name, "::") ||
@@ -191,7 +191,7 @@ static bool is_operator(const char *name, const char *arguments)
 
 const char *perfetto_category(const char *name, const char *arguments, bool of_device)
 {
-    if (has_key(arguments, "cbid") || has_key(arguments, "cid")) /* of CUDA, of HIP */
+    if (has_key(arguments, "cbid") || has_key(arguments, "cid")) /* cbid: CUDA; cid: HIP */
         return "cuda_runtime";
     if (has_key(arguments, "cuda_sync_kind"))
         return "cuda_sync";

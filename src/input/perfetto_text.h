@@ -10,7 +10,7 @@
 #include "base/map.h"
 #include "perfetto.pb-c.h"
 
-/* Interned texts by sequence, kind and iid. All 0: none. */
+/* Interned texts by sequence, kind and iid. A structure filled with zeros holds no texts. */
 struct perfetto_texts {
     struct ws_map places; /* key of a text → its address */
     struct ws_arena arena;
@@ -26,7 +26,7 @@ enum perfetto_interned {
 /* Keeps the texts of a packet. Returns 0 or -ENOMEM. */
 int perfetto_texts_add(struct perfetto_texts *texts, const Perfetto__TracePacket *packet);
 
-/* Returns the text itself, or if it is NULL the interned one; "" if neither is known. */
+/* Returns `text` unless it is NULL. Otherwise returns the interned text, or "" if there is none. */
 const char *perfetto_text(const struct perfetto_texts *texts, uint32_t sequence, enum perfetto_interned kind,
                           const char *text, uint64_t iid);
 
@@ -38,11 +38,11 @@ void perfetto_put_text(FILE *out, const char *text);
 /* Returns the arguments of an event as a JSON object, to be freed; NULL when memory runs out. */
 char *perfetto_arguments(const struct perfetto_texts *texts, uint32_t sequence, const Perfetto__TrackEvent *event);
 
-/* Do the arguments belong to something that ran on a device? */
+/* Returns whether the arguments belong to an event that ran on a device. */
 bool perfetto_is_of_device(const char *arguments);
 
-/* Returns the category that Kineto's JSON gives to an event with such a name and such arguments. of_device: its track
- * is a device's. */
+/* Returns the category that Kineto's JSON gives to an event with such a name and such arguments. of_device tells
+ * whether the event's track belongs to a device. */
 const char *perfetto_category(const char *name, const char *arguments, bool of_device);
 
 #endif

@@ -34,7 +34,7 @@ static const struct ws_importer *importer_claiming(const unsigned char *head, si
     return NULL;
 }
 
-/* Reads the first bytes of a file. Returns how many; 0 if it cannot be read. */
+/* Reads the first bytes of a file. Returns how many bytes it read, or 0 if the file cannot be read. */
 static size_t read_head(const char *path, unsigned char head[WS_SOURCE_HEAD])
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -84,8 +84,8 @@ enum ws_source_kind ws_source_kind_of_file(const char *path)
     ssize_t got = ws_input_read(input, head, sizeof(head));
     ws_input_close(input);
     inner = ws_source_kind_of(head, got > 0 ? (size_t)got : 0);
-    /* What is neither a trace nor packed once more is not worth unpacking: the importer says what is wrong with it.
-     */
+    /* The file must be unpacked only if the contents are a trace or are compressed themselves. For other contents the
+     * importer says what is wrong. */
     return inner == WS_SOURCE_OWN || inner == WS_SOURCE_PACKED || inner == WS_SOURCE_PERFETTO ||
                    (inner == WS_SOURCE_FOREIGN && !ws_importer_kineto.claims(head, (size_t)got))
                ? WS_SOURCE_PACKED
@@ -111,7 +111,7 @@ static void add_hint(const struct ws_source *source, char *message, size_t capac
                  other ? other : "");
 }
 
-/* Makes a message of the reader, which begins with the file's path, begin with its name. */
+/* Replaces the file's path, with which a message of the reader begins, by the file's name. */
 static void put_name(const struct ws_source *source, char *message, size_t capacity)
 {
     size_t length = strlen(source->path);
@@ -202,7 +202,7 @@ void ws_source_choose(struct ws_source *source, size_t process)
     /* Traces imported from one file belong to one recording, even if they were imported at different times. The
      * file's full path shows that. */
     char *path = realpath(source->name, NULL);
-    if (!path) /* what we unpacked has only a path of our own */
+    if (!path) /* an unpacked file exists only at a path of our own */
         path = realpath(source->path, NULL);
     if (path)
         ws_gather_meta(&source->gather, "import_file", path, strlen(path));

@@ -7,7 +7,7 @@
 #include "base/minmax.h"
 #include "model/ops.h"
 
-/* The largest plausible difference of two clocks' rates. If two knots imply a larger difference, one of the two
+/* The largest plausible difference of two clocks' rates. If two knots imply a larger difference, one of the two clock
  * comparisons is wrong. */
 static const double max_skew = 1e-3;
 
@@ -100,8 +100,8 @@ static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *fr
         cursor->error_ns = ws_min(error, WS_TIME_MOST);
 }
 
-/* Prepares the fast path for the piece that starts at `from`, if all its times can be mapped without overflow
- * checks. The caller has counted the piece's error already. */
+/* Prepares the fast path for the piece that starts at `from`, if all its times can be mapped without overflow checks.
+ * Does not note the error of the piece, because the caller does that. */
 static void prepare_fast_path(struct ws_clock_cursor *cursor, const struct ws_clock *from)
 {
     int64_t length;

@@ -13,14 +13,14 @@
 
 #include "record/record.h"
 
-/* Sorts the points by device time and chooses the knots. Writes at most count knots and returns how many. */
+/* Sorts the points by device time and chooses the knots. Writes at most count knots and returns their number. */
 size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_clock *knots);
 
 struct ws_clock_cursor {
     const struct ws_clock *knots;
     size_t count;
-    size_t at;          /* index of the current piece: the one used last */
-    double skew;        /* of the current piece: host ns gained per device ns */
+    size_t at;          /* index of the current piece, which was used last */
+    double skew;        /* host ns gained per device ns in the current piece */
     int64_t begin, end; /* the current piece in device time, if the fast path can map it; else 0 and 0 */
     int64_t host;       /* host time of `begin` */
     int64_t error_ns;   /* largest error of all times mapped so far */
@@ -48,9 +48,9 @@ static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t d
     return cursor->host + since + ws_clock_nearest((double)since * cursor->skew);
 }
 
-/* An operation cannot begin before its launch. If a mapped begin is earlier than the launch, by no more than its own
- * error plus the error of the clock map, returns the time of the launch. In imported traces both errors are 0, so
- * begins stay as they are. They also stay if there are no knots. */
+/* An operation cannot begin before its launch. Returns the time of the launch if the mapped begin is earlier by at
+ * most error_ns plus the error of the clock map. Otherwise returns the mapped begin. So begins do not change if there
+ * are no knots, or in imported traces, where both errors are 0. */
 static inline int64_t ws_clock_launched(const struct ws_clock_cursor *cursor, int64_t begin, int64_t launched,
                                         int64_t error_ns)
 {

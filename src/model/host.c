@@ -62,7 +62,7 @@ static int add_ops(struct ws_host_list *lists, const struct ws_ops *ops)
     return status;
 }
 
-/* Only threads that made operations have lists. */
+/* Adds a call to the list of its thread. Only threads that made operations have lists. */
 static int host_add_call(struct ws_host_list *lists, const struct ws_process *process, uint32_t thread, size_t row)
 {
     const uint64_t *number = thread ? ws_salted_get(&process->ops.thread_numbers, (uint64_t)thread + 1) : NULL;

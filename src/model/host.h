@@ -26,7 +26,7 @@ struct ws_host_list {
     uint32_t count; /* events */
 };
 
-/* Only threads that made operations are kept, by their index in ws_ops.threads. */
+/* The lists of the threads that made operations. A thread's index here is its index in ws_ops.threads. */
 struct ws_host {
     const struct ws_process *process;
     size_t thread_count;
@@ -39,8 +39,8 @@ struct ws_host_event {
     int64_t begin, end;
 };
 
-/* A position in the events of a thread: a place in each of its lists, and the run near that place. A cursor starts
- * with all places and runs 0. */
+/* A position in the events of a thread: a place in each of its lists, and the run near that place. In a new cursor
+ * all places and runs are 0. */
 struct ws_host_cursor {
     size_t thread;
     size_t place[WS_HOST_KINDS];
@@ -51,13 +51,13 @@ struct ws_host_cursor {
 int ws_host_init(struct ws_host *host, const struct ws_process *process);
 void ws_host_finish(struct ws_host *host);
 
-/* Moves the cursor to `time`. In each of the three lists it then stands at the first event that begins at or after
- * `time`, or at the event before that one, if the earlier event ends after `time`. Takes time logarithmic in the
- * distance moved. */
+/* Moves the cursor to `time`. In each of the three lists the cursor then stands at the first event that begins at or
+ * after `time`. If the preceding event ends after `time`, the cursor stands at the preceding event instead. The cost
+ * is logarithmic in the distance moved. */
 void ws_host_seek(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t time);
 
-/* Gives the event of the three lists that begins next, and moves the cursor past it. Returns false if no further
- * event begins before `until`. */
+/* Stores the event of the three lists that begins next in *event, and moves the cursor past this event. Returns false
+ * if no further event begins before `until`. */
 bool ws_host_next(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t until,
                   struct ws_host_event *event);
 

@@ -12,7 +12,7 @@
 
 enum { SCRIPT = 256 };
 
-/* What a process says about its job. NULL and 0: unknown. */
+/* What a recording tells about its job. Unknown fields are NULL or 0. */
 struct claim {
     const struct ws_process *process;
     const char *job, *rank, *world, *host, *program, *pid, *parent, *file;
@@ -32,7 +32,8 @@ static const char *first_known_fact(const struct ws_process *process, const char
     return value;
 }
 
-/* Returns NULL if the rank means nothing: the shim writes rank 0 also for a program that no launcher started. */
+/* Returns the rank, or NULL if the rank means nothing: the shim writes rank 0 also for a program that no launcher
+ * started. */
 static const char *model_jobs_rank_of(const struct ws_process *process)
 {
     static const char *const launchers[] = { "world_size", "env.RANK", "env.SLURM_PROCID", NULL };
@@ -211,11 +212,11 @@ static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t cou
     return tied;
 }
 
-/* Gives each process the number of its job. Returns how many jobs there are. */
+/* Stores the number of each process's job. Returns the number of jobs. */
 static uint32_t number_jobs(const struct claim *claims, size_t count, uint32_t *jobs)
 {
     uint32_t found = 0;
-    /* Repeats until nothing is added, because each new process may tie others to the job. */
+    /* Repeats until nothing is added, because each new process may tie other processes to the job. */
     for (size_t first = 0; first < count; first++) {
         if (jobs[first] != WS_NOWHERE)
             continue;

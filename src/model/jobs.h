@@ -5,19 +5,18 @@
  *   different ranks; parent and child on one host; the same program and script at the same time.
  * - Refutations: different job ids or world sizes; the same rank; times that do not overlap. Between different ranks
  *   or hosts a gap of up to a minute is allowed, because clocks differ between hosts and ranks may start late.
- * A fact that a recording does not hold counts neither as a tie nor as a refutation. All processes of one file
- * belong to one job. */
+ * A fact that a recording lacks is ignored. All processes of one file belong to one job. */
 #ifndef WALLSHIM_MODEL_JOBS_H
 #define WALLSHIM_MODEL_JOBS_H
 
 #include "model/model.h"
 
-/* Gives each process the number of its job; jobs are numbered from 0 in order of discovery. Returns the number of
- * jobs, or -ENOMEM. */
+/* Stores the number of each process's job in `jobs`. Jobs are numbered from 0 in order of discovery. Returns the
+ * number of jobs, or -ENOMEM. */
 int ws_jobs_find(const struct ws_model *model, uint32_t *jobs);
 
-/* Gives the recording's span, from the first call or operation to the last, in ns of CLOCK_REALTIME. Returns false if
- * the recording does not hold these times. */
+/* Stores the times of the recording's first and last call or operation, in ns of CLOCK_REALTIME. Returns false if the
+ * recording lacks these times. */
 bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *last);
 
 #endif

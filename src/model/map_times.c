@@ -6,7 +6,7 @@
 #include "model/clock.h"
 #include "model/parallel.h"
 
-/* If the operation has no interval, returns the track's counter for the reason. Returns NULL if it has one. */
+/* Returns the track's counter for the reason why the operation has no interval, or NULL if it has an interval. */
 static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, uint32_t flags)
 {
     if (flags & WS_OP_CAPTURED)
@@ -22,9 +22,9 @@ static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, 
     return NULL;
 }
 
-/* A range of operations whose times one thread maps to the host's clock. Threads share no counters: each counts in
- * its own copy of the tracks. They allocate no memory in the model either: intervals that need memory are kept in
- * `far` and set at the end. */
+/* A range of operations whose times one thread maps to the host's clock. Each thread counts in its own copy of the
+ * tracks. The threads allocate no memory in the model. Intervals that need such memory are kept in `far` and stored
+ * in the model at the end. */
 struct share {
     size_t from, to; /* operations, in whole blocks of ws_times */
     struct ws_clock_cursor *cursors;
@@ -96,7 +96,7 @@ static struct interval map_one(const struct mapping *mapping, struct share *shar
     }
     mapped.timed = true;
     ops->flags[op] |= WS_OP_TIMED;
-    track->count++; /* NOLINT(clang-analyzer-core.NullDereference): it mistakes &track->captured for NULL */
+    track->count++; /* NOLINT(clang-analyzer-core.NullDereference): the analyzer mistakes &track->captured for NULL */
     track->aligned &= cursor->count > 0;
     if (cursor->error_ns > track->clock_error)
         track->clock_error = cursor->error_ns;

@@ -32,7 +32,7 @@ struct ws_op_name {
     enum ws_op_kind kind;
 };
 
-/* A shape with its references resolved. */
+/* A shape (the static properties that many operations share) with its references resolved. */
 struct ws_op_shape {
     struct ws_shape row;
     uint32_t name;    /* index into ws_model.names */
@@ -62,11 +62,11 @@ struct ws_clock_map {
 };
 
 struct ws_process {
-    const char *path;          /* of its file, as the user knows it */
-    const char *file;          /* the path to open */
+    const char *path;          /* path of the process's file, as the user gave it */
+    const char *file;          /* path to open; may be an unpacked copy of the file */
     size_t part, parts;        /* index of this process in its file, and how many processes the file has */
     struct ws_vector meta;     /* struct ws_meta_entry */
-    struct ws_map meta_places; /* hash of a key → index of its last entry + 1 */
+    struct ws_map meta_places; /* hash of a key → index + 1 of the key's last entry */
     struct ws_entries driver_functions;
     struct ws_entries devices;
     struct ws_entries contexts;
@@ -78,9 +78,9 @@ struct ws_process {
     struct ws_entries labels;
     struct ws_entries metrics;
     struct ws_entries shape_rows;
-    struct ws_vector shapes; /* struct ws_op_shape, including lost ones */
+    struct ws_vector shapes; /* struct ws_op_shape, including lost shapes */
     struct ws_vector clocks; /* struct ws_clock_map, one per context and one for operations without context */
-    struct ws_map clock_of;  /* identifier of a context + 1 → index of its clock + 1 */
+    struct ws_map clock_of;  /* identifier of a context + 1 → index + 1 of the context's clock */
     struct ws_ops ops;
     uint32_t *order;              /* indices of timed operations, track by track */
     struct ws_vector calls;       /* struct ws_call */
@@ -128,18 +128,18 @@ struct ws_model_options {
     /* Called if a file cannot be read, with the index of the file and the error message. Returns whether to continue
      * without the file. NULL: never continue. */
     bool (*leave_out)(void *user, size_t index, const char *why);
-    /* By index of the file: the path to open in its place, as what the user named was unpacked. NULL: the paths are
-     * opened themselves. */
+    /* By index of the file: the path to open instead, for example an unpacked copy of the file. NULL: the paths that
+     * the user gave are opened. */
     const char *const *files;
     bool references_only; /* load only dictionaries: no operations, calls, collectives or ranges */
 };
 
-/* Reads the traces. Returns 0, or -errno with a message that names the file, the problem and what to do. -ENODATA:
- * there were several files and all were left out. */
+/* Reads the traces. Returns 0, or -errno with a message that names the file, the problem and what to do. -ENODATA
+ * means that all files were left out. */
 int ws_model_create(struct ws_model **model, const char *const *paths, size_t count,
                     const struct ws_model_options *options, char *message, size_t capacity);
 
-/* Keeps the processes i with numbers[i] == number, and their tracks; removes the others. */
+/* Keeps the processes i with numbers[i] == number, and their tracks. Removes all other processes. */
 void ws_model_keep(struct ws_model *model, const uint32_t *numbers, uint32_t number);
 
 /* Accepts NULL. */
@@ -148,7 +148,8 @@ void ws_model_destroy(struct ws_model *model);
 /* Returns the last value that the trace gives for the key, or NULL. */
 const char *ws_process_meta(const struct ws_process *process, const char *key);
 
-/* Returns whether the process used the device. A trace also lists devices with lower ordinals, used or not. */
+/* Returns whether the process used the device. A trace may also list devices with lower ordinals that the process did
+ * not use. */
 bool ws_process_uses_device(const struct ws_model *model, const struct ws_process *process, uint32_t device);
 
 /* Returns the device's row, or NULL if the trace lacks it. */

@@ -122,7 +122,7 @@ static int thread_number(struct ws_ops *ops, uint32_t id)
     return (int)(*place - 1);
 }
 
-/* Records come in blocks of one thread, so most rows have the thread of the row before. */
+/* Records come in blocks of one thread, so most rows have the same thread as the row before. */
 static int add_thread(struct ws_ops *ops, size_t op, uint32_t id)
 {
     if (op && id == ops->last_thread)
@@ -202,7 +202,8 @@ static INLINE uint16_t flags_of(const struct ws_op_columns *rows, size_t row)
                       (WS_OP_AT(rows, thread, row) ? WS_OP_CALLED : 0));
 }
 
-/* ws_ops_add has one call for columns that are arrays, and one for columns that are fields of rows. */
+/* Adds rows. ws_ops_add calls this function in one place for columns that are arrays, and in another place for
+ * columns that are fields of rows. */
 static INLINE int add_rows(struct ws_ops *ops, const struct ws_op_columns *rows, uint32_t count)
 {
     size_t first = ops->count;

@@ -1,6 +1,6 @@
 /* The operations of a process in columns, 27 bytes per operation, because there may be tens of millions.
  *
- * Lengths and other values that nearly always fit 32 bits are stored in 32 bits; the few larger ones are stored in
+ * Lengths and other values that nearly always fit 32 bits are stored in 32 bits; the few larger values are stored in
  * a map. Use the functions below, not the columns. */
 #ifndef WALLSHIM_MODEL_OPS_H
 #define WALLSHIM_MODEL_OPS_H
@@ -31,8 +31,7 @@ struct ws_ops {
 #define COLUMN(type, name) type *name;
     WS_OP_COLUMNS(COLUMN)
 #undef COLUMN
-    /* Begins on the device are on the host's clock once the model is loaded. They are valid only if ws_op_is_timed.
-     */
+    /* Begins on the device, on the host's clock once the model is loaded. A begin is valid only if ws_op_is_timed. */
     struct ws_times begin;
     struct ws_times host_begin;
     size_t based;                  /* 1 + the last row whose begin on the device set the base of its block */
@@ -45,7 +44,7 @@ struct ws_ops {
     uint64_t last_correlation;     /* correlation − row number of the last row */
     struct ws_sparse bytes;        /* bytes moved; most operations move none */
     struct ws_sparse params;       /* identifiers of parameters; few rows have any */
-    struct ws_sparse counted;      /* 1 for rows with WS_OP_COUNTED; few rows have it */
+    struct ws_sparse counted;      /* 1 for rows with WS_OP_COUNTED; few rows have this flag */
     uint64_t odd_times;            /* host times that were beyond ± WS_TIME_MOST and were clamped */
     struct ws_prefault *ahead;     /* the thread that faults in memory for later rows */
 };
@@ -65,12 +64,12 @@ enum ws_op_model_flags {
 enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_COUNT };
 #define WS_NARROW_MOST UINT32_MAX
 
-/* Appends rows. `expected` is an estimate of the total number of rows; memory for that many is reserved at once.
- * Returns 0, -ENOMEM, or -EFBIG if there are more rows than 32-bit indices. */
+/* Appends rows. `expected` is an estimate of the total number of rows. The first call reserves memory for `expected`
+ * rows. Returns 0, -ENOMEM, or -EFBIG if there are more rows than 32-bit indices. */
 int ws_ops_add(struct ws_ops *ops, const struct ws_op_columns *rows, uint32_t count, size_t expected);
 
-/* Announces the number of rows: a helper thread then faults in memory for them while they are read. Does nothing if
- * there are few rows. */
+/* Announces the number of rows. A helper thread then faults in memory for the rows while they are read. Does nothing
+ * if there are few rows. */
 void ws_ops_expect(struct ws_ops *ops, size_t count);
 
 /* Announces that all rows were added. */
@@ -115,7 +114,7 @@ static inline int64_t ws_op_host_begin(const struct ws_ops *ops, size_t op)
     return ws_times_get(&ops->host_begin, op);
 }
 
-/* The operation's duration on the device in ns. */
+/* Returns the operation's duration on the device, in ns. */
 static inline int64_t ws_op_length(const struct ws_ops *ops, size_t op)
 {
     uint32_t length = ops->length[op];
@@ -149,7 +148,7 @@ static inline int64_t ws_op_end_error(const struct ws_ops *ops, size_t op)
     return ws_error_ns(ops->end_error[op]);
 }
 
-/* The duration of the host call that made the operation, in ns. */
+/* Returns the duration of the host call that made the operation, in ns. */
 static inline int64_t ws_op_host_length(const struct ws_ops *ops, size_t op)
 {
     uint32_t length = ops->host_length[op];
@@ -161,8 +160,8 @@ static inline int64_t ws_op_host_end(const struct ws_ops *ops, size_t op)
     return ws_op_host_begin(ops, op) + ws_op_host_length(ops, op);
 }
 
-/* Returns whether the call that made the operation is known. If not, as in some imported traces, the host times equal
- * the begin on the device. */
+/* Returns whether the call that made the operation is known. If the call is unknown, as in some imported traces, both
+ * host times equal the begin on the device. */
 static inline bool ws_op_has_call(const struct ws_ops *ops, size_t op)
 {
     return ops->flags[op] & WS_OP_CALLED;
@@ -174,7 +173,7 @@ static inline uint32_t ws_op_thread_place(const struct ws_ops *ops, size_t op)
     return (uint32_t)*ws_sparse_last(&ops->row_threads, op);
 }
 
-/* Returns the thread's identifier in the trace. 0: the call that made the operation is unknown. */
+/* Returns the thread's identifier in the trace, or 0 if the call that made the operation is unknown. */
 static inline uint32_t ws_op_thread(const struct ws_ops *ops, size_t op)
 {
     return ((const uint32_t *)ops->threads.data)[ws_op_thread_place(ops, op)];
@@ -191,13 +190,14 @@ static inline uint64_t ws_op_bytes(const struct ws_ops *ops, size_t op)
     return bytes ? *bytes : 0;
 }
 
-/* Returns whether hardware counters were read around the operation. Reading them changes its times. */
+/* Returns whether hardware counters were read around the operation. Reading the counters changes the operation's
+ * times. */
 static inline bool ws_op_is_counted(const struct ws_ops *ops, size_t op)
 {
     return ws_sparse_get(&ops->counted, op) != NULL;
 }
 
-/* Returns the identifier of the operation's parameters in ws_process.params; 0: not recorded. */
+/* Returns the identifier of the operation's parameters in ws_process.params, or 0 if none were recorded. */
 static inline uint32_t ws_op_params(const struct ws_ops *ops, size_t op)
 {
     const uint64_t *params = ws_sparse_get(&ops->params, op);

@@ -1,5 +1,5 @@
 /* The ranges of a process: named intervals that the program or its framework marks on a thread. Ranges of one thread
- * are nested or disjoint. If a trace has overlapping ranges, the one that began later counts as the inner one. */
+ * are nested or disjoint. If two ranges overlap, the range that begins later counts as the inner range. */
 #ifndef WALLSHIM_MODEL_RANGES_H
 #define WALLSHIM_MODEL_RANGES_H
 
@@ -24,7 +24,7 @@ struct ws_ranges {
     uint32_t *parents;        /* by place: the enclosing range on the same thread, or WS_NO_RANGE */
 };
 
-/* Orders rows by thread and begin, outer ranges before inner ones. Returns 0 or -ENOMEM. */
+/* Orders rows by thread and begin, with outer ranges before inner ranges. Returns 0 or -ENOMEM. */
 int ws_ranges_order(struct ws_ranges *ranges);
 
 void ws_ranges_finish(struct ws_ranges *ranges);

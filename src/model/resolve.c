@@ -15,7 +15,7 @@ enum { MAX_LOST_SHAPES = 65536 };
  * machines. */
 enum { ROWS_BY_DEVICE = 8 << 20, DEVICES_ANYHOW = 64 };
 
-/* Makes a clock map for each context, and a last one for operations without a known context. */
+/* Makes a clock map for each context, and one more for operations without a known context. */
 static int make_clocks(struct ws_process *process)
 {
     const struct ws_context *contexts = process->contexts.rows.data;
@@ -103,7 +103,7 @@ static int resolve_shape(struct ws_build *build, struct ws_process *process, str
 {
     const struct ws_stream *stream = ws_entries_find(&process->streams, shape->row.stream);
     uint32_t context_id = stream ? stream->context : 0;
-    /* If the stream's row is lost and there is only one context, the shape must belong to it. */
+    /* If the stream's row is lost and there is only one context, the shape must belong to this context. */
     if (!stream && process->contexts.rows.count == 1)
         context_id = ((const struct ws_context *)process->contexts.rows.data)->id;
     const struct ws_context *context = ws_entries_find(&process->contexts, context_id);
@@ -155,7 +155,7 @@ static uint32_t *make_table(const struct ws_process *process, uint32_t *size)
     return table;
 }
 
-/* Fills ws_process.shapes; the shape column of ops then holds indices into it. */
+/* Fills ws_process.shapes. Afterwards the shape column of the operations holds indices into ws_process.shapes. */
 static int resolve_shapes(struct ws_build *build, struct ws_process *process)
 {
     const struct ws_shape *rows = process->shape_rows.rows.data;
@@ -208,8 +208,8 @@ static void drop_empty_track(struct ws_model *model, struct ws_process *process)
             shapes[i].track = WS_NOWHERE;
 }
 
-/* Resolves shapes, maps times and orders the operations. While it maps times, another thread faults in the memory
- * for the order. */
+/* Resolves shapes, maps times and orders the operations. Until the ordering begins, another thread faults in the
+ * memory for the order. */
 static int place_ops(struct ws_build *build, struct ws_process *process)
 {
     size_t count = process->ops.count, bytes = count * sizeof(uint32_t);

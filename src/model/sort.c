@@ -118,8 +118,8 @@ struct merge {
     struct head *heaps;
 };
 
-/* Copies the elements of a run that are before time `next`, at least one. Mostly many elements of one run follow each
- * other. */
+/* Copies the next element of a run, and the elements after it that are before time `next`. Mostly many elements of
+ * one run follow each other. */
 static uint32_t *sort_copy_before(uint32_t *to, struct head *head, int64_t next, const struct merge *merge)
 {
     do {

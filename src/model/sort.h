@@ -7,8 +7,8 @@
 
 #include "model/times.h"
 
-/* Sorts indices by their times; stable. Sorted input takes one pass, other input a few passes. Returns 0 or
- * -ENOMEM. */
+/* Sorts indices by their times. The sort is stable. Sorted input takes one pass, other input a few passes. Returns 0
+ * or -ENOMEM. */
 int ws_sort_by_time(uint32_t *indices, size_t count, const struct ws_times *times);
 
 /* Merges sorted runs into `to`. Run i is indices[starts[i]] to indices[starts[i + 1] - 1]. Equal times are ordered

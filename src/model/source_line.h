@@ -14,9 +14,9 @@
  * writes an empty text and returns false. */
 bool ws_source_line(const struct ws_process *process, uint32_t thread, int64_t time, char *text, size_t capacity);
 
-/* The same in two calls, for callers that group many times by range: the first returns the range (or WS_NO_RANGE),
- * the second writes the text of a range. `known` caches whether a name is a function of the program: one byte for
- * each of ws_process.labels, initially 0. */
+/* The same in two steps, for callers that group many times by range. ws_source_range returns the range, or
+ * WS_NO_RANGE. ws_source_text writes the text of a range. `known` is a cache with one byte for each of
+ * ws_process.labels, initially 0. It holds whether a label names a function of the program. */
 uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time, uint8_t *known);
 bool ws_source_text(const struct ws_process *process, uint32_t range, char *text, size_t capacity);
 

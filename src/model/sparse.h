@@ -8,7 +8,7 @@
 
 #include "base/vector.h"
 
-/* For 64 rows: which have a value, and how many values earlier rows have. */
+/* For 64 rows: one bit for each row that has a value, and the number of values in all earlier rows. */
 struct ws_sparse_word {
     uint64_t has;
     uint64_t before;
@@ -31,8 +31,8 @@ static inline size_t ws_sparse_count(const struct ws_sparse *sparse)
     return sparse->values.count;
 }
 
-/* Counts the bits that are set. Most words have at most one. Only words with more use the builtin, which is a library
- * call where the CPU may lack an instruction for it. */
+/* Counts the bits that are set in a word. Most words have at most one set bit. Only other words use the builtin,
+ * because it is a library call if the CPU may lack an instruction for it. */
 static inline size_t ws_sparse_bits(uint64_t word)
 {
     return word & (word - 1) ? (size_t)__builtin_popcountll(word) : word != 0;
@@ -50,11 +50,11 @@ static inline const uint64_t *ws_sparse_get(const struct ws_sparse *sparse, size
     return (const uint64_t *)sparse->values.data + word->before + ws_sparse_bits(word->has & (bit - 1));
 }
 
-/* Returns the value of this row or, if it has none, of the nearest earlier row that has a value; NULL if no row
- * has. */
+/* Returns the value of this row. If the row has no value, returns the value of the nearest earlier row that has one,
+ * or NULL. */
 static inline const uint64_t *ws_sparse_last(const struct ws_sparse *sparse, size_t row)
 {
-    size_t rows = sparse->values.count; /* number of rows up to this one that have a value */
+    size_t rows = sparse->values.count; /* number of rows with a value, up to this row */
     if (row / 64 < sparse->words.count) {
         const struct ws_sparse_word *word = (const struct ws_sparse_word *)sparse->words.data + row / 64;
         rows = word->before + ws_sparse_bits(word->has & ~0ULL >> (63 - row % 64));
@@ -62,7 +62,7 @@ static inline const uint64_t *ws_sparse_last(const struct ws_sparse *sparse, siz
     return rows ? (const uint64_t *)sparse->values.data + rows - 1 : NULL;
 }
 
-/* Returns the first row that has a value, starting at this row; SIZE_MAX: none. */
+/* Returns the first row that has a value, starting at this row, or SIZE_MAX if there is none. */
 size_t ws_sparse_next(const struct ws_sparse *sparse, size_t row);
 
 #endif

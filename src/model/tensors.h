@@ -30,17 +30,17 @@ struct ws_tensor {
     uint32_t rank;          /* 0: a scalar, or not a tensor */
     bool known;             /* a tensor with known element type and dimensions */
     double size[WS_TENSOR_RANK];
-    double elements; /* for a list of tensors, the sum over the list */
-    uint32_t values; /* number of entries in `value`, if the input is a number, a boolean (0 or 1) or a list of them;
-                        0: it is another input, or its value is unknown */
+    double elements; /* number of elements, valid only if `known` */
+    uint32_t values; /* number of entries in `value`; 0 unless the input is a known number, a known boolean (0 or 1)
+                      * or a list of these */
     bool fraction;   /* a number in `value` has a decimal point */
     double value[WS_TENSOR_VALUES];
 };
 
-/* Fills up to WS_TENSORS inputs and returns how many. */
+/* Fills up to WS_TENSORS inputs and returns their number. */
 size_t ws_tensors_parse(const struct ws_text *inputs, struct ws_tensor tensors[WS_TENSORS]);
 
-/* Returns the bytes of a tensor; 0: unknown. */
+/* Returns the bytes of a tensor, or 0 if they are unknown. */
 static inline double ws_tensor_bytes(const struct ws_tensor *tensor)
 {
     return tensor->known ? tensor->elements * tensor->element_bytes : 0;

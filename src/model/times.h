@@ -13,7 +13,7 @@ enum { WS_TIMES_BLOCK = 32 }; /* rows */
 
 /* A structure filled with zeros is an empty column. */
 struct ws_times {
-    int32_t *offsets;  /* distance from the base; WS_TIME_FAR: the time is in `far` */
+    int32_t *offsets;  /* distance from the base in ns; WS_TIME_FAR: the time is in `far` */
     int64_t *bases;    /* by block */
     struct ws_map far; /* row + 1 → time */
 };
@@ -39,8 +39,8 @@ static inline void ws_times_base(struct ws_times *times, size_t row, int64_t bas
     times->bases[row / WS_TIMES_BLOCK] = base;
 }
 
-/* Sets a time if its distance from the base of the block fits 32 bits. Returns false if it does not: then use
- * ws_times_set_far. */
+/* Sets a time if its distance from the base of the block fits 32 bits. If the distance does not fit, returns false;
+ * then use ws_times_set_far. */
 static inline bool ws_times_fit(struct ws_times *times, size_t row, int64_t time)
 {
     int64_t offset;
@@ -56,7 +56,8 @@ static inline int ws_times_set(struct ws_times *times, size_t row, int64_t time)
     return ws_times_fit(times, row, time) ? 0 : ws_times_set_far(times, row, time);
 }
 
-/* Sets times row by row, from row 0 on. The first row of each block sets the base. */
+/* Sets the time of the next row. Rows must be set in order, beginning with row 0. The first row of each block sets
+ * the base. */
 static inline int ws_times_append(struct ws_times *times, size_t row, int64_t time)
 {
     if (row % WS_TIMES_BLOCK == 0)
