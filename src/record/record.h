@@ -8,8 +8,8 @@
 
 #include "record/families.h"
 
-/* A text in somebody else's memory. It is not zero-terminated. The owner of the memory says how long the text is
- * valid. */
+/* A text in memory that this structure does not own. It is not zero-terminated. The owner of the memory says how long
+ * the text is valid. */
 struct ws_text {
     const char *data;
     uint32_t length;
@@ -205,14 +205,14 @@ enum ws_loss_reason {
         WS_LOSS_COUNT
 };
 
-/* Returns the words between the count and the reason's text in a report. From KERNELS on, the texts name their
+/* Returns the words between the count and the reason's text in a report. The texts from WS_LOSS_KERNELS on name their
  * subject themselves. */
 static inline const char *ws_loss_subject(uint32_t reason)
 {
     return reason == WS_LOSS_RANGE_OPEN ? "ranges " : reason >= WS_LOSS_KERNELS ? "" : "operations and calls ";
 }
 
-/* Returns the text of the reason of a ws_loss row. Reasons of newer versions get a text that says so. */
+/* Returns the text of the reason of a ws_loss row. For a reason that only newer versions know, the text says so. */
 const char *ws_loss_text(uint32_t reason);
 
 /* Names for dumps and exports. Unknown numbers give "?". */
