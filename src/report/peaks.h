@@ -6,8 +6,8 @@
 #include "hardware/gpu.h"
 #include "report/analysis.h"
 
-/* The trace's description of the track's device; NULL: none. If the trace does not describe this device, but all
- * devices that it describes have the same name, returns the first of them. */
+/* The trace's description of the track's device; NULL: none. If the trace does not describe this device, returns the
+ * first device that it describes, provided that all described devices have the same name. */
 const struct ws_device *ws_track_peaks_device(const struct ws_model *model, const struct ws_track *track);
 
 /* The GPU whose peaks apply to the track. A GPU that the user named comes first; then a calibrated one, if the user
