@@ -21,8 +21,7 @@
  * THREAD, FIRST           the value
  * LENGTH(column)          the difference from that column
  * GAP(end, thread)        the distance from the previous `end` on the same thread
- * STREAM_GAP(end)         the distance from the previous `end` on the same stream; the row's shape names the stream
- */
+ * STREAM_GAP(end)         the distance from the previous `end` on the same stream (the stream of the shape) */
 #ifndef WALLSHIM_RECORD_FAMILIES_H
 #define WALLSHIM_RECORD_FAMILIES_H
 
