@@ -136,7 +136,7 @@ struct unpacking {
     uint64_t packed; /* size of the packed file */
     uint64_t left;   /* bytes that may still be unpacked from the file on the command line */
     size_t found;    /* number of files unpacked before this archive */
-    unsigned depth;  /* of archives in archives */
+    unsigned depth;  /* of archives in archives; 0: the file on the command line */
     bool is_archive;
     bool too_large;
     unsigned char piece[PIECE];
