@@ -61,7 +61,7 @@ void tool_help(const struct tool_command *command, FILE *out);
 void tool_put(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tool_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like tool_say; returns TOOL_ERROR. */
+/* Prints like tool_say. Returns TOOL_ERROR. */
 int tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Converts the text to a whole number of at most `most`. Returns 0, or TOOL_ERROR after a line on stderr that names

@@ -18,7 +18,8 @@ void tool_interrupts_folder(const char *path);
 void tool_interrupts_scratch(const char *path, unsigned count);
 
 /* tool_interrupts_hold blocks the signals, tool_interrupts_release unblocks them. Between these two calls a command
- * creates a file or folder and names it with the functions above, so that no signal leaves it behind. */
+ * creates a file or folder and names it with the functions above, so that no signal leaves the file or folder
+ * behind. */
 void tool_interrupts_hold(sigset_t *before);
 void tool_interrupts_release(const sigset_t *before);
 

@@ -13,7 +13,7 @@ struct tool_loaded {
 };
 
 /* Reads the traces, with progress on a terminal, and runs the analyses on all cores. Returns 0, or TOOL_ERROR after
- * a line on stderr. In both cases call tool_unload, before tool_traces_finish. */
+ * a line on stderr. Call tool_unload in both cases, before tool_traces_finish. */
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options);
 
 /* Is a trace cut or damaged, and does no device have a verdict? Then prints a line on stderr and returns TOOL_ERROR;
@@ -56,7 +56,7 @@ void tool_gpu_finish(struct tool_gpu *gpu);
             "where there are any (auto, the default), or none"                                                  \
     }
 
-/* Standard output as a page. The page is as wide as the variable COLUMNS says, else as the terminal, else 100
+/* Returns standard output as a page. The page is as wide as the variable COLUMNS says, else as the terminal, else 100
  * columns. It has colour only on a terminal, and only if NO_COLOR is not set. */
 struct ws_page tool_page(const struct tool_arguments *arguments, size_t top);
 

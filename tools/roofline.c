@@ -280,7 +280,7 @@ static void print_hints(const struct question *question, struct ws_page *page)
         ws_page_fact(page, "precision", "tf32 on tensor cores has %.4g TFLOP/s: see --dtype tf32", tf32 / 1e3);
 }
 
-/* Facts wrap at the terminal's width. The table has no names to shorten. */
+/* Prints facts wrapped at the terminal's width. The table keeps its own width, because it has no names to shorten. */
 static void roofline_print_text(const struct question *question, const struct tool_arguments *arguments)
 {
     static const struct ws_table_column columns[] = {

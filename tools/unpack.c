@@ -310,8 +310,8 @@ static int unpack_file(struct unpacking *unpacking, const char *path)
     return status;
 }
 
-/* Unpacks a member that is itself packed, and removes the member's file. Leaves out a member that cannot be unpacked,
- * as in a folder. */
+/* Unpacks a member that is itself packed, and removes the member's file. Leaves out a member that cannot be
+ * unpacked. */
 static int unpack_within(struct unpacking *outer, struct tool_unpacked *member)
 {
     struct unpacking *inner = calloc(1, sizeof(*inner));

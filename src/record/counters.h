@@ -1,5 +1,4 @@
-/* The hardware counters for the roofline: the metrics that CUPTI reads on each chip. They come in groups, and each
- * group takes one pass.
+/* The hardware counters for the roofline: the metrics that CUPTI reads on each chip, in groups.
  *
  * CUPTI reads a group during one launch, without kernel replay. So a group must take one pass. Many metrics that are
  * sums take two passes. For a sum that takes two passes, the table holds its parts: one metric per instruction, or
@@ -19,9 +18,9 @@
 
 enum { WS_METRICS_MOST = 48, WS_METRICS_IN_GROUP = 16 };
 
-/* Fills in one row per metric of the chip. `chip` is CUPTI's name for it, such as "GH100". Sets all columns except id
- * and device. Groups are numbered from 1 in the order in which to read them; the rows of a group are adjacent.
- * Returns the number of rows, or 0 if the chip is unknown. The rows' texts are static. */
+/* Fills in one row per metric of the chip. `chip` is CUPTI's name of the chip, such as "GH100". Sets all columns
+ * except id and device. Groups are numbered from 1 in the order in which to read them; the rows of a group are
+ * adjacent. Returns the number of rows, or 0 if the chip is unknown. The rows' texts are static. */
 uint32_t ws_counter_metrics(const char *chip, struct ws_metric rows[WS_METRICS_MOST]);
 
 #endif

@@ -82,7 +82,7 @@ enum ws_quality {
     WS_TIME_NONE,     /* no time: the column is 0 */
     WS_TIME_MEASURED, /* from an event of its own */
     WS_TIME_BOUNDED,  /* the true time lies within the stated error, which may be large */
-    WS_TIME_INFERRED, /* from the previous event, the launch and the known waits */
+    WS_TIME_INFERRED, /* computed from the previous event, the launch and the known waits */
 };
 
 enum ws_op_flags {
@@ -96,7 +96,7 @@ enum ws_op_flags {
     WS_OP_POOL_DRY = 0x200,      /* no event was free, so no device times */
     WS_OP_SAMPLED = 0x400,       /* timed by a pair of events of its own, because of the option `sample` */
     WS_OP_IN_COLLECTIVE = 0x800, /* launched by NCCL */
-    WS_OP_COUNTED = 0x1000,      /* hardware counters were read around it, which changes its times */
+    WS_OP_COUNTED = 0x1000,      /* hardware counters were read around the operation, which changes its times */
 };
 
 static inline enum ws_quality ws_op_begin_quality(const struct ws_op *op)

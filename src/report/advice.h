@@ -13,6 +13,7 @@
 
 #include "base/vector.h"
 
+/* A wall is what limits the speed of a program: a resource of the GPU, or a delay. */
 enum ws_wall {
     WS_WALL_NONE,
     WS_WALL_COMPUTE,
@@ -74,8 +75,9 @@ struct ws_advice_list {
 int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice);
 
 /* Limits the savings from each part to the length of the part: available[], indexed by enum ws_part, in ns. If the
- * savings from a part exceed its length, the smallest savings are cut first. Drops advice for other tracks and advice
- * that is left with no saving. Sorts the rest by saving, largest first. Returns the sum of the savings in ns. */
+ * savings from a part exceed its length, the smallest savings are cut first. Drops advice for other devices and
+ * advice that is left with no saving. Sorts the rest by saving, largest first. Returns the sum of the savings in
+ * ns. */
 int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int64_t *available);
 
 void ws_advice_finish(struct ws_advice_list *list);

@@ -64,7 +64,7 @@ void ws_table_real(struct ws_table *table, double value);
 /* Prints the table and frees its cells. */
 void ws_table_finish(struct ws_table *table);
 
-/* How many of `count` rows the page shows. */
+/* Returns how many of `count` rows the page shows. */
 static inline size_t ws_page_rows(const struct ws_page *page, size_t count)
 {
     return page->top && page->top < count ? page->top : count;
@@ -87,7 +87,7 @@ const char *ws_format_flops(char text[WS_FORMAT_SIZE], double flops);
  * notation. */
 const char *ws_format_real(char text[WS_FORMAT_SIZE], double value);
 const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count);
-/* A count per step: "7.1", "4", "1,515". With 0 steps it is the count itself. */
+/* A count per step: "7.1", "4", "1,515". With 0 steps, writes the count itself. */
 const char *ws_format_each(char text[WS_FORMAT_SIZE], uint64_t count, size_t steps);
 const char *ws_format_share(char text[WS_FORMAT_SIZE], int64_t part, int64_t whole);
 

@@ -57,7 +57,8 @@ enum {
 /* Returns the family's layout, or NULL for an unknown number. */
 const struct ws_layout *ws_layout(uint32_t family);
 
-/* Returns the maximum size of head or planes for `rows` rows with `text` bytes of strings. */
+/* Returns the maximum size of the head, and also of the planes (pack.h), for `rows` rows with `text` bytes of
+ * strings. */
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text);
 
 /* Working memory for encoding frames of at most max_rows rows: ws_columns_encoder_size() zeroed bytes at

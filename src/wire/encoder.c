@@ -79,9 +79,9 @@ static bool room_for_rows(struct pending *pending, uint32_t rows, size_t row_siz
            (!pending->texts.limit || ws_growing_to(&pending->texts, texts));
 }
 
-/* Buffers grow as they fill, because most programs fill only a few of them. Each buffer starts with one step of
- * memory. If memory runs out later, the encoder can still write rows in smaller frames. Returns false if memory runs
- * out here. */
+/* Buffers grow as they fill, because most programs fill only a few of them. Each buffer starts with WS_GROWING_STEP
+ * bytes of memory. If memory runs out later, the encoder can still write rows in smaller frames. Returns false if
+ * memory runs out here. */
 static bool make_buffers(struct ws_encoder *encoder, uint32_t rows_per_frame)
 {
     size_t most = WS_INDEX_BYTES, at_first = WS_INDEX_BYTES;

@@ -138,7 +138,7 @@ const char *ws_option_takes(const struct ws_option_info *info, char *text, size_
 /* Parses text into one field. Returns 0, or -EINVAL with the field unchanged. */
 int ws_option_set(struct ws_options *options, const struct ws_option_info *info, const char *text);
 
-/* Sets the defaults, then reads the environment. An option whose variable does not parse keeps its default; Sets *bad
+/* Sets the defaults, then reads the environment. An option whose variable does not parse keeps its default. Sets *bad
  * to the first option whose variable does not parse, or to NULL. In a setuid program the environment is ignored.
  * Allocates nothing. */
 void ws_options_from_environment(struct ws_options *options, const struct ws_option_info **bad);

@@ -1,5 +1,5 @@
-/* Data that the trace lacks and that could change the verdict. Three kinds: operations in a time in which work was
- * queued, operations whose launch is recorded, and launches whose operation is recorded. */
+/* Data that the trace lacks and that could change the verdict. Three kinds of data can be missing: operations in a
+ * time in which work was queued, operations whose launch is recorded, and launches whose operation is recorded. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_MISSING_H
 #define WALLSHIM_ANALYSIS_VERDICT_MISSING_H
 

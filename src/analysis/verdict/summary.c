@@ -230,8 +230,8 @@ static size_t summary_lines(const struct ws_report *report, const struct summary
     return lines;
 }
 
-/* Shows one kernel, device or piece of advice less, in the order of `parts`. Returns false if all are at their
- * least. */
+/* Shows one kernel, device or piece of advice less, in the order of `parts`. Returns false if nothing more can be
+ * left out. */
 static bool summary_shorten(struct summary_room *room)
 {
     const struct {

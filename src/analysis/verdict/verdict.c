@@ -70,8 +70,8 @@ static void write_copies(const struct ws_report *report, size_t track, char text
     snprintf(text, COPIES_TEXT, "%s%s%s", ws_part_spent(WS_PART_EXPOSED_MEMORY), *phrase ? ": " : "", phrase);
 }
 
-/* Prints the wall. Exposed copies count as overhead. If exposed copies are a large part of a step, the line names
- * them. */
+/* Prints the wall. Exposed copies count as overhead. If exposed copies are a large part of a step, the printed line
+ * names the copies. */
 static void print_wall(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);

@@ -39,7 +39,7 @@
 
 enum { WS_REASON_TEXT = 480 };
 
-/* Percent of the step (see above). */
+/* Limits in percent of the step, explained at the top of this file. */
 enum {
     WS_WALL_OVERHEAD_LIMIT = 30,
     WS_WALL_COMMUNICATION_LIMIT = 20,
@@ -51,7 +51,7 @@ struct ws_track_wall {
     enum ws_wall wall;
     const char *why_none;                            /* a sentence, if there is no verdict */
     bool is_measured;                                /* the figures below are valid, even if there is no verdict */
-    char reason[WS_REASON_TEXT];                     /* memory of why_none, for texts with figures */
+    char reason[WS_REASON_TEXT];                     /* buffer for why_none, if its text has figures */
     enum ws_part cause;                              /* the largest part of the wall */
     bool per_step;                                   /* figures are per steady step, else for the whole recording */
     size_t steps;                                    /* number of steady steps; 1 if there are none */
