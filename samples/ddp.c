@@ -1,11 +1,10 @@
-/* Data-parallel training in two processes, one device each: every layer's gradient is averaged with an NCCL
- * all-reduce on a stream of its own while the layers before it are still working backwards.
+/* Data-parallel training in two processes, one device each: an NCCL all-reduce averages each layer's gradient. It
+ * runs on a stream of its own, during the backward pass of earlier layers.
  *
  *   ddp [--steps N] [--serial]
  *
- * --serial makes the communication wait for the whole backward pass, so that none of it overlaps. Each rank sees its
- * own data; the weights of both are the same in the end, and the same with --serial.
- */
+ * With --serial the communication waits for the whole backward pass, so that it overlaps no compute. Each rank trains
+ * on its own data. At the end both ranks have the same weights, with and without --serial. */
 #include "sample.h"
 
 #include <getopt.h>
@@ -65,8 +64,8 @@ static void rank_init(struct rank *rank, int number, const ncclUniqueId *id)
         CHECK(cuEventCreate(&layer->ready, CU_EVENT_DISABLE_TIMING));
         CHECK(cuEventCreate(&layer->reduced, CU_EVENT_DISABLE_TIMING));
     }
-    /* The random weights above are the same on every rank. Another start of the generator gives each rank its own
-     * data. */
+    /* The random weights above are the same on every rank. Then each rank skips a different number of random numbers,
+     * so that each rank gets its own data. */
     for (int i = 0; i < number; i++)
         sample_next_random();
     rank->input = sample_random(VECTOR, 1.0f);
@@ -147,14 +146,14 @@ static uint32_t train(int number, const ncclUniqueId *id, const struct options *
     return checksum;
 }
 
-/* Writes or reads a value that goes from rank to rank over a pipe: the identifier, from rank 0 to rank 1, and rank
- * 1's checksum back. */
+/* Writes or reads a value over the pipe between the ranks: the NCCL identifier from rank 0 to rank 1, and the
+ * checksum from rank 1 to rank 0. */
 static void pass(int writing, int fd, void *data, size_t size_of_data)
 {
     ssize_t done = writing ? write(fd, data, size_of_data) : read(fd, data, size_of_data);
     if (done == (ssize_t)size_of_data)
         return;
-    exit(EXIT_FAILURE); /* the other rank ended and has said why */
+    exit(EXIT_FAILURE); /* the other rank ended and printed the reason */
 }
 
 static int run_second(const struct options *options, int from_first, int to_first)

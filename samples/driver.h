@@ -1,6 +1,5 @@
-/* The driver's and NCCL's functions as the C samples use them: from the toolkit's headers where they are found, else
- * declared here with the types of src/abi/, so that the samples build without a toolkit.
- */
+/* Declares the functions of the driver and of NCCL that the C samples use. Includes the toolkit's headers if they
+ * exist. Else declares the functions here with the types of src/abi/, so that the samples build without a toolkit. */
 #ifndef WALLSHIM_SAMPLES_DRIVER_H
 #define WALLSHIM_SAMPLES_DRIVER_H
 

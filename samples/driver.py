@@ -1,4 +1,4 @@
-"""The CUDA driver through ctypes: the few calls that the samples need, with errors raised as DriverError."""
+"""Calls the CUDA driver through ctypes. Has the few calls that the samples need; errors raise DriverError."""
 import ctypes
 import os
 
@@ -15,7 +15,7 @@ class DriverError(Exception):
 
 
 class NoDriver(DriverError):
-    """The machine has no driver, or no device for it."""
+    """The machine has no CUDA driver, or no device that the driver can use."""
 
 
 class Driver:
@@ -87,7 +87,7 @@ class Driver:
         return values
 
     def kernel(self, name, grid, block, *arguments):
-        """Prepares a launch; returns a function that launches the kernel into the stream that it is given."""
+        """Prepares a launch. Returns a function that launches the kernel into a given stream."""
         function = ctypes.c_void_p()
         self.call("cuModuleGetFunction", ctypes.byref(function), self.module, name.encode())
         pointers = (ctypes.c_void_p * len(arguments))(*[ctypes.addressof(argument) for argument in arguments])

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Trains a small GPT with PyTorch on text it makes up itself; needs PyTorch and a GPU.
 
-Eager by default; --compile compiles the model, --graph captures the whole step into a CUDA graph. --profile runs the
-same under torch.profiler and writes the kernels' times as JSON; scripts/gpu-verify compares them with a trace's.
+The model runs eagerly by default. --compile compiles it, --graph captures the whole step into a CUDA graph. --profile
+runs the training under torch.profiler and writes the kernels' times as JSON. scripts/gpu-verify compares these times with
+those of a wallshim trace.
 """
 import argparse
 import json
 import sys
 import time
 
-UNABLE = 77  # exit status when the machine lacks what the sample needs
+UNABLE = 77  # exit status if the machine lacks something that the sample needs
 
 try:
     import torch
@@ -105,7 +106,7 @@ def run(training, options):
 
 
 def profiled(training, options):
-    """Runs under torch.profiler; returns the times of the steps and {kernel name: [count, total ns]}."""
+    """Runs the steps under torch.profiler. Returns the steps' times in ns and {kernel name: [count, total ns]}."""
     activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=activities) as profile:
         times = run(training, options)

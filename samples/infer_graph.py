@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """An inference loop with PyTorch: one token a step through a small network, launched kernel by kernel or, with --graph,
-as one CUDA graph a step; needs PyTorch and a GPU. Without --graph its speed is limited by launching, with it not.
+as one CUDA graph a step; needs PyTorch and a GPU. Launches limit its speed without --graph, but not with --graph.
 """
 import argparse
 import json
 import sys
 import time
 
-UNABLE = 77  # exit status when the machine lacks what the sample needs
+UNABLE = 77  # exit status if the machine lacks something that the sample needs
 
 try:
     import torch
@@ -18,7 +18,7 @@ except ImportError:
 
 
 class Decoder(nn.Module):
-    """Guesses the next token from the last one and a running state."""
+    """Predicts the next token from the last token and a running state."""
 
     def __init__(self, words, width, layers):
         super().__init__()

@@ -1,4 +1,4 @@
-/* The kernels of the samples, plain on purpose: what a profiler says of them should be easy to check.
+/* The kernels of the samples. They are simple, so that a profiler's statements about them are easy to check.
  *
  * kernels.ptx is made from this file by samples/make_kernels, so that no toolkit is needed to run a sample. The simulated
  * GPU has functions of the same names and parameters. The output comes first; matrices are row-major float32.
@@ -16,7 +16,7 @@ __device__ static unsigned index_x()
     return blockIdx.x * blockDim.x + threadIdx.x;
 }
 
-/* The sum of value over the block's 256 threads, known to all of them. */
+/* Returns the sum of `value` over the block's 256 threads, in every thread. */
 __device__ static float block_sum(float value)
 {
     __shared__ float part[ROW_THREADS];
@@ -47,13 +47,13 @@ __device__ static float block_max(float value)
     return value;
 }
 
-/* The tanh form. */
+/* GELU in its tanh form. */
 __device__ static float gelu_of(float x)
 {
     return 0.5f * x * (1.0f + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
 }
 
-/* Keeps an element with probability 1 - p: the same seed and index always give the same answer. */
+/* Keeps an element with probability 1 - p. The same seed and index always give the same result. */
 __device__ static float dropout_of(float x, float p, unsigned seed, unsigned i)
 {
     unsigned h = (i + 1) * 2654435761u ^ seed;
@@ -153,7 +153,7 @@ __global__ void dropout(float *out, const float *in, float p, unsigned seed, uns
         out[i] = dropout_of(in[i], p, seed, i);
 }
 
-/* bias_add, gelu and dropout in one pass over memory; before keeps what gelu_grad needs. */
+/* bias_add, gelu and dropout in one pass over memory. `before` gets the input of gelu, which gelu_grad needs. */
 __global__ void bias_gelu_dropout(float *out, float *before, const float *in, const float *bias, float p, unsigned seed,
                                   unsigned n, unsigned columns)
 {
@@ -205,7 +205,7 @@ __global__ void softmax(float *out, const float *in, unsigned rows, unsigned col
         to[i] = expf(row[i] - most) / sum;
 }
 
-/* out[M,N] = op(a) · op(b): the strides say how the operands lie. */
+/* out[M,N] = op(a) · op(b): the strides give the memory layout of the operands. */
 __device__ static void product(float *out, const float *a, const float *b, unsigned m, unsigned n, unsigned k,
                                unsigned a_row, unsigned a_column, unsigned b_row, unsigned b_column)
 {

@@ -1,5 +1,4 @@
-/* Measures a device with nothing but the driver's own events, so that a profiler's device times can be compared with
- * the results.
+/* Measures a device with CUDA events only, so that a profiler's device times can be compared with the results.
  *
  *   probe costs
  *       what calls of the driver cost the host, in ns
@@ -55,7 +54,8 @@ static CUevent event_create(unsigned flags)
     return event;
 }
 
-/* The median host time of one call made again and again on an idle stream, the clock's own cost taken off. */
+/* The median host time of a call that is repeated ROUNDS times, minus the time that reading the clock takes.
+ * Synchronizes the stream after every 64 calls. */
 #define TIME_CALL(result, call)                         \
     do {                                                \
         static double times_[ROUNDS];                   \
@@ -86,8 +86,8 @@ static int probe_costs(void)
     TIME_CALL(query, CHECK(cuEventQuery(timed)));
     TIME_CALL(launch, LAUNCH("spin", 1, 1, 1, 1, stream, &none));
 
-    /* Two events with nothing between them: their time apart is the smallest interval that can be measured, and the
-     * differences of these times show the resolution. */
+    /* Records two events with nothing between them. The time between them is the smallest interval that can be
+     * measured. Differences between these times show the resolution of event times. */
     static double apart[ROUNDS];
     CUevent second = event_create(CU_EVENT_DEFAULT);
     double step = 1e9;

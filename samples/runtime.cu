@@ -1,10 +1,9 @@
-/* A program of the CUDA runtime, as most CUDA C++ is: two streams, asynchronous copies from pinned memory, a kernel too
- * small for the device beside one that fills it, and a graph.
+/* A program that uses the CUDA runtime API, as most CUDA C++ programs do: two streams, asynchronous copies from
+ * pinned memory, a kernel too small for the device beside a kernel that fills it, and a graph.
  *
  *   nvcc -o runtime samples/runtime.cu && ./runtime [STEPS]
  *
- * What it prints is the same in every run.
- */
+ * The output is the same in every run. */
 #include <cstdio>
 #include <cstdlib>
 #include <cuda_runtime.h>
@@ -64,7 +63,7 @@ int main(int argc, char **argv)
         host[i] = (float)(i % 1000) / 1000.0f;
     CHECK(cudaDeviceSynchronize());
 
-    /* Two halves, each on its own stream: the copies of one overlap the kernel of the other. */
+    /* Each half of the data has its own stream. The copies of one half overlap the kernel of the other half. */
     for (int step = 0; step < steps; step++) {
         for (unsigned half = 0; half < halves; half++) {
             size_t at = (size_t)half * part;
@@ -76,7 +75,7 @@ int main(int argc, char **argv)
             CHECK(cudaStreamSynchronize(stream));
     }
 
-    /* The same small launch again and again, as a graph. */
+    /* A graph of 20 small launches, launched once per step. */
     cudaGraph_t graph;
     cudaGraphExec_t executable;
     CHECK(cudaStreamBeginCapture(streams[0], cudaStreamCaptureModeThreadLocal));

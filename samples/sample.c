@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* kernels.ptx, put into the program by kernels_ptx.S. */
+/* The text of kernels.ptx, which kernels_ptx.S puts into the program. */
 extern const char sample_kernels[];
 
 #define MOST_KERNELS 32
@@ -61,7 +61,7 @@ CUdeviceptr sample_floats(size_t count)
     return address;
 }
 
-/* xorshift32: the samples must not depend on the C library's generator. */
+/* A xorshift32 generator, because the samples must not depend on the C library's generator. */
 uint32_t sample_next_random(void)
 {
     static uint32_t state = 2463534242u;

@@ -1,6 +1,5 @@
-/* What the C samples share: one device, the kernels of kernels.ptx on it, and launches of them. Everything here ends
- * the program with one line on stderr when the driver refuses.
- */
+/* Functions that the C samples share: they open a device, load the kernels of kernels.ptx and launch them. If a
+ * driver call fails, they print one line on stderr and end the program. */
 #ifndef WALLSHIM_SAMPLES_SAMPLE_H
 #define WALLSHIM_SAMPLES_SAMPLE_H
 
@@ -9,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit status when the machine lacks what a sample needs, as opposed to a failure. */
+/* Exit status if the machine lacks something that a sample needs. It is not the status of a failure. */
 #define SAMPLE_UNABLE 77
 
 #define CHECK(call) sample_check((call), #call)
@@ -27,7 +26,7 @@ uint32_t sample_next_random(void);
 uint32_t sample_checksum(CUdeviceptr address, size_t count); /* FNV-1a over the bytes of count floats */
 float sample_read(CUdeviceptr address);
 
-/* parameters: pointers to the values. */
+/* `parameters` points to the parameters' values, as for cuLaunchKernel. */
 void sample_launch(const char *kernel, const unsigned grid[2], const unsigned block[2], CUstream stream,
                    void **parameters);
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Trains a small residual network on the GPU through ctypes; only the standard library is needed.
 
-It is slow in known ways, so that a profiler can be checked against them: the data loader takes --loader-ms a batch
-while the GPU waits, --sync reads the loss back in every step, and without --fused each layer runs bias, GELU and
-dropout as three kernels that each read what the one before wrote. What it prints depends on the options alone."""
+It is slow for known reasons, so that a profiler's verdict can be checked. The data loader takes --loader-ms a batch while
+the GPU waits. --sync reads the loss back in every step. Without --fused each layer runs bias, GELU and dropout as three
+kernels, and each kernel reads the output of the one before. The output of train.py depends only on the options."""
 import argparse
 import ctypes
 import json
@@ -16,11 +16,11 @@ from driver import COUNT, REAL, Driver, DriverError, NoDriver
 
 DISTINCT_BATCHES = 4
 DROP = 0.1
-UNABLE = 77  # exit status when the machine lacks what the sample needs
+UNABLE = 77  # exit status if the machine lacks something that the sample needs
 
 
 class Loader:
-    """Gives batches of inputs and targets, as slowly as asked."""
+    """Returns batches of inputs and targets, after a delay of --loader-ms each."""
 
     def __init__(self, driver, options):
         source = random.Random(options.seed)

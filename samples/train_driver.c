@@ -1,11 +1,10 @@
-/* Trains a small classifier with nothing but the driver API: embedding and layer norm, two linear layers with GELU
- * between them, softmax.
+/* Trains a small classifier with the driver API only: embedding and layer norm, two linear layers with GELU between
+ * them, softmax.
  *
  *   train_driver [--steps N] [--sync] [--graph]
  *
- * --sync reads the loss back in every step; --graph captures a step once and launches it as a graph. What it prints
- * is the same in every run and with either switch.
- */
+ * --sync reads the loss back in every step. --graph captures a step once and launches it as a graph. The output is
+ * the same in every run, with and without these switches. */
 #include "sample.h"
 
 #include <getopt.h>
@@ -72,8 +71,8 @@ static void forward(struct network *net, CUstream stream)
     REDUCTION("mse_loss", stream, &net->loss, &net->chances, &net->target, &outputs);
 }
 
-/* The gradient of the cross entropy through softmax is chances - target: mse_grad gives it, but for a factor that the
- * learning rate makes up for. */
+/* The gradient of the cross entropy through softmax is chances - target. mse_grad gives this gradient times a
+ * constant; the learning rate compensates for the constant. */
 static void backward(struct network *net, CUstream stream)
 {
     unsigned n = ROWS_IN_BATCH * HIDDEN, outputs = ROWS_IN_BATCH * CLASSES;
@@ -116,7 +115,7 @@ struct batch {
     float target[ROWS_IN_BATCH * CLASSES];
 };
 
-/* Which class a word belongs to follows from its number, so there is something to learn. */
+/* The class of a word follows from the word's number, so that there is something to learn. */
 static struct batch *load_batches(void)
 {
     struct batch *batches;

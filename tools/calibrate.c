@@ -68,7 +68,7 @@ static int may_write(const char *path)
     return 0;
 }
 
-/* The user's folder, if no file is named. */
+/* Finds the user's folder of calibrations, for use when no file is named. */
 static int find_folder(char *folder, size_t capacity)
 {
     if (!ws_calibrations_folder(folder, capacity))
@@ -168,7 +168,7 @@ static size_t make_lines(const struct ws_calibration *calibration, const struct 
     return count;
 }
 
-/* Memory in use is a sign that another program may be at work. */
+/* Warns if much memory is in use, because another program may then be at work. */
 static void print_neighbours(const struct ws_calibration *calibration, struct ws_page *page)
 {
     char used[WS_FORMAT_SIZE], total[WS_FORMAT_SIZE];

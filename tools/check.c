@@ -45,7 +45,7 @@ static int list_figures(const struct tool_arguments *arguments)
 
 /* --- text ---------------------------------------------------------------------------------------- */
 
-/* Does the report have several devices, so that a finding must name its own? */
+/* Does the report have several devices, so that a finding must name its device? */
 static bool has_several(const json_t *report)
 {
     size_t index, devices = 0;
@@ -127,7 +127,7 @@ static void put_row(struct ws_table *table, const char *text, const struct ws_fi
     ws_table_cell(table, "%s", place);
 }
 
-/* Prints one line for a rule that holds, else one line for each device or row that breaks it. */
+/* Prints one line for a rule that holds. Else prints one line for each device or row that has the rule's outcome. */
 static void put_rule(struct ws_table *table, const char *text, const struct ws_rule *rule,
                      const struct ws_judgement *judgement, bool several)
 {

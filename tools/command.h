@@ -1,4 +1,4 @@
-/* The command line: what subcommands are made of. */
+/* The command line, and the structure of a subcommand. */
 #ifndef WALLSHIM_TOOLS_COMMAND_H
 #define WALLSHIM_TOOLS_COMMAND_H
 
@@ -56,16 +56,16 @@ bool tool_wants_help(const struct tool_command *command, int count, char **words
 
 void tool_help(const struct tool_command *command, FILE *out);
 
-/* Print on stderr. Characters that are not printable become '?'. tool_put prints only the text, tool_say a line that
- * begins with "wallshim: ". */
+/* tool_put prints the text on stderr. tool_say prints a line on stderr that begins with "wallshim: ". Both turn
+ * characters that are not printable into '?'. */
 void tool_put(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void tool_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Like tool_say; returns TOOL_ERROR. */
+/* Prints like tool_say. Returns TOOL_ERROR. */
 int tool_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* Reads a whole number of at most `most`. Returns 0, or TOOL_ERROR after a line on stderr that names the
- * switch. */
+/* Converts the text to a whole number of at most `most`. Returns 0, or TOOL_ERROR after a line on stderr that names
+ * the switch. */
 int tool_number(const char *name, const char *text, size_t most, size_t *number);
 
 #endif

@@ -54,7 +54,7 @@ static int diff_show(const struct tool_arguments *arguments, const struct ws_com
 }
 
 /* Loads one recording and keeps only the compared figures, because two models at once would take twice the
- * memory. The side has its own copies of all texts. */
+ * memory. `side` holds its own copies of all texts. */
 static int load(struct ws_report_side *side, const char *path, const struct ws_report_options *wanted)
 {
     struct tool_traces traces;

@@ -43,7 +43,7 @@ static void dump_print_text(const struct ws_text *text)
     putchar('"');
 }
 
-/* Prints a JSON string. JSON has no bytes, so each byte becomes the character with its number. */
+/* Prints a JSON string. JSON strings cannot hold bytes, so each byte becomes the character with the same number. */
 static void print_json_text(const struct ws_text *text)
 {
     putchar('"');

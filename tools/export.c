@@ -26,7 +26,8 @@ static const struct tool_switch *export_switches(size_t *count)
     return list;
 }
 
-/* Returns NULL after a line on stderr. Does not overwrite an existing file. */
+/* Opens the output for writing. Does not overwrite an existing file. After an error, prints a line on stderr and
+ * returns NULL. */
 static FILE *open_output(const char *path)
 {
     sigset_t before;

@@ -1,4 +1,4 @@
-/* Finds the word that was probably meant by a mistyped one. */
+/* Guesses which word the user meant by a mistyped word. */
 #ifndef WALLSHIM_TOOLS_GUESS_H
 #define WALLSHIM_TOOLS_GUESS_H
 
@@ -7,11 +7,11 @@
 struct tool_guess {
     const char *typed;
     const char *best; /* the nearest word so far; NULL: none is near */
-    size_t distance;  /* of `best` */
+    size_t distance;  /* edit distance of `best` */
 };
 
-/* Compares a word. A word is near if few letters were left out, added or replaced, or if the typed one is its
- * beginning. */
+/* Compares a word. A word is near if few letters were left out, added or replaced, or if it begins with the typed
+ * word. */
 void tool_guess_try(struct tool_guess *guess, const char *word);
 
 /* Writes "did you mean --top?" and returns it. `before` stands before the word, such as "--". If no word is near,

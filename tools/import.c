@@ -71,8 +71,8 @@ static int import_copy(struct ws_source *source, const char *from, struct ws_wri
     return status ? tool_error("%s: cannot be written: %s", to, strerror(-status)) : TOOL_DONE;
 }
 
-/* Converts one of the processes in the file that messages call `from`. Returns UNREADABLE, with a line in message, if
- * the file cannot be read. */
+/* Converts one process of a trace. `file` is the path to open, `from` its name in messages. Returns UNREADABLE, with
+ * a line in message, if the file cannot be read. */
 static int convert(const char *from, const char *file, size_t process, const char *to, char *message, size_t capacity)
 {
     struct ws_source *source;

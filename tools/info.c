@@ -20,7 +20,7 @@ struct summary {
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t blocks;
     int64_t first, last; /* host times, ns; first > last: none */
-    bool foreign;        /* the trace was imported, so its size says nothing about bytes per row */
+    bool foreign;        /* another profiler wrote the file, so its size says nothing about bytes per row */
 };
 
 /* Prints each key once: a file may hold several rows with one key. */

@@ -11,11 +11,11 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCP
 
 enum { COUNT = sizeof(signals) / sizeof(signals[0]) };
 
-/* The signal handler reads these paths. They are written only while its signals are blocked. */
+/* The signal handler reads these paths. Other code writes the paths only while the handler's signals are blocked. */
 static char file[PATH_MAX], folder[PATH_MAX], scratch[PATH_MAX];
 static unsigned scratch_count;
 
-/* Removes the scratch folder. No function of stdio may be called in a signal handler. */
+/* Removes the scratch folder. Does not use stdio, because a signal handler must not. */
 static void remove_scratch(void)
 {
     size_t length = strlen(scratch);
@@ -84,7 +84,7 @@ static void interrupts_keep(char place[PATH_MAX], const char *path)
     sigset_t before;
     tool_interrupts_hold(&before);
     int size = snprintf(place, PATH_MAX, "%s", path ? path : "");
-    if (size >= PATH_MAX) /* the path would be cut, and could then be that of another file */
+    if (size >= PATH_MAX) /* a path that is cut off could be the path of another file */
         *place = 0;
     tool_interrupts_release(&before);
 }

@@ -14,11 +14,12 @@ void tool_interrupts_start(void);
 void tool_interrupts_file(const char *path);
 void tool_interrupts_folder(const char *path);
 
-/* Names a folder with files of ours, called 0 to count - 1, to remove with them when a signal comes. */
+/* Names a folder to remove when a signal comes, with the files in it, which are called 0 to count - 1. */
 void tool_interrupts_scratch(const char *path, unsigned count);
 
 /* tool_interrupts_hold blocks the signals, tool_interrupts_release unblocks them. Between these two calls a command
- * creates a file or folder and names it with the functions above, so that no signal leaves it behind. */
+ * creates a file or folder and names it with the functions above, so that no signal leaves the file or folder
+ * behind. */
 void tool_interrupts_hold(sigset_t *before);
 void tool_interrupts_release(const sigset_t *before);
 

@@ -4,8 +4,8 @@
 
 #include <stddef.h>
 
-/* Takes the path in WALLSHIM_LIBRARY. If it is not set, looks near this program, installed or in a build tree.
- * Returns 0, or TOOL_ERROR after a line on stderr. */
+/* Takes the path in WALLSHIM_LIBRARY. If this variable is not set, looks near this program, installed or in a build
+ * tree. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_find_library(char *path, size_t capacity);
 
 /* Returns the reason why nothing can be preloaded into the command, or NULL if it can. */

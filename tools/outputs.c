@@ -21,9 +21,9 @@ static const char *default_name(void)
     return "*.wst";
 }
 
-/* Makes the pattern that matches the traces of a given --output name. The shim replaces each '%' sequence by text
- * that is not known here, so the pattern has '*' for it. With `counted` the pattern is for names with a counter,
- * "NAME-1.wst", which the shim adds if a name exists. */
+/* Makes the pattern that matches the traces of a given --output name. The pattern has '*' for each '%' sequence,
+ * because only the shim knows the text that will replace it. With `counted`, the pattern is for names such as
+ * "NAME-1.wst": the shim adds a counter if a name exists. */
 static char *pattern_of(const char *name, bool counted)
 {
     static const char ending[] = ".wst", number[] = "-[0-9]*";
@@ -77,7 +77,8 @@ static void list(const struct tool_outputs *outputs, char ***paths, size_t *coun
     globfree(&found);
 }
 
-/* The folder for traces of this name; empty if the shim will fill in a part of it. */
+/* The folder for traces of this name; empty if the folder's path has '%' sequences, which only the shim can
+ * replace. */
 static void folder_of(const char *name, char *folder, size_t capacity)
 {
     const char *slash = strrchr(name, '/');
@@ -86,8 +87,8 @@ static void folder_of(const char *name, char *folder, size_t capacity)
         *folder = 0;
 }
 
-/* Can a trace of this name be written? The shim would complain only at the command's first CUDA call. If the
- * file exists, the shim would add a counter, which is not what the user asked for. */
+/* Can a trace of this name be written? Without this check, the shim would report errors only at the command's first
+ * CUDA call. If the file existed, the shim would add a counter to the name, and the user did not ask for that. */
 static int check_name(const char *name)
 {
     char folder[4096];
@@ -102,8 +103,8 @@ static int check_name(const char *name)
     return 0;
 }
 
-/* Appends a random word to the names of the enclosing recordings. Without random numbers there is no name, and
- * all new traces count as ours. */
+/* Appends a random word to the names of the enclosing recordings. Without random numbers the recording has no name,
+ * and all new traces count as its traces. */
 static int name_recording(struct tool_outputs *outputs)
 {
     const char *around = getenv(WS_RECORDING);
@@ -138,7 +139,8 @@ static bool was_there(const struct tool_outputs *outputs, const char *path)
     return false;
 }
 
-/* Does the text name our recording, or a nested recording, whose name begins with ours? */
+/* Does `said` name this recording, or a recording nested in it? The name of a nested recording begins with the name
+ * of the outer one. */
 static bool outputs_is_ours(const char *recording, const struct ws_text *said)
 {
     size_t length = strlen(recording);
@@ -149,8 +151,9 @@ static bool outputs_is_ours(const char *recording, const struct ws_text *said)
 /* The maximum number of blocks to read: a trace names its recording at its begin. */
 enum { LOOKED_AT = 64 };
 
-/* Does the trace belong to another recording, or hold nothing yet? An empty trace is not ours, because ours are
- * complete by now. A trace without the name of a recording counts as ours; older shims wrote none. */
+/* Does the trace belong to another recording, or hold nothing yet? An empty trace belongs to another recording,
+ * because the traces of this recording are complete by now. A trace without the name of a recording counts as a trace
+ * of this recording, because older shims wrote no name. */
 static bool is_of_others(const char *path, const char *recording)
 {
     static const char key[] = "recording";

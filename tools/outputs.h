@@ -9,11 +9,11 @@
 struct tool_outputs {
     char recording[WS_RECORDING_SIZE]; /* the name of the recording that the command's traces carry; empty: none */
     char *pattern;                     /* pattern for glob(3) that matches the traces */
-    char *counted;                     /* the same for names with a counter: "NAME-1.wst" */
+    char *counted;                     /* pattern for names with a counter: "NAME-1.wst" */
     char **before;                     /* files that matched before the command ran */
     size_t before_count;
     char folder[4096]; /* where traces go; empty: the shim will choose it */
-    char **paths;      /* files that are new since `before` was listed */
+    char **paths;      /* matching files that are not in `before` */
     size_t count;
 };
 
@@ -26,7 +26,7 @@ int tool_outputs_init(struct tool_outputs *outputs, const char *name);
  * files found. */
 size_t tool_outputs_find_new(struct tool_outputs *outputs);
 
-/* Returns the errno that says why the folder cannot be written to, or 0 if it can be. */
+/* Returns 0 if the folder can be written to, else the errno that says why not. */
 int tool_outputs_hindrance(const struct tool_outputs *outputs);
 
 void tool_outputs_finish(struct tool_outputs *outputs);

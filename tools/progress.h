@@ -1,4 +1,4 @@
-/* A line on a terminal that shows how far long work has come. */
+/* A line on a terminal that shows the progress of long work. */
 #ifndef WALLSHIM_TOOLS_PROGRESS_H
 #define WALLSHIM_TOOLS_PROGRESS_H
 
@@ -14,7 +14,7 @@ void tool_progress_start(struct tool_progress *progress);
 /* Shows "what 42 %". */
 void tool_progress_say(struct tool_progress *progress, const char *what, uint64_t done, uint64_t total);
 
-/* Shows "what 42 MB", where the whole is not known. */
+/* Shows "what 42 MB", for work whose total is not known. */
 void tool_progress_count(struct tool_progress *progress, const char *what, uint64_t bytes);
 
 /* A ws_progress callback that shows the progress of reading. */

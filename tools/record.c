@@ -97,13 +97,13 @@ static bool reached(pid_t child, pid_t *witness, int number, const sigset_t *hel
 {
     if (!witness_got(*witness, number))
         return false;
-    witness_end(*witness); /* the signal stays pending in this witness, so a new witness is needed */
+    witness_end(*witness); /* the signal stays pending in this witness process, so a new one is needed */
     *witness = witness_start(held);
     return getpgid(child) == getpgrp();
 }
 
-/* Passes signals on to the command until it has ended. A signal to the process group reaches the command anyway; a
- * signal sent to us alone does not. */
+/* Passes signals on to the command until it has ended. A signal to the process group reaches the command anyway. A
+ * signal to this process alone does not. */
 static int wait_for(pid_t child, const sigset_t *held)
 {
     siginfo_t info;
@@ -129,7 +129,8 @@ static void exec_command(char **command, int failure, const sigset_t *mask)
     _exit(error == ENOENT ? NOT_FOUND : NOT_RUNNABLE);
 }
 
-/* Runs the command to its end. Returns its status. *error says why it could not be run, or is 0. */
+/* Runs the command to its end. Returns its status. Sets *error to 0, or to the errno if the command could not be
+ * started. */
 static int run_command(char **command, int *error)
 {
     int pipes[2];
@@ -162,9 +163,9 @@ static void say_no_more(int number)
     errno = error;
 }
 
-/* Ends our output after one second, because stderr may be a pipe that nobody reads. A write must then neither wait
- * forever nor end us by SIGPIPE, because we still have to return the command's status. The command has already
- * ended, so it does not inherit these settings. */
+/* Stops this process's output after one second, because stderr may be a pipe that nobody reads. A write must not wait
+ * forever, and SIGPIPE must not end this process: it still has to return the command's status. The command has
+ * already ended, so it does not inherit these settings. */
 static void say_within_a_second(void)
 {
     const struct itimerval second = { .it_value.tv_sec = 1, .it_interval.tv_usec = 100000 };
@@ -175,7 +176,7 @@ static void say_within_a_second(void)
     sigemptyset(&alarm);
     sigaddset(&alarm, SIGALRM);
     signal(SIGPIPE, SIG_IGN);
-    signal(SIGALRM, SIG_IGN); /* drops an alarm that was sent to us for the command */
+    signal(SIGALRM, SIG_IGN); /* drops a pending SIGALRM that was meant for the command */
     sigaction(SIGALRM, &action, NULL);
     sigprocmask(SIG_UNBLOCK, &alarm, NULL);
     setitimer(ITIMER_REAL, &second, NULL);

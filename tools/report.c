@@ -35,7 +35,7 @@ static const struct tool_switch *report_switches(size_t *count)
     return list;
 }
 
-/* Checks the names before reading, because large traces take time. */
+/* Checks the names of sections before any trace is read, because reading large traces takes time. */
 static int check_sections(const struct tool_arguments *arguments)
 {
     char sections[512] = "";

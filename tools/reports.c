@@ -160,8 +160,8 @@ struct ws_page tool_page(const struct tool_arguments *arguments, size_t top)
     };
 }
 
-/* Escapes characters that are not printable (base/printable.h), except newlines. They occur only inside strings,
- * where an escape means the same. */
+/* Escapes characters that are not printable (base/printable.h), except newlines. Such characters occur only inside
+ * JSON strings, where an escape means the same. */
 static void print_escaped(const char *json)
 {
     char escape[WS_JSON_ESCAPE];

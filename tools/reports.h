@@ -1,4 +1,4 @@
-/* From trace files to a report on the terminal: functions that several subcommands share. */
+/* Functions that several subcommands share, to read traces, make a report and print it. */
 #ifndef WALLSHIM_TOOLS_REPORTS_H
 #define WALLSHIM_TOOLS_REPORTS_H
 
@@ -13,7 +13,7 @@ struct tool_loaded {
 };
 
 /* Reads the traces, with progress on a terminal, and runs the analyses on all cores. Returns 0, or TOOL_ERROR after
- * a line on stderr. In both cases call tool_unload, before tool_traces_finish. */
+ * a line on stderr. Call tool_unload in both cases, before tool_traces_finish. */
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options);
 
 /* Is a trace cut or damaged, and does no device have a verdict? Then prints a line on stderr and returns TOOL_ERROR;
@@ -28,9 +28,9 @@ int tool_top(const struct tool_arguments *arguments, size_t otherwise, size_t *t
 /* The value of --steps, or auto if it was not given. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *choice);
 
-/* The peaks that --gpu selects. Both pointers are NULL if it was not given. */
+/* The peaks that --gpu selects. `gpu` and `calibrations` are NULL if --gpu was not given. */
 struct tool_gpu {
-    const struct ws_gpu *gpu; /* the GPU that --gpu names, or whose file it names */
+    const struct ws_gpu *gpu; /* the GPU that --gpu names, or that its file describes */
     const struct ws_calibrations
         *calibrations;       /* for --gpu calibrated: this user's calibrations; each device of a trace uses its own */
     struct ws_gpu_file file; /* memory for `gpu`, if it is described in a file */
@@ -56,8 +56,8 @@ void tool_gpu_finish(struct tool_gpu *gpu);
             "where there are any (auto, the default), or none"                                                  \
     }
 
-/* Standard output as a page. Its width is the variable COLUMNS, else that of the terminal. It has colour on a
- * terminal unless NO_COLOR is set. */
+/* Returns standard output as a page. The page is as wide as the variable COLUMNS says, else as the terminal, else 100
+ * columns. It has colour only on a terminal, and only if NO_COLOR is not set. */
 struct ws_page tool_page(const struct tool_arguments *arguments, size_t top);
 
 /* Prints the object on standard output and releases it. NULL means that memory ran out. */

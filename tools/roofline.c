@@ -42,7 +42,7 @@ static const struct tool_switch *roofline_switches(size_t *count)
     return list;
 }
 
-/* One way to do the work, with its roof. */
+/* One way to compute the operation, with its roof. */
 struct variant {
     const char *name;
     struct ws_work work;
@@ -83,7 +83,7 @@ static double roofline_number(const struct tool_arguments *arguments, const char
     return value;
 }
 
-/* The same for sizes: a whole number of at least 1. */
+/* Like roofline_number, for sizes: a whole number of at least 1. */
 static double whole(const struct tool_arguments *arguments, const char *name, double without)
 {
     double value = roofline_number(arguments, name, without);
@@ -186,7 +186,7 @@ static const struct {
     int (*read_question)(const struct tool_arguments *arguments, struct question *question);
 } ops[] = { { "gemm", read_gemm }, { "pointwise", read_pointwise }, { "attention", read_attention } };
 
-/* Chooses the user's only calibration, as there is no trace to choose by. */
+/* For --gpu calibrated, chooses the user's only calibration, because no trace tells which GPU is meant. */
 static int choose_calibration(struct tool_gpu *given)
 {
     struct ws_gpu_file *const *files = given->all.files.data;
@@ -280,7 +280,7 @@ static void print_hints(const struct question *question, struct ws_page *page)
         ws_page_fact(page, "precision", "tf32 on tensor cores has %.4g TFLOP/s: see --dtype tf32", tf32 / 1e3);
 }
 
-/* Facts wrap at the terminal's width. The table has no names to shorten. */
+/* Prints facts wrapped at the terminal's width. The table keeps its own width, because it has no names to shorten. */
 static void roofline_print_text(const struct question *question, const struct tool_arguments *arguments)
 {
     static const struct ws_table_column columns[] = {

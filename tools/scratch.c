@@ -11,7 +11,7 @@
 #include "interrupts.h"
 
 static char folder[PATH_MAX]; /* empty: not made yet */
-static unsigned count;        /* files are called by their numbers */
+static unsigned count;        /* number of files; their names are 0, 1, 2 … */
 
 /* Runs when the command ends. */
 static void scratch_clean(void)
@@ -41,7 +41,7 @@ static int scratch_make_folder(void)
     return atexit(scratch_clean) ? tool_error("out of memory") : 0;
 }
 
-/* Creates the file while signals are blocked, so that none leaves it behind. */
+/* Creates the file while signals are blocked, so that no signal leaves the file behind. */
 int tool_scratch_create(char **path)
 {
     sigset_t before;

@@ -12,7 +12,7 @@
 #include "scratch.h"
 #include "unpack.h"
 
-/* Adds a trace and takes over both strings, also on failure. file: NULL: the path itself. */
+/* Adds a trace. Takes over both strings, also on failure. If `file` is NULL, the file to open is `path`. */
 static int traces_keep(struct tool_traces *traces, char *path, char *file, bool found)
 {
     size_t size = (traces->count + 1) * sizeof(char *);
@@ -49,7 +49,7 @@ static int traces_take(struct tool_traces *traces, char *path, char *file, bool 
     return status;
 }
 
-/* Adds the traces of an archive as those of a folder; or one file that was packed. */
+/* Adds the traces of an archive, by the same rules as for a folder, or a single packed trace. */
 static int add_packed(struct tool_traces *traces, const char *path, const char *file, bool found)
 {
     struct ws_vector unpacked = WS_VECTOR(struct tool_unpacked);
@@ -68,7 +68,7 @@ static int add_packed(struct tool_traces *traces, const char *path, const char *
         status = traces_take(traces, list[i].name, list[i].path, found || archive);
         list[i] = (struct tool_unpacked){ 0 };
         if (status && archive)
-            status = 0; /* stderr says why it is left out */
+            status = 0; /* stderr says why the member is left out */
     }
     if (!status && traces->count == before)
         status = tool_error("%s: no trace in it can be read", path);
@@ -78,7 +78,7 @@ static int add_packed(struct tool_traces *traces, const char *path, const char *
     return status;
 }
 
-/* Adds what an open file, such as a pipe, gives. */
+/* Copies the content of an open file, such as a pipe, and adds the traces in it. */
 static int add_copied(struct tool_traces *traces, int from, const char *path, bool found)
 {
     char *file;
@@ -159,7 +159,7 @@ static void note_foreign(const char *folder)
         tool_say("%s: reading the *.wst there, not the %d *.json, *.pftrace and *.sqlite", folder, count);
 }
 
-/* Adds a file of a folder. What cannot be unpacked is left out. */
+/* Adds a file of a folder. Leaves the file out if it cannot be read, and says so on stderr. */
 static int add_found(struct tool_traces *traces, const char *folder, const char *name)
 {
     char *path;
@@ -176,7 +176,7 @@ static int add_folder(struct tool_traces *traces, const char *folder)
     struct dirent **entries;
     size_t before = traces->count;
     int count = scandir(folder, &entries, is_trace, alphasort), status = 0;
-    /* Files of other profilers are read only if there are no traces of ours, because ours may have been imported
+    /* Files of other profilers are read only if the folder has no *.wst, because the *.wst may have been imported
      * from these files. */
     if (!count) {
         free(entries);

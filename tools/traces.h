@@ -7,23 +7,23 @@
 #include "command.h"
 
 struct tool_traces {
-    char **paths; /* as the user knows them */
+    char **paths; /* paths as the user knows them */
     char **files; /* what to open: the path itself, or a temporary file that was copied or unpacked from it */
     size_t count;
     bool *found; /* by index: found in a folder, not named on the command line */
 };
 
-/* Takes files as they are. For a folder or an archive, takes wallshim's traces in it. If it has none, takes the
- * traces of other profilers. Takes "-" for standard input. Pipes are copied, packed files unpacked (unpack.h).
- * Without operands, takes the newest trace in the current folder and names it on stderr. Returns 0, or TOOL_ERROR
- * after a line on stderr. */
+/* Takes files as they are. For a folder or an archive, takes wallshim's traces in it. If the folder or archive has
+ * none, takes the traces of other profilers in it. Takes "-" for standard input. Pipes are copied, packed files
+ * unpacked (unpack.h). Without operands, takes the newest trace in the current folder and names it on stderr. Returns
+ * 0, or TOOL_ERROR after a line on stderr. */
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments);
 
 /* Like tool_find_traces, for one path. */
 int tool_find_traces_at(struct tool_traces *traces, const char *path);
 
-/* May the command leave out this unreadable trace? If so, prints its name and the reason on stderr. A trace that the
- * command line names, or that is the only one, may not be left out. */
+/* May the command leave out this unreadable trace? If so, prints its name and the reason on stderr. A trace must not
+ * be left out if the command line names it, or if it is the only trace. */
 bool tool_trace_left_out(const struct tool_traces *traces, size_t index, const char *why);
 
 /* Paragraph of help texts: what a TRACE can be. */

@@ -21,7 +21,8 @@
 
 enum { PIECE = 64 * 1024 };
 
-/* Fills the piece, unless the input ends. Pipes give less than was asked for. Returns how many bytes, or -errno. */
+/* Reads until the piece is full or the input ends, because a pipe may return fewer bytes than requested. Returns the
+ * number of bytes, or -errno. */
 static ssize_t unpack_read(int from, unsigned char piece[PIECE])
 {
     size_t size = 0;
@@ -36,7 +37,8 @@ static ssize_t unpack_read(int from, unsigned char piece[PIECE])
     return (ssize_t)size;
 }
 
-/* Most bytes that are copied of an input that begins like no trace. Its end may never come (/dev/zero). */
+/* Maximum number of bytes to copy from an input that does not begin like a trace. Such an input may be endless
+ * (/dev/zero). */
 enum { UNKNOWN_MOST = 64 << 20 };
 
 static int copy_to(int to, int from, const char *name)
@@ -122,8 +124,8 @@ void tool_unpacked_finish(struct ws_vector *files)
 
 #ifdef WS_HAVE_LIBARCHIVE
 
-/* Limits against decompression bombs, as in input.c: traces become fifteen to a hundred times larger. DEEPEST: a
- * packed file in an archive, which is itself in an archive. */
+/* Limits against decompression bombs, as in input.c: unpacked traces are 15 to 100 times as large as packed ones.
+ * DEEPEST is the maximum depth of archives in archives, below the file on the command line. */
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20, MOST_FILES = 1 << 16, DEEPEST = 3 };
 
 struct unpacking {
@@ -132,9 +134,9 @@ struct unpacking {
     struct ws_vector *files;
     struct tool_progress progress;
     uint64_t packed; /* size of the packed file */
-    uint64_t left;   /* bytes that may still be unpacked, over all files of the command line's one */
-    size_t found;    /* files when this archive was begun */
-    unsigned depth;  /* of archives in archives */
+    uint64_t left;   /* bytes that may still be unpacked from the file on the command line */
+    size_t found;    /* number of files unpacked before this archive */
+    unsigned depth;  /* of archives in archives; 0: the file on the command line */
     bool is_archive;
     bool too_large;
     unsigned char piece[PIECE];
@@ -148,7 +150,8 @@ static void unpacked_clear(struct tool_unpacked *file)
     tool_scratch_remove(file->path);
 }
 
-/* Names a member "ranks.tar.gz/rank0.json". What is packed alone keeps the name of its file. */
+/* Names a member "ranks.tar.gz/rank0.json". A file that is packed without an archive keeps the name of the packed
+ * file. */
 static char *member_name(const struct unpacking *unpacking, struct archive_entry *entry)
 {
     char *result;
@@ -160,7 +163,7 @@ static char *member_name(const struct unpacking *unpacking, struct archive_entry
     return asprintf(&result, "%s/%s", unpacking->name, name ? name : "?") < 0 ? NULL : result;
 }
 
-/* Reads a piece of the member. Returns how many bytes, 0 at its end, or -1. */
+/* Reads a piece of the member. Returns the number of bytes, 0 at the member's end, or -1. */
 static ssize_t read_member(struct unpacking *unpacking)
 {
     ssize_t got = archive_read_data(unpacking->archive, unpacking->piece, PIECE);
@@ -174,8 +177,8 @@ static ssize_t read_member(struct unpacking *unpacking)
     return got < 0 ? -1 : got;
 }
 
-/* Writes the member to a temporary file. The first piece was read. Returns 0, -1 if the rest cannot be read, or
- * TOOL_ERROR. */
+/* Writes the member to a temporary file. The first `got` bytes are already in `piece`. Returns 0, -1 if the rest
+ * cannot be read, or TOOL_ERROR. */
 static int write_member(struct unpacking *unpacking, int to, ssize_t got)
 {
     int status = 0;
@@ -184,8 +187,8 @@ static int write_member(struct unpacking *unpacking, int to, ssize_t got)
     return status ? status : (int)got;
 }
 
-/* Unpacks the member, if it may be a trace. All others are read too, so that what they unpack to counts. Returns as
- * write_member does. */
+/* Unpacks the member if it may be a trace. Reads other members too, so that their unpacked bytes count for the limit.
+ * Returns the same values as write_member. */
 static int unpack_member(struct unpacking *unpacking, struct archive_entry *entry)
 {
     struct tool_unpacked file = { 0 };
@@ -236,7 +239,7 @@ static int unpack_members(struct unpacking *unpacking)
         status = unpack_member(unpacking, entry);
         if (status > 0)
             return status;
-        /* Members without bytes count by their headers. */
+        /* This limit includes the headers, so that an archive of many empty members reaches it too. */
         unpacking->too_large |= (uint64_t)archive_filter_bytes(unpacking->archive, 0) >
                                 UNPACKED_ANYHOW + MOST_UNPACKED * unpacking->packed;
         if (unpacking->too_large)
@@ -245,7 +248,7 @@ static int unpack_members(struct unpacking *unpacking)
     return status;
 }
 
-/* Says how far a file could be unpacked. `status` is that of unpack_members. */
+/* Prints how far a file could be unpacked. `status` is the result of unpack_members. */
 static int unpack_judge(struct unpacking *unpacking, int status)
 {
     const char *name = unpacking->name, *why = archive_error_string(unpacking->archive);
@@ -271,7 +274,7 @@ static int unpack_judge(struct unpacking *unpacking, int status)
     return 0;
 }
 
-/* Only what people pack traces with. */
+/* Enables only the formats that people pack traces with. */
 static void unpack_prepare(struct archive *archive)
 {
     archive_read_support_filter_gzip(archive);
@@ -307,7 +310,8 @@ static int unpack_file(struct unpacking *unpacking, const char *path)
     return status;
 }
 
-/* Unpacks a member that is packed itself, and removes it. What cannot be unpacked is left out, as of a folder. */
+/* Unpacks a member that is itself packed, and removes the member's file. Leaves out a member that cannot be
+ * unpacked. */
 static int unpack_within(struct unpacking *outer, struct tool_unpacked *member)
 {
     struct unpacking *inner = calloc(1, sizeof(*inner));

@@ -1,4 +1,4 @@
-/* Makes plain files of what cannot be read in place: a pipe, a packed file, an archive. */
+/* Makes plain files of input that cannot be read in place: a pipe, a packed file, an archive. */
 #ifndef WALLSHIM_TOOLS_UNPACK_H
 #define WALLSHIM_TOOLS_UNPACK_H
 
@@ -8,22 +8,23 @@
 
 /* A plain file that was unpacked. */
 struct tool_unpacked {
-    char *name; /* what the user knows it by: "ranks.tar.gz/rank0.json", or the packed file's own name */
+    char *name; /* name for the user: "ranks.tar.gz/rank0.json", or the packed file's own name */
     char *path; /* a temporary file (scratch.h) */
 };
 
-/* Copies what a descriptor gives to a temporary file. `name` is what messages call it. Returns 0 and *path, which the
- * caller frees; or TOOL_ERROR after a line on stderr. */
+/* Copies all bytes of a descriptor to a temporary file. `name` is the name of the input in messages. Returns 0 and
+ * sets *path, which the caller frees; or returns TOOL_ERROR after a line on stderr. */
 int tool_copy(int from, const char *name, char **path);
 
-/* Unpacks a file: gzip, zstd, xz or bzip2, alone or around a tar or zip archive. Of an archive only members are
- * unpacked that may be traces by their first bytes. Names in an archive are only shown: no path is made of them.
- * Adds struct tool_unpacked to `files`, in order of the names. *archive: whether it was an archive. What is cut or
- * damaged is unpacked as far as possible, and stderr says so. Returns 0; or TOOL_ERROR after a line on stderr. */
+/* Unpacks a file: gzip, zstd, xz or bzip2, alone or around a tar or zip archive. From an archive, unpacks only
+ * members whose first bytes may be those of a trace. Names in an archive are only shown: no path is made of these
+ * names. Adds struct tool_unpacked to `files`, in order of the names. Stores in *archive whether the file was an
+ * archive. Unpacks a cut or damaged file as far as possible, and says so on stderr. Returns 0; or TOOL_ERROR after a
+ * line on stderr. */
 int tool_unpack(const char *name, const char *path, struct ws_vector *files, bool *archive);
 
-/* Turns a Perfetto trace into JSON in a temporary file. Returns 0 and *json, which the caller frees; or TOOL_ERROR
- * after a line on stderr. */
+/* Converts a Perfetto trace to JSON in a temporary file. Returns 0 and sets *json to the file's path, which the
+ * caller frees; or returns TOOL_ERROR after a line on stderr. */
 int tool_unpack_perfetto(const char *name, const char *path, char **json);
 
 void tool_unpacked_finish(struct ws_vector *files);

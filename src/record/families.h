@@ -4,24 +4,24 @@
  * tables of FORMAT.md are made from this list. To add a column, add a line at the end of its family and raise
  * WS_FORMAT_MINOR. Readers take an absent column as 0.
  *
- * Units: host times are nanoseconds of CLOCK_MONOTONIC. Device times are nanoseconds on the clock of the
- * operation's context, whose origin is arbitrary; family `clock` maps that clock to the host's. Identifiers start
- * at 1; 0 means none or unknown.
+ * Units: host times are nanoseconds of CLOCK_MONOTONIC. Device times are nanoseconds of the clock of the operation's
+ * context. The origin of a context's clock is arbitrary; family `clock` maps the context's clock to the host's.
+ * Identifiers start at 1; 0 means none or unknown.
  *
  * I(type, name, coding)   an integer column
  * S(name)                 a string or blob column (struct ws_text)
  *
- * The coding of a column says how its values are predicted; the file stores the residual, value minus prediction
+ * The coding of a column says how its values are predicted. The file stores the residual: value minus prediction
  * (FORMAT.md, src/wire/layout.c).
  * PLAIN                   predicts 0
  * DELTA                   predicts the value of the row before
  * KEY                     for few distinct values in a repeating order: predicts from the two rows before
- * The other codings predict from the last row that has the same value in a KEY column. That column is `thread` for
- * THREAD, and the family's first column for the rest. From that row they take:
+ * The other codings predict from the last row that has the same value in a KEY column. The KEY column is `thread` for
+ * THREAD, and the family's first column for the other codings. They predict that this row repeats from the last one:
  * THREAD, FIRST           the value
  * LENGTH(column)          the difference from that column
  * GAP(end, thread)        the distance from the previous `end` on the same thread
- * STREAM_GAP(end)         the distance from the previous `end` on the same stream, which the row's shape names */
+ * STREAM_GAP(end)         the distance from the previous `end` on the same stream (the stream of the shape) */
 #ifndef WALLSHIM_RECORD_FAMILIES_H
 #define WALLSHIM_RECORD_FAMILIES_H
 
@@ -131,7 +131,7 @@
     I(uint32_t, size, PLAIN)   \
     I(uint32_t, device, PLAIN) \
     I(uint64_t, handle, PLAIN) \
-    I(uint64_t, name_hash, PLAIN) /* equal on all ranks of a communicator, unique to it; 0: unknown */
+    I(uint64_t, name_hash, PLAIN) /* the same on all ranks of a communicator, unique to it; 0: unknown */
 
 #define WS_COLUMNS_graph_node(I, S)                           \
     I(uint32_t, graph, DELTA) /* the executable graph's id */ \
@@ -150,19 +150,19 @@
     I(int64_t, host_ns, DELTA)   \
     I(uint32_t, error_ns, PLAIN) /* the true value is within ± this of host_ns */
 
-#define WS_COLUMNS_op(I, S)                                                                  \
-    I(uint32_t, shape, KEY)                                                                  \
-    I(uint32_t, thread, KEY)         /* 0: call unknown; both host times then equal begin */ \
-    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */      \
-    I(int64_t, host_begin, GAP(host_end, thread))                                            \
-    I(int64_t, host_end, LENGTH(host_begin))                                                 \
-    I(int64_t, begin, STREAM_GAP(end)) /* device clock; flags give its quality */            \
-    I(int64_t, end, LENGTH(begin))                                                           \
-    I(uint32_t, begin_error, FIRST) /* the true begin is within ± this of `begin` */        \
-    I(uint32_t, end_error, FIRST)                                                            \
-    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */               \
-    I(uint32_t, params, FIRST) /* family params, or 0 */                                     \
-    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                         \
+#define WS_COLUMNS_op(I, S)                                                               \
+    I(uint32_t, shape, KEY)                                                               \
+    I(uint32_t, thread, KEY)         /* 0: call unknown; both host times equal `begin` */ \
+    I(uint64_t, correlation, THREAD) /* thread << 40 | number: unique in the process */   \
+    I(int64_t, host_begin, GAP(host_end, thread))                                         \
+    I(int64_t, host_end, LENGTH(host_begin))                                              \
+    I(int64_t, begin, STREAM_GAP(end)) /* device clock; flags give its quality */         \
+    I(int64_t, end, LENGTH(begin))                                                        \
+    I(uint32_t, begin_error, FIRST) /* the true begin is within ± this of `begin` */     \
+    I(uint32_t, end_error, FIRST)                                                         \
+    I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */            \
+    I(uint32_t, params, FIRST) /* family params, or 0 */                                  \
+    I(uint64_t, bytes, FIRST)  /* copies, memsets */                                      \
     I(int32_t, result, PLAIN)  /* the driver's result */
 
 #define WS_COLUMNS_call(I, S)                                                \
@@ -204,20 +204,20 @@
     I(uint32_t, inputs, FIRST) /* operators: family label, "TYPE[2,3] TYPE[3,4] …"; or 0 */ \
     I(uint64_t, number, DELTA) /* the number of a step; else 0 */
 
-#define WS_COLUMNS_loss(I, S)                                                         \
-    I(uint32_t, reason, DELTA) /* enum ws_loss_reason */                              \
-    I(uint32_t, thread, DELTA) /* 0: not of a single thread */                        \
-    I(uint64_t, count, PLAIN)  /* since the previous row of this reason and thread */ \
-    I(int64_t, host_ns, DELTA) /* when they were counted */
+#define WS_COLUMNS_loss(I, S)                                                            \
+    I(uint32_t, reason, DELTA) /* enum ws_loss_reason */                                 \
+    I(uint32_t, thread, DELTA) /* 0: not of a single thread */                           \
+    I(uint64_t, count, PLAIN)  /* losses since the last row of this reason and thread */ \
+    I(int64_t, host_ns, DELTA) /* when the losses were counted */
 
-#define WS_COLUMNS_metric(I, S)                                                                    \
-    I(uint32_t, id, DELTA)                                                                         \
-    I(uint32_t, device, PLAIN)                                                                     \
-    I(uint32_t, group, DELTA)    /* number of a group that is read together, from 1 */             \
-    I(uint32_t, quantity, PLAIN) /* enum ws_quantity */                                            \
-    I(uint32_t, weight, PLAIN)   /* the metric's value is multiplied by this */                    \
-    S(precision)                 /* of the operations: fp16 …, as ws_precision_named takes it */ \
-    S(group_name)                                                                                  \
+#define WS_COLUMNS_metric(I, S)                                                            \
+    I(uint32_t, id, DELTA)                                                                 \
+    I(uint32_t, device, PLAIN)                                                             \
+    I(uint32_t, group, DELTA)    /* metrics of one group are read together; from 1 */      \
+    I(uint32_t, quantity, PLAIN) /* enum ws_quantity */                                    \
+    I(uint32_t, weight, PLAIN)   /* the metric's value is multiplied by this */            \
+    S(precision)                 /* of the operations: fp16 …, see ws_precision_named */ \
+    S(group_name)                                                                          \
     S(name) /* CUPTI's name */
 
 #define WS_COLUMNS_counter(I, S)                                                           \

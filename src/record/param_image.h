@@ -21,7 +21,7 @@ enum {
 };
 
 struct ws_param_image {
-    uint32_t first, count; /* number of the first known word in the block, and how many are known */
+    uint32_t first, count; /* number of the first known word of the block; number of known words */
     uint64_t words[WS_IMAGE_WORDS];
 };
 

@@ -8,8 +8,8 @@
 
 #include "record/families.h"
 
-/* A text in somebody else's memory. It is not zero-terminated. The owner of the memory says how long the text is
- * valid. */
+/* A text in memory that this structure does not own. It is not zero-terminated. The owner of the memory says how long
+ * the text is valid. */
 struct ws_text {
     const char *data;
     uint32_t length;
@@ -82,7 +82,7 @@ enum ws_quality {
     WS_TIME_NONE,     /* no time: the column is 0 */
     WS_TIME_MEASURED, /* from an event of its own */
     WS_TIME_BOUNDED,  /* the true time lies within the stated error, which may be large */
-    WS_TIME_INFERRED, /* from the previous event, the launch and the known waits */
+    WS_TIME_INFERRED, /* computed from the previous event, the launch and the known waits */
 };
 
 enum ws_op_flags {
@@ -96,7 +96,7 @@ enum ws_op_flags {
     WS_OP_POOL_DRY = 0x200,      /* no event was free, so no device times */
     WS_OP_SAMPLED = 0x400,       /* timed by a pair of events of its own, because of the option `sample` */
     WS_OP_IN_COLLECTIVE = 0x800, /* launched by NCCL */
-    WS_OP_COUNTED = 0x1000,      /* hardware counters were read around it, which changes its times */
+    WS_OP_COUNTED = 0x1000,      /* hardware counters were read around the operation, which changes its times */
 };
 
 static inline enum ws_quality ws_op_begin_quality(const struct ws_op *op)
@@ -205,14 +205,14 @@ enum ws_loss_reason {
         WS_LOSS_COUNT
 };
 
-/* Returns the words between the count and the reason's text in a report. From KERNELS on, the texts name their
+/* Returns the words between the count and the reason's text in a report. The texts from WS_LOSS_KERNELS on name their
  * subject themselves. */
 static inline const char *ws_loss_subject(uint32_t reason)
 {
     return reason == WS_LOSS_RANGE_OPEN ? "ranges " : reason >= WS_LOSS_KERNELS ? "" : "operations and calls ";
 }
 
-/* Returns the text of the reason of a ws_loss row. Reasons of newer versions get a text that says so. */
+/* Returns the text of the reason of a ws_loss row. For a reason that only newer versions know, the text says so. */
 const char *ws_loss_text(uint32_t reason);
 
 /* Names for dumps and exports. Unknown numbers give "?". */

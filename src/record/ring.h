@@ -2,11 +2,12 @@
  * bytes.
  *
  * A record is one or more adjacent slots and begins with struct ws_ring_header. The producer never waits: when the
- * ring is full it counts a lost record. It usually touches only its own cache lines: it reads the consumer's
- * position once in WS_RING_LOOK_EVERY slots, or in a quarter of the ring if that is less. It wakes the consumer only
- * if the same number of slots waits to be read. Waking takes microseconds, and if both threads share a core, the
- * producer also waits while the consumer runs. A record is complete once `head` has been stored past it (release).
- * If the producer dies, all records below head are still valid, and nothing above it is. */
+ * ring is full it counts a lost record. The producer usually touches only its own cache lines: it reads `tail`, the
+ * consumer's position, once in WS_RING_LOOK_EVERY slots, or once in a quarter of the ring if that is less. The
+ * producer wakes the consumer only when WS_RING_LOOK_EVERY slots, or a quarter of the ring, wait to be read. A wake
+ * takes microseconds. If both threads share a core, the producer also waits while the consumer runs. A record is
+ * complete once `head` has been stored past it (release). If the producer dies, the records below `head` stay valid;
+ * the slots above `head` are not valid. */
 #ifndef WALLSHIM_RECORD_RING_H
 #define WALLSHIM_RECORD_RING_H
 
@@ -35,7 +36,7 @@ struct ws_ring {
     uint64_t mask;                      /* number of slots − 1 */
     char *slots;
     void (*wake)(void); /* called when many slots wait to be read; NULL: nobody to wake */
-    uint64_t lost;      /* records that did not fit; the consumer reads it with relaxed loads */
+    uint64_t lost;      /* number of records that did not fit; the consumer reads this with relaxed loads */
     /* The consumer's cache line. */
     _Alignas(64) _Atomic uint64_t tail; /* slots read since the start */
 };
@@ -55,7 +56,7 @@ static inline char *ws_ring_slot(const struct ws_ring *ring, uint64_t position)
 }
 
 /* Reads tail, wakes the consumer if it has fallen behind, and returns whether a record that ends at `end` fits. If
- * not, counts it as lost. */
+ * the record does not fit, counts it as lost. */
 static __attribute__((noinline, cold, unused)) bool ws_ring_look(struct ws_ring *ring, uint64_t end)
 {
     uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire), slots = ring->mask + 1;

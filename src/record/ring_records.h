@@ -29,11 +29,11 @@ struct ws_ring_op {
     int32_t result;
     uint32_t begin_event, end_event; /* 0: none */
     uint32_t copies_before; /* number of earlier copies in the same direction on other streams of the context */
-    uint32_t inner;         /* enum ws_ring_op_inner; the bits above it hold the lateness */
+    uint32_t inner;         /* enum ws_ring_op_inner; from bit WS_RING_OP_LATENESS on: lateness of the end event */
 };
 
-/* The bits of `inner` from bit 5 on: ticks from ticks_end until the end event was in the stream. Larger values
- * saturate. */
+/* The bits of `inner` from bit 5 on hold the lateness of the end event: the ticks from ticks_end until the event was
+ * in the stream. Lateness that does not fit saturates. */
 enum { WS_RING_OP_LATENESS = 5 };
 /* The saturated value: how late the event came is unknown. */
 #define WS_RING_OP_MOST_LATENESS (UINT32_MAX >> WS_RING_OP_LATENESS)
@@ -41,7 +41,7 @@ enum { WS_RING_OP_LATENESS = 5 };
 enum ws_ring_op_detail {
     WS_RING_OP_COMPUTED = 1, /* the drain computes the device times if the operation has no events */
     WS_RING_OP_GATED = 2,    /* the stream was stopped until both events of the operation were in it */
-    WS_RING_OP_WAITED = 4,   /* the operation may have waited for more than its stream and its launch */
+    WS_RING_OP_WAITED = 4,   /* the operation may have waited for something besides its stream and its launch */
 };
 
 enum ws_ring_op_inner {
@@ -77,8 +77,9 @@ struct ws_ring_collective {
 enum { WS_RING_PARAM_WORDS = 32 };
 
 /* header.detail holds two numbers. Its lower WS_RING_PARAM_IMAGE bits are the length of words[]. Its upper bits are
- * the number of uint64_t behind words[]; 0: none. They are the image of the structures: first the number of its
- * first word, then its words. header.shape: the function's dictionary id. */
+ * the number of uint64_t behind words[]; 0: none. These uint64_t are the image of the structure parameters
+ * (param_image.h): the number of the image's first word, then the image's words. header.shape: the function's
+ * dictionary id. */
 enum { WS_RING_PARAM_IMAGE = 6 };
 struct ws_ring_params {
     struct ws_ring_header header;

@@ -1,10 +1,10 @@
-/* Advice: what would make a step shorter, by how much at most, and the evidence for it.
+/* Advice: a change that would make a step shorter, the most that it can save, and the evidence for it.
  *
  * A device's time is cut into parts that do not overlap. Every nanosecond of a step is either idle, for one of
- * WS_CAUSES, or busy, with one of WS_BUSY_PARTS. Each piece of advice names the part that its saving comes out of.
+ * WS_CAUSES, or busy, with one of WS_BUSY_PARTS. Each piece of advice names the part of the time that it shortens.
  * The verdict can therefore add savings up and counts no nanosecond twice: the savings of a part never exceed the
- * length of the part. One cause is not known to be idle time: in `unrecorded` the trace shows nothing on the device,
- * and shows that this is not the whole truth (gaps.h). */
+ * length of the part. Time of the cause `unrecorded` may not be idle: the trace shows no operation on the device, but
+ * also shows that operations are missing (gaps.h). */
 #ifndef WALLSHIM_REPORT_ADVICE_H
 #define WALLSHIM_REPORT_ADVICE_H
 
@@ -13,6 +13,7 @@
 
 #include "base/vector.h"
 
+/* A wall is what limits the speed of a program: a resource of the GPU, or a delay. */
 enum ws_wall {
     WS_WALL_NONE,
     WS_WALL_COMPUTE,
@@ -23,9 +24,9 @@ enum ws_wall {
 };
 
 /* X(NAME, name in JSON, wall, name in a report). WS_CAUSES lists the causes of gaps, WS_BUSY_PARTS the uses of
- * busy time. EXPOSED_MEMORY is copies over the host link or from another device, DEVICE_COPIES those within the
- * device and memsets, both where no kernel hides them. The wall given for kernels is the usual one: for MATMUL
- * compute, for OTHER_COMPUTE bandwidth. The verdict takes it from the roofline. */
+ * busy time. EXPOSED_MEMORY is for copies over the host link or from another device, DEVICE_COPIES for copies within
+ * the device and memsets. Both count only time in which no kernel runs. For kernels the table gives the usual wall:
+ * compute for MATMUL, bandwidth for OTHER_COMPUTE. The verdict takes the wall of each kernel from the roofline. */
 #define WS_CAUSES(X)                                              \
     X(INPUT, "input", OVERHEAD, "input")                          \
     X(SYNC, "sync", OVERHEAD, "sync")                             \
@@ -55,7 +56,7 @@ enum ws_part {
 
 struct ws_advice {
     const char *name;  /* name of the problem in JSON, static: "straggler", "fusion"; NULL: the part's name */
-    enum ws_part part; /* the part that the saving comes out of */
+    enum ws_part part; /* the part of the time that the advice shortens */
     int64_t saving_ns; /* upper limit, per steady step; for the whole recording when there are no steps */
     char *what;        /* what to do: "read the loss every N steps instead of every one" */
     char *where;       /* line of code, kernel, stream or rank: "step (train.py:41)"; "": not known */
@@ -73,9 +74,10 @@ struct ws_advice_list {
 /* Adds a copy of the advice and of its texts. Returns 0 or -ENOMEM. */
 int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice);
 
-/* Limits the savings from each part to the length of the part: available[], indexed by enum ws_part, in ns. Larger
- * savings get their share of a part first. Drops advice for other tracks and advice that is left with no saving.
- * Sorts the rest by saving, largest first. Returns the sum of the savings in ns. */
+/* Limits the savings from each part to the length of the part: available[], indexed by enum ws_part, in ns. If the
+ * savings from a part exceed its length, the smallest savings are cut first. Drops advice for other devices and
+ * advice that is left with no saving. Sorts the rest by saving, largest first. Returns the sum of the savings in
+ * ns. */
 int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int64_t *available);
 
 void ws_advice_finish(struct ws_advice_list *list);

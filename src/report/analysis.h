@@ -31,17 +31,18 @@ struct ws_analysis {
     size_t result_size;
 
     /* Analyses whose results run() reads; NULL after the last. Before run() is called for a subject, each needed
-     * analysis has finished: one of the same scope for this subject, one of another scope for every subject. Needs
-     * must not form a cycle. */
+     * analysis of the same scope has finished for this subject, and each needed analysis of another scope has
+     * finished for every subject. Needs must not form a cycle. */
     const struct ws_analysis *needs[WS_MOST_NEEDS];
     bool last; /* runs after all analyses that are not `last` have finished, for every subject */
 
-    /* Fills the result, which is zeroed before the call. Several threads may call it at the same time, for different
-     * subjects. Returns 0 or -errno. */
+    /* Fills the result, which is zeroed before the call. Several threads may call run() at the same time, for
+     * different subjects. Returns 0 or -errno. */
     int (*run)(const struct ws_report *report, size_t subject, void *result);
     void (*finish)(void *result); /* may be NULL */
 
-    /* Does the result deserve a section? If not, the section is shown only on request. NULL: always. */
+    /* Does the result deserve a section? If not, the report shows the section only on request. NULL: the report
+     * always shows the section. */
     bool (*has_section)(const void *result);
 
     /* Prints the section's body. */
@@ -85,7 +86,7 @@ struct ws_report {
     const struct ws_calibrations *calibrations;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
     size_t top;       /* maximum length of those lists in JSON that have no limit of their own */
-    bool *rank_names; /* by process: its rank names it, because no other process has the same rank */
+    bool *rank_names; /* by process: true if its title is its rank, because no other process has this rank */
     void **results;   /* by analysis and subject; use ws_report_result */
     size_t stride;    /* results per analysis: the number of subjects of the largest scope */
 };

@@ -1,4 +1,4 @@
-/* Helpers for what analyses write into the JSON report. */
+/* Helpers with which analyses write the JSON report. */
 #ifndef WALLSHIM_REPORT_JSON_H
 #define WALLSHIM_REPORT_JSON_H
 

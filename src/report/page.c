@@ -89,7 +89,7 @@ static size_t word_length(const char *text)
     return length;
 }
 
-/* Prints words, wrapped and indented by `indent`. The cursor is at that column already. */
+/* Prints words, wrapped and indented by `indent`. The cursor is already at column `indent`. */
 static void page_put_wrapped(struct ws_page *page, const char *text, size_t indent)
 {
     size_t at = indent;
@@ -241,7 +241,7 @@ static size_t spare_width(const struct ws_table *table, const size_t *widths, si
     return gives ? widths[column] - shortest : 0;
 }
 
-/* Leaves out columns, the last one first, until names that are shortened but readable make the table fit. Sets the
+/* Leaves out columns, the last one first, until the table fits with names shortened to a readable length. Sets the
  * width of each column left out to 0. Returns by how many characters the table is still too wide. */
 static size_t leave_out_columns(const struct ws_table *table, size_t *widths, size_t excess)
 {

@@ -12,7 +12,7 @@
 
 struct ws_page {
     FILE *out;
-    int width; /* characters per line; tables that are wider get narrower */
+    int width; /* characters per line; wider tables are made narrower */
     bool wide; /* print names in full, at any width */
     bool colour;
     bool all;     /* show every device of a job, not only the slowest */
@@ -54,8 +54,8 @@ void ws_table_init(struct ws_table *table, struct ws_page *page, const struct ws
 /* Adds the next cell, left to right, row by row. Control characters become '?'. */
 void ws_table_cell(struct ws_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Add the next cell as a time, a number of bytes, a count, or a real number of four digits. A real number of 0 is
- * not known and prints as "–". */
+/* Add the next cell as a time, a number of bytes, a count, or a real number of four digits. A real number of 0 means
+ * "not known" and prints as "–". */
 void ws_table_time(struct ws_table *table, int64_t ns);
 void ws_table_bytes(struct ws_table *table, uint64_t bytes);
 void ws_table_count(struct ws_table *table, uint64_t count);
@@ -64,7 +64,7 @@ void ws_table_real(struct ws_table *table, double value);
 /* Prints the table and frees its cells. */
 void ws_table_finish(struct ws_table *table);
 
-/* How many of `count` rows the page shows. */
+/* Returns how many of `count` rows the page shows. */
 static inline size_t ws_page_rows(const struct ws_page *page, size_t count)
 {
     return page->top && page->top < count ? page->top : count;
@@ -74,7 +74,7 @@ static inline size_t ws_page_rows(const struct ws_page *page, size_t count)
  * may be "". */
 void ws_page_more(struct ws_page *page, size_t count, const char *what);
 
-/* The same, if the result holds only the first `listed` of `count` rows. */
+/* Does the same as ws_page_more, for a result that holds only the first `listed` of `count` rows. */
 void ws_page_more_of(struct ws_page *page, size_t listed, size_t count, const char *what);
 
 enum { WS_FORMAT_SIZE = 40 };
@@ -87,7 +87,7 @@ const char *ws_format_flops(char text[WS_FORMAT_SIZE], double flops);
  * notation. */
 const char *ws_format_real(char text[WS_FORMAT_SIZE], double value);
 const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count);
-/* A count per step: "7.1", "4", "1,515". With 0 steps it is the count itself. */
+/* A count per step: "7.1", "4", "1,515". With 0 steps, writes the count itself. */
 const char *ws_format_each(char text[WS_FORMAT_SIZE], uint64_t count, size_t steps);
 const char *ws_format_share(char text[WS_FORMAT_SIZE], int64_t part, int64_t whole);
 

@@ -1,13 +1,13 @@
-/* The peaks of a track's device: finds the GPU in the table (hardware/gpu.h) from the device's description in the
- * trace. */
+/* The peaks of a track's device. A track is one device of one process. These functions find the GPU in the table
+ * (hardware/gpu.h) by the device's description in the trace. */
 #ifndef WALLSHIM_REPORT_PEAKS_H
 #define WALLSHIM_REPORT_PEAKS_H
 
 #include "hardware/gpu.h"
 #include "report/analysis.h"
 
-/* The trace's description of the track's device; NULL: none. If the trace does not describe this device, but all
- * devices that it describes have the same name, returns the first of them. */
+/* The trace's description of the track's device; NULL: none. If the trace does not describe this device, returns the
+ * first device that it describes, provided that all described devices have the same name. */
 const struct ws_device *ws_track_peaks_device(const struct ws_model *model, const struct ws_track *track);
 
 /* The GPU whose peaks apply to the track. A GPU that the user named comes first; then a calibrated one, if the user
@@ -17,7 +17,8 @@ enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_t
 /* Finds the GPU in the table by the name and the figures in the trace. */
 enum ws_gpu_match ws_device_gpu(const struct ws_device *device, struct ws_gpu *gpu);
 
-/* Why peaks are not known, and what to do about it: "the trace does not name the GPU; name it with --gpu NAME". */
+/* Returns why peaks are not known, and what the user can do: "the trace does not name the GPU; name it with --gpu
+ * NAME". */
 const char *ws_why_no_peaks(const struct ws_report *report, const struct ws_track *track);
 
 /* Memory bandwidth in bytes per nanosecond; 0: not known. */

@@ -8,7 +8,7 @@
 #include "report/results.h"
 
 /* Analyses run as tasks, one per analysis and subject. The tasks of one analysis start in the order of their
- * subjects, so the next task is found without searching all of them. */
+ * subjects, so the search for the next task looks at one task per analysis. */
 struct work {
     struct ws_report *report;
     pthread_mutex_t mutex;

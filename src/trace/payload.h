@@ -5,7 +5,8 @@
 #include "base/bytes.h"
 #include "trace/recover.h"
 
-/* Memory that grows to the largest size requested. Filled with zeros it is empty. free() its bytes. */
+/* Memory that grows to the largest size requested. A buffer filled with zeros is empty. Its owner frees `bytes` with
+ * free(). */
 struct ws_buffer {
     uint8_t *bytes;
     size_t capacity;
@@ -22,11 +23,11 @@ struct ws_payload {
     void *decompression;
 };
 
-/* Reads, checks and decompresses a payload. Returns 0; -EBADMSG: the frame is damaged; -errno. */
+/* Reads, checks and decompresses a payload. Returns 0, -EBADMSG if the frame is damaged, or another -errno. */
 int ws_payload_read(struct ws_payload *payload, const struct ws_frame_source *source,
                     const struct ws_frame_place *place);
 
-/* Returns the bytes of the footer: the payload without the size of the head, with which it begins. */
+/* Returns the bytes of the footer. In the payload they follow a uint32_t, the size of the head. */
 struct ws_bytes_in ws_payload_footer(const struct ws_payload *payload);
 
 void ws_payload_finish(struct ws_payload *payload);

@@ -23,7 +23,7 @@ static const uint64_t rows_anyhow = 4 << 20, raw_anyhow = 64 << 20;
 
 struct ws_reader {
     struct ws_frame_source source;
-    uint64_t rows_left, raw_left; /* how much may still be decoded and decompressed */
+    uint64_t rows_left, raw_left; /* rows that may still be decoded, bytes that may still be decompressed */
     uint64_t at;
     uint32_t next_sequence;
     uint64_t next_row[WS_FAMILY_COUNT];
@@ -31,10 +31,11 @@ struct ws_reader {
     struct ws_damage damage;
     bool footer_seen, ended;
     struct ws_index index; /* from the footer */
-    /* At the first damage, the repeated dictionaries later in the file are read once, ahead of their place. */
+    /* At the first damage, the reader reads all repeated dictionaries in the rest of the file, ahead of other frames.
+     * The reader does this once per file. */
     bool rescuing, rescued;
     uint64_t rescue_at;
-    /* The decoded frame, from which rows are still to be returned. */
+    /* The decoded frame. Its rows from current_row on are still to be returned. */
     struct ws_frame_header current;
     uint64_t current_row;
     struct ws_payload payload;
@@ -66,7 +67,7 @@ static int refuse(char *message, size_t capacity, const char *path, int status, 
     return status;
 }
 
-/* Reads the file header. If it is damaged, reading continues as long as frames follow. */
+/* Reads the file header. A damaged header is no error if a frame follows it. */
 static int read_file_header(struct ws_reader *reader, const char *path, char *message, size_t capacity)
 {
     uint8_t bytes[WS_FILE_HEADER_SIZE];
@@ -169,7 +170,7 @@ static int read_payload(struct ws_reader *reader, const struct ws_frame_place *p
     return ws_payload_read(&reader->payload, &reader->source, place);
 }
 
-/* Decodes operations to columns, one array each. */
+/* Decodes operations into columns, one array per column. */
 static int decode_op_columns(struct ws_reader *reader, const struct ws_layout *layout, uint32_t rows)
 {
     struct ws_column_place places[WS_COLUMNS_MAX];
@@ -227,7 +228,7 @@ static bool take_rows(struct ws_reader *reader, struct ws_block *block)
     }
     reader->current_row = first + count;
     *block = (struct ws_block){ .family = (enum ws_family)header->family, .count = (uint32_t)count };
-    /* No frame repeats operations, so a frame of them is always returned whole. */
+    /* No frame repeats operations, so the reader returns each frame of operations whole. */
     if (header->family == WS_FAMILY_op && reader->wants_columns)
         block->ops = &reader->ops;
     else
@@ -263,8 +264,8 @@ static void start_rescue(struct ws_reader *reader, uint64_t from)
     reader->rescue_at = from;
 }
 
-/* Finds the next repeated dictionary frame with rows that were not returned yet, and decodes it. Returns 1, 0 if
- * there is none, or -errno. */
+/* Finds the next repeated dictionary frame with rows that were not returned yet, and decodes the frame. Returns 1 if
+ * it found a frame, 0 if not, or -errno. */
 static int rescue_next(struct ws_reader *reader)
 {
     struct ws_frame_place place;
@@ -283,7 +284,8 @@ static int rescue_next(struct ws_reader *reader)
     return found < 0 ? found : 0;
 }
 
-/* Counts dictionary rows that are missing although the footer or later row numbers show that they were written. */
+/* Counts the dictionary rows that were written but not read. The footer and the row numbers of later frames tell how
+ * many were written. */
 static void count_lost_rows(struct ws_reader *reader)
 {
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++) {
@@ -315,7 +317,7 @@ static int end_file(struct ws_reader *reader)
     return 0;
 }
 
-/* Reads the footer. Rows that it counts but that were not read are counted as lost. */
+/* Reads the footer. Counts as lost those rows that the footer counts but that were not read. */
 static int read_footer(struct ws_reader *reader)
 {
     struct ws_bytes_in in = ws_payload_footer(&reader->payload);
@@ -347,7 +349,7 @@ static void reader_note_gap(struct ws_reader *reader, const struct ws_frame_plac
         start_rescue(reader, place->offset);
 }
 
-/* Counts the rows missing before those of this frame. Returns false if the frame is not a dictionary's and has row
+/* Counts the rows missing before those of this frame. Returns false if a frame that is not a dictionary's repeats row
  * numbers of earlier frames: only dictionaries are repeated. */
 static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *header)
 {
@@ -363,7 +365,7 @@ static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *he
     return true;
 }
 
-/* Reads the frame at `place`. If any of its rows are new, it becomes the current frame. */
+/* Reads the frame at `place`. If any of the frame's rows are new, the frame becomes the current one. */
 static int take_frame(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
@@ -442,7 +444,7 @@ int ws_reader_next(struct ws_reader *reader, struct ws_block *block)
     }
 }
 
-/* Finds the footer through the trailer. Returns 1, 0 if it is not found, or -errno. */
+/* Finds the footer through the trailer. Returns 1 if it found the footer, 0 if not, or -errno. */
 static int find_footer(const struct ws_reader *reader, struct ws_frame_place *place)
 {
     struct ws_frame_source source = reader->source;

@@ -1,9 +1,9 @@
 /* Reads a trace file (.wst), complete or damaged: without a footer, cut anywhere, or damaged in the middle.
  *
- * A reader returns blocks of rows in file order and no row twice. Dictionary rows come before the rows that use
- * them, if the file still holds them anywhere. Damaged frames are left out whole and counted; wrong data is never
- * returned. No length in the file is trusted: memory is bounded by the size of a frame. Ids in rows are not
- * checked: they may refer to nothing. */
+ * A reader returns blocks of rows in file order and no row twice. A dictionary row comes before the rows that use it,
+ * unless the file has lost every copy of it. Damaged frames are left out whole and counted; wrong data is never
+ * returned. No length in the file is trusted: memory is bounded by the size of a frame. Ids in rows are not checked:
+ * an id may refer to a row that does not exist. */
 #ifndef WALLSHIM_TRACE_READER_H
 #define WALLSHIM_TRACE_READER_H
 
@@ -27,13 +27,13 @@ static inline struct ws_op_columns ws_block_ops(const struct ws_block *block)
     return block->ops ? *block->ops : ws_op_columns_of_rows(block->rows);
 }
 
-/* What could not be read. All 0 for a complete trace. */
+/* The amounts of data that could not be read. All 0 for a complete trace. */
 struct ws_damage {
     uint64_t lost_frames;                /* frames that are invalid, or missing according to the sequence numbers */
     uint64_t lost_bytes;                 /* bytes skipped in search of the next frame */
     uint64_t torn_bytes;                 /* bytes of an unfinished frame at the end */
     bool no_footer;                      /* the writer did not finish, or the file was cut */
-    uint64_t lost_rows[WS_FAMILY_COUNT]; /* as far as later row numbers show */
+    uint64_t lost_rows[WS_FAMILY_COUNT]; /* missing rows, as far as later row numbers show */
 };
 
 struct ws_reader;
@@ -49,7 +49,8 @@ struct ws_summary {
     int64_t host_first, host_last; /* range of all host times; first > last: none */
 };
 
-/* Reads the footer, independent of the reader's position. Returns 1, 0 if there is none, or -errno. */
+/* Reads the footer, independent of the reader's position. Returns 1, 0 if the trace has no valid footer, or
+ * -errno. */
 int ws_reader_summary(const struct ws_reader *reader, struct ws_summary *summary);
 
 /* From now on, blocks of operations are returned as columns. */
@@ -58,7 +59,7 @@ void ws_reader_want_columns(struct ws_reader *reader);
 /* Returns 1 and a block, which is valid until the next call; 0 at the end; -errno if reading failed. */
 int ws_reader_next(struct ws_reader *reader, struct ws_block *block);
 
-/* The result is complete once ws_reader_next has returned 0. */
+/* Returns the damage found so far. It is complete once ws_reader_next has returned 0. */
 const struct ws_damage *ws_reader_damage(const struct ws_reader *reader);
 
 /* Returns whether anything is missing. */

@@ -45,7 +45,7 @@ static bool frame_at(struct ws_frame_source *source, const uint8_t *bytes, struc
 static uint64_t behind_hole(const struct ws_frame_source *source, uint64_t offset)
 {
     off_t data = lseek(source->fd, (off_t)offset, SEEK_DATA);
-    if (data < 0 && errno == ENXIO) /* only holes from here on */
+    if (data < 0 && errno == ENXIO) /* only a hole from `offset` on */
         return source->size;
     return data > (off_t)offset ? (uint64_t)data : offset;
 }

@@ -10,7 +10,7 @@
 
 struct ws_frame_source {
     int fd;
-    uint64_t size; /* at opening; nothing beyond it is read */
+    uint64_t size; /* size of the file when it was opened; later bytes are not read */
     uint32_t file_id;
     bool any_file_id; /* the file header is unreadable; the first frame found sets file_id */
 };
@@ -22,10 +22,11 @@ struct ws_frame_place {
     struct ws_frame_header header;
 };
 
-/* Reads up to `size` bytes at `offset`. Reads fewer only at the end of the file. Returns the number or -errno. */
+/* Reads up to `size` bytes at `offset`. Reads fewer only at the end of the file. Returns the number of bytes read, or
+ * -errno. */
 int64_t ws_frame_source_read(const struct ws_frame_source *source, uint64_t offset, void *bytes, size_t size);
 
-/* Finds the first valid frame header at or after `offset`. Returns 1, 0 if there is none, or -errno. */
+/* Finds the first valid frame header at or after `offset`. Returns 1 if it found a header, 0 if not, or -errno. */
 int ws_frame_find(struct ws_frame_source *source, uint64_t offset, struct ws_frame_place *place);
 
 /* The row numbers [first, end). */
@@ -39,8 +40,8 @@ struct ws_row_set {
     size_t count, capacity;
 };
 
-/* Finds the first part of [*first, end) that is not in the set. Stores it in *first and *count. Returns false if
- * there is none. */
+/* Finds the first part of [*first, end) that is not in the set. Stores the start and the length of this part in
+ * *first and *count. Returns false if the set holds all of [*first, end). */
 bool ws_row_set_missing(const struct ws_row_set *set, uint64_t *first, uint64_t end, uint64_t *count);
 
 /* Adds [first, end). Returns 0, -ENOMEM, or -E2BIG if the set would have too many ranges. */

@@ -13,9 +13,9 @@
 #include "record/record.h"
 #include "wire/pack.h"
 
-/* How the values of a column are stored. The numbers of the codings are part of the format. A value is a prediction
- * plus the stored residual, modulo 2^64. "Remembered" is the value of the last row with the same key, or of the row
- * before if the key is new. */
+/* How the values of a column are stored. The numbers of the codings are part of the format. A value is the sum,
+ * modulo 2^64, of a prediction and the stored residual. The remembered value is the value of the last row with the
+ * same key, or of the row before if the key is new. */
 enum ws_coding {
     WS_CODING_PLAIN,  /* predicts 0 */
     WS_CODING_DELTA,  /* predicts the value of the row before */
@@ -23,7 +23,7 @@ enum ws_coding {
     WS_CODING_LENGTH, /* codes value - base column; predicts the remembered difference */
     WS_CODING_GAP,    /* codes value - last value of the base column in the same group; predicts the remembered
                          difference */
-    WS_CODING_SLOTS,  /* stores the distinct values of the frame, then which of them each row has */
+    WS_CODING_SLOTS,  /* stores the frame's distinct values, and for each row the index of its value */
     WS_CODING_TEXT,
     WS_CODING_COUNT
 };
@@ -34,11 +34,11 @@ struct ws_column {
     uint8_t width;   /* 4 or 8; TEXT: sizeof(struct ws_text) */
     bool is_signed;
     uint8_t coding;
-    uint8_t base;  /* LENGTH, GAP: index of the column whose value is subtracted. LENGTH takes its value in the same
-                      row, GAP its last value in the group */
+    uint8_t base;  /* LENGTH, GAP: index of the column whose value is subtracted. LENGTH subtracts the value in the
+                      same row, GAP the last value in the group */
     uint8_t key;   /* LAST, LENGTH, GAP: index of the SLOTS column that holds the key */
     uint8_t group; /* GAP: index of the SLOTS column that holds the group */
-    bool grouped;  /* GAP: the caller's map gives the group of each value; else each value is its own group */
+    bool grouped;  /* GAP: the caller's map gives the group of each value; false: each value is its own group */
 };
 
 /* The memory layout and the codings of one family's rows. */
@@ -57,7 +57,8 @@ enum {
 /* Returns the family's layout, or NULL for an unknown number. */
 const struct ws_layout *ws_layout(uint32_t family);
 
-/* Returns the maximum size of head or planes for `rows` rows with `text` bytes of strings. */
+/* Returns the maximum size of the head, and also of the planes (pack.h), for `rows` rows with `text` bytes of
+ * strings. */
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text);
 
 /* Working memory for encoding frames of at most max_rows rows: ws_columns_encoder_size() zeroed bytes at
@@ -66,13 +67,13 @@ struct ws_columns_encoder;
 size_t ws_columns_encoder_size(uint32_t max_rows);
 struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_rows);
 
-/* Appends the columns of `count` rows to `to`. If head or planes of `to` are too small, they are marked as failed.
- * `groups` maps the values of the group column of a `grouped` column to groups; values that the map lacks belong to
- * group 0. */
+/* Appends the columns of `count` rows to `to`. Marks head or planes of `to` as failed if they are too small. `groups`
+ * maps the values of the group column of a `grouped` column to groups; values that the map lacks belong to group
+ * 0. */
 void ws_columns_encode(struct ws_columns_encoder *encoder, const struct ws_layout *layout, const void *rows,
                        uint32_t count, const struct ws_map *groups, struct ws_encoded *to);
 
-/* Working memory for decoding. It need not be zeroed. */
+/* Working memory for decoding. The memory need not be zeroed. */
 struct ws_columns_decoder;
 size_t ws_columns_decoder_size(uint32_t max_rows);
 struct ws_columns_decoder *ws_columns_decoder_init(void *memory, uint32_t max_rows);
@@ -89,11 +90,12 @@ struct ws_column_place {
 int ws_columns_decode_into(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
                            size_t size, uint32_t count, const struct ws_column_place *places);
 
-/* The same for `count` structures of the family at `rows`. */
+/* Decodes `count` rows like ws_columns_decode_into, to an array of the family's structures at `rows`. */
 int ws_columns_decode(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
                       size_t size, uint32_t count, void *rows);
 
-/* Finds the range of the family's host times over `count` rows. It is empty (first > last) if the family has none. */
+/* Finds the range of the family's host times over `count` rows. The range is empty (first > last) if the family has
+ * no host times. */
 void ws_columns_host_range(const struct ws_layout *layout, const void *rows, uint32_t count, int64_t *first,
                            int64_t *last);
 

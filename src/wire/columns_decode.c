@@ -6,16 +6,16 @@
 #include "wire/frame.h"
 #include "wire/predict.h"
 
-/* Rows are decoded in blocks that stay in the L1 cache while their columns are filled in one after the other.
- * Therefore each column keeps its state from one block to the next. */
+/* The decoder works on blocks of rows, one column of a block after the other, so that the block stays in the L1
+ * cache. Therefore each column keeps its state from one block to the next. */
 enum { BLOCK_ROWS = 256 };
 
 /* A SLOTS column. */
 struct key_column {
     uint32_t used;
-    uint32_t seen;             /* slots used so far */
+    uint32_t seen;             /* number of slots that earlier rows used */
     uint64_t *distinct;        /* the distinct values, by slot */
-    ws_slot slots[BLOCK_ROWS]; /* of the rows of this block */
+    ws_slot slots[BLOCK_ROWS]; /* slot of each row of this block */
     struct ws_history history;
     struct ws_predictor predictor;
 };
@@ -24,18 +24,18 @@ struct decoding {
     const struct ws_column *column;
     struct ws_column_place place; /* of the first row of the block */
     uint8_t coding;
-    bool kept_length; /* LENGTH: the column holds lengths until a GAP column turns them into values */
+    bool kept_length; /* LENGTH: the column holds lengths until its GAP column turns the lengths into values */
     struct ws_unpacker unpacker;
     uint64_t bias;
     uint8_t shift;
     uint64_t before;
     struct key_column *key;
-    uint64_t *remembered; /* by slot of the key */
+    uint64_t *remembered; /* remembered value, by slot of the key */
     uint32_t seen;
     const struct ws_column *base;
     struct ws_column_place base_place;
     struct key_column *group; /* GAP */
-    const ws_slot *groups;    /* by slot of the group column; NULL: each slot is its own group */
+    const ws_slot *groups;    /* group by slot of the group column; NULL: each slot is its own group */
     uint64_t *ends;           /* end of the last row, by group */
     struct ws_bytes_in texts;
 };
@@ -245,8 +245,7 @@ static int start(struct ws_columns_decoder *decoder, const uint8_t *payload, siz
     return 0;
 }
 
-/* Checks the order of columns: a LENGTH column comes after its base. LENGTH columns that a GAP column completes are
- * exempt. */
+/* Checks that each LENGTH column comes after its base column. Skips LENGTH columns that a GAP column completes. */
 static bool lengths_have_bases(const struct ws_columns_decoder *decoder)
 {
     for (unsigned i = 0; i < decoder->used; i++) {
@@ -327,7 +326,7 @@ static void add_before(struct decoding *decoding, uint64_t *numbers, uint32_t co
     decoding->before = before;
 }
 
-/* Turns gaps into begins and the lengths in the rows into ends. */
+/* Turns the gaps in `numbers` into begins, and the lengths in the base column into ends. */
 static void join_gaps(const struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
     const ws_slot *slots = decoding->group->slots, *groups = decoding->groups;
@@ -344,7 +343,7 @@ static void join_gaps(const struct decoding *decoding, uint64_t *numbers, uint32
     }
 }
 
-/* Decodes values from residuals, before base columns are added. */
+/* Decodes values from residuals. Does not add the values of base columns. */
 static void decode_residuals(struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
     const uint64_t bias = decoding->bias;
@@ -391,8 +390,8 @@ static int decode_texts(struct decoding *decoding, uint64_t *numbers, uint32_t c
     return 0;
 }
 
-/* Unrolled: these loops take a third of the decoding time. Without unrolling, half of that went into the loop
- * counter. */
+/* The loops are unrolled, because they take a third of the decoding time. Without unrolling, half of the loops' time
+ * went into the loop counter. */
 static void store_all(const struct decoding *decoding, const uint64_t *numbers, uint32_t count)
 {
     char *field = decoding->place.at;

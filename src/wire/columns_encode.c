@@ -4,8 +4,8 @@
 
 struct hash_entry {
     uint64_t value;
-    uint32_t stamp; /* number of the use of the table that filled this entry. An entry with an older stamp counts as
-                       empty, so the table need not be cleared between uses */
+    uint32_t stamp; /* value of encoder->stamp when this entry was filled. An entry with an older stamp counts as
+                       empty, so the table need not be cleared for each column */
     uint32_t slot;
 };
 
@@ -149,7 +149,7 @@ static const struct key_column *columns_encode_key_of(const struct ws_columns_en
     for (unsigned i = 0; i < encoder->keys_used; i++)
         if (encoder->keys[i].column == (int)column)
             return &encoder->keys[i];
-    return NULL; /* not reached: in layout.c a key column comes before the columns that use it */
+    return NULL; /* not reached: layout.c puts a key column before the columns that use it */
 }
 
 /* Replaces each number by its difference from the number remembered for its key. */
@@ -167,8 +167,8 @@ static void to_residuals(uint64_t *numbers, uint32_t count, const ws_slot *slots
     }
 }
 
-/* Returns the residual that more than half of the rows have, or 0 if none is found. Correlations, for example,
- * mostly grow by 1. */
+/* Returns the residual that more than half of the rows have, or 0 if it finds no such residual. For example,
+ * correlation ids mostly grow by 1. */
 static uint64_t majority(const uint64_t *numbers, uint32_t count)
 {
     uint64_t candidate = count ? numbers[count / 2] : 0;
@@ -225,15 +225,15 @@ static bool load_column(uint64_t *numbers, const struct ws_layout *layout, const
 static void load_lengths(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
                          const char *row, uint32_t count)
 {
-    /* Local copies: the compiler need not reload them after each store. */
+    /* With local copies the compiler need not reload the columns after each store. */
     const struct ws_column end = *column, base = layout->columns[column->base];
     const size_t stride = layout->row_size;
     for (uint32_t i = 0; i < count; i++, row += stride)
         numbers[i] = ws_column_load(&end, row) - ws_column_load(&base, row);
 }
 
-/* Numbers the groups of the key's values in the order of first appearance and packs one number per value. Returns
- * how many groups there are. */
+/* Numbers the groups of the key's values in the order of first appearance and packs one number per value. Returns the
+ * number of groups. */
 static uint32_t put_groups(struct ws_columns_encoder *encoder, const struct key_column *key,
                            const struct ws_map *groups, struct ws_encoded *to)
 {
@@ -340,7 +340,7 @@ void ws_columns_encode(struct ws_columns_encoder *encoder, const struct ws_layou
 {
     encoder->keys_used = 0;
     ws_bytes_put_u8(&to->head, (uint8_t)layout->column_count);
-    /* GAP columns come last: the decoder needs the lengths first. */
+    /* GAP columns come last: to decode them, the decoder needs the LENGTH columns. */
     for (int gaps = 0; gaps < 2; gaps++)
         for (uint32_t i = 0; i < layout->column_count; i++)
             if ((layout->columns[i].coding == WS_CODING_GAP) == gaps)

@@ -59,7 +59,8 @@ void ws_dictionary_add(struct ws_dictionary *dictionary, const void *row)
 {
     const struct ws_layout *layout = dictionary->layout;
     size_t text_size = ws_texts_size(layout, row);
-    /* After the first row that does not fit, no later row is kept, so that the kept rows have no gaps. */
+    /* After the first row that does not fit, the copy takes no more rows, so that the copied row numbers have no
+     * gaps. */
     if (dictionary->not_kept || dictionary->count == ROWS_MAX || text_size > TEXTS_MAX - dictionary->texts_size ||
         !wire_dictionary_grow(&dictionary->rows, &dictionary->rows_capacity,
                               (size_t)(dictionary->count + 1) * layout->row_size) ||

@@ -1,7 +1,7 @@
 /* A bounded copy of the rows of one dictionary family. The encoder repeats the dictionary in the file from this
  * copy.
  *
- * Rows beyond the bounds are counted, not kept. The memory is mapped directly and grows by doubling. */
+ * Rows beyond the bounds are only counted. The memory is mapped directly and grows by doubling. */
 #ifndef WALLSHIM_WIRE_DICTIONARY_H
 #define WALLSHIM_WIRE_DICTIONARY_H
 
@@ -10,14 +10,14 @@
 
 #include "wire/columns.h"
 
-/* Families with smaller numbers are dictionaries: their rows explain the ids in other rows. */
+/* Families with numbers below this one are dictionaries: their rows explain the ids in other rows. */
 enum { WS_FAMILY_FIRST_DATA = WS_FAMILY_clock };
 
 struct ws_dictionary {
     const struct ws_layout *layout;
     uint32_t count;    /* the first `count` rows of the family are kept */
     uint64_t not_kept; /* number of later rows, which are not kept */
-    char *rows;        /* their text pointers are offsets into texts */
+    char *rows;        /* row structures whose text pointers hold offsets into `texts` */
     size_t rows_capacity;
     char *texts;
     size_t texts_size, texts_capacity;
@@ -25,14 +25,15 @@ struct ws_dictionary {
 
 void ws_dictionary_add(struct ws_dictionary *dictionary, const void *row);
 
-/* Copies rows from row number `first` on to `rows`, and their texts to `texts`, as long as they fit. Returns how
- * many. max_text must be large enough for the texts of any row, so that at least one row is copied. */
+/* Copies the rows with numbers from `first` on to `rows`, and their texts to `texts`, as long as they fit. Returns
+ * the number of rows copied. max_text must be large enough for the texts of any row, so that at least one row is
+ * copied. */
 uint32_t ws_dictionary_copy(const struct ws_dictionary *dictionary, uint32_t first, uint32_t max_rows,
                             size_t max_text, char *rows, char *texts);
 
 void ws_dictionary_finish(struct ws_dictionary *dictionary);
 
-/* Returns the bytes of all texts of the row. */
+/* Returns the size of all texts of the row, in bytes. */
 size_t ws_texts_size(const struct ws_layout *layout, const void *row);
 
 /* Copies the row's texts to `to` and makes the row point to the copies. Returns the size of the texts in bytes. */

@@ -15,7 +15,7 @@ enum {
     DEFAULT_LEVEL = 1,
     TEXT_BYTES = 1 << 20, /* maximum size of all texts in a frame, and therefore of the texts of one row */
     SHAPES_MAX = 1 << 16,
-    REPEAT_FACTOR = 32, /* dictionaries are repeated after 32 times as many bytes, so repeats are 3 % of the file */
+    REPEAT_FACTOR = 32, /* dictionaries repeat after 32 times their own bytes, so repeats are 3 % of the file */
 };
 
 /* Rows of one family that wait for their frame. */
@@ -33,12 +33,13 @@ struct ws_encoder {
     struct ws_growing head, planes, frame; /* memory of the frame writer */
     struct pending pending[WS_FAMILY_COUNT];
     struct ws_dictionary dictionaries[WS_FAMILY_FIRST_DATA];
-    bool dictionaries_changed;   /* since all of them were last written */
-    uint64_t dictionaries_bytes; /* size in the file when all of them were last written */
+    bool dictionaries_changed;   /* whether a row was added after all dictionaries were last written */
+    uint64_t dictionaries_bytes; /* bytes of dictionary rows in the file, from the last repeat on */
     uint64_t repeated_at;        /* value of `bytes` at the last repeat */
     bool dictionaries_missing;   /* the sink refused dictionary rows */
     uint64_t lost[WS_FAMILY_COUNT];
-    uint64_t refused[WS_FAMILY_FIRST_DATA]; /* rows too long for a frame, or without memory; also counted in lost */
+    uint64_t refused[WS_FAMILY_FIRST_DATA]; /* rows too long for a frame, or lost for lack of memory; also counted in
+                                               `lost` */
     struct ws_map stream_of_shape;          /* STREAM_GAP needs the stream of each shape */
     struct ws_columns_encoder *columns;
 };
@@ -78,8 +79,9 @@ static bool room_for_rows(struct pending *pending, uint32_t rows, size_t row_siz
            (!pending->texts.limit || ws_growing_to(&pending->texts, texts));
 }
 
-/* Buffers grow as they fill, because most programs fill only a few of them. Each starts with one step of memory: if
- * memory runs out later, rows can still be written in smaller frames. Returns false if memory runs out here. */
+/* Buffers grow as they fill, because most programs fill only a few of them. Each buffer starts with WS_GROWING_STEP
+ * bytes of memory. If memory runs out later, the encoder can still write rows in smaller frames. Returns false if
+ * memory runs out here. */
 static bool make_buffers(struct ws_encoder *encoder, uint32_t rows_per_frame)
 {
     size_t most = WS_INDEX_BYTES, at_first = WS_INDEX_BYTES;
@@ -130,7 +132,7 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     return 0;
 }
 
-/* texts: an upper bound of the number of bytes in all texts of the rows. */
+/* `texts` is an upper bound of the bytes in all texts of the rows. */
 static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *rows, uint32_t count, size_t texts,
                     uint64_t first_row, uint8_t flags)
 {
@@ -146,7 +148,7 @@ static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *row
     return ws_frame_writer_put(&encoder->writer, &header);
 }
 
-/* Counts the family's pending rows as lost because of `status`. Returns `status`. */
+/* Counts the family's pending rows as lost. Returns `status`, the reason. */
 static int drop_pending(struct ws_encoder *encoder, uint32_t family, int status)
 {
     struct pending *pending = &encoder->pending[family];
@@ -187,13 +189,13 @@ static int flush_dictionaries(struct ws_encoder *encoder)
     return status;
 }
 
-/* Writes all dictionaries again: a reader that lost one of their frames finds the rows here. */
+/* Writes all dictionaries again. A reader that lost a dictionary frame finds its rows in the repeat. */
 static int repeat_dictionaries(struct ws_encoder *encoder)
 {
     int status = 0;
     uint64_t before = encoder->writer.bytes;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA && !status; i++) {
-        struct pending *buffer = &encoder->pending[i]; /* empty: was just flushed */
+        struct pending *buffer = &encoder->pending[i]; /* free for use: its rows were just flushed */
         const struct ws_dictionary *dictionary = &encoder->dictionaries[i];
         uint32_t rows = encoder->writer.options.rows_per_frame;
         rows = ws_min(dictionary->count, rows);
@@ -220,8 +222,8 @@ static int repeat_dictionaries(struct ws_encoder *encoder)
     return 0;
 }
 
-/* Writes the family's pending rows, after the dictionary rows that they may refer to. Drops them while the sink
- * refuses dictionary rows. */
+/* Writes the family's pending rows, after the dictionary rows that they may refer to. Drops the pending rows while
+ * the sink refuses dictionary rows. */
 static int flush_data(struct ws_encoder *encoder, uint32_t family)
 {
     flush_dictionaries(encoder);
@@ -240,7 +242,7 @@ static int flush_of(struct ws_encoder *encoder, uint32_t family)
     return is_dictionary(family) ? flush_dictionaries(encoder) : flush_data(encoder, family);
 }
 
-/* Keeps a copy of a dictionary row for repeats. Of a shape it also notes the stream, which STREAM_GAP needs. */
+/* Keeps a copy of a dictionary row for repeats. Also notes the stream of each shape, which STREAM_GAP needs. */
 static void encoder_keep(struct ws_encoder *encoder, uint32_t family, const void *row)
 {
     ws_dictionary_add(&encoder->dictionaries[family], row);

@@ -1,7 +1,7 @@
-/* Turns rows into frames. The shim and the tools all write traces with it.
+/* Turns rows into frames. The shim and the tools write all traces with this encoder.
  *
- * An encoder does not use malloc. At creation it reserves the address space of its buffers, and makes them usable as
- * they fill. It is not thread safe: in the shim only the drain thread uses it. */
+ * An encoder does not use malloc. At creation it reserves the address space of its buffers. It makes the memory
+ * usable as the buffers fill. It is not thread safe: in the shim only the drain thread uses it. */
 #ifndef WALLSHIM_WIRE_ENCODER_H
 #define WALLSHIM_WIRE_ENCODER_H
 
@@ -37,20 +37,21 @@ struct ws_encoder;
 /* Creates an encoder and writes the file header. Returns 0 or -errno. */
 int ws_encoder_create(struct ws_encoder **encoder, const struct ws_encoder_options *options);
 
-/* Adds a row of the family's structure (struct ws_op for WS_FAMILY_op, …); texts are copied. Rows of a dictionary
- * are written before all rows added after them. Returns 0; -errno of the sink if it refused a frame; -EMSGSIZE if
- * the row's texts exceed 1 MiB, in which case the row is lost. */
+/* Adds a row of the family's structure (struct ws_op for WS_FAMILY_op, …); texts are copied. The encoder writes a
+ * dictionary row before all rows that are added after it. Returns 0; the sink's -errno if the sink refused a frame;
+ * -ENOMEM; -EMSGSIZE if the row's texts exceed 1 MiB. With -ENOMEM or -EMSGSIZE the row is lost. */
 int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void *row);
 
-/* Writes all rows held back, so that readers see them. Call it about every 250 ms. While the sink refuses dictionary
- * rows, all other rows are counted as lost, because they may refer to the missing dictionary rows. */
+/* Writes all rows that wait for their frame, so that readers see them. Call it about every 250 ms. While the sink
+ * refuses dictionary rows, all other rows are counted as lost, because they may refer to the missing dictionary
+ * rows. */
 int ws_encoder_flush(struct ws_encoder *encoder);
 
 /* Flushes, then writes all dictionaries again, the footer with the index of frames, and the trailer. */
 int ws_encoder_finish(struct ws_encoder *encoder);
 
-/* Returns how many rows of the family are in no frame, because the sink refused them or they were too long. A
- * dictionary row is no longer counted once a repeat has carried it. */
+/* Returns the number of the family's rows that are in no frame, because the sink refused them or they were too long.
+ * A dictionary row no longer counts once a repeat contains it. */
 uint64_t ws_encoder_lost(const struct ws_encoder *encoder, enum ws_family family);
 
 /* Returns the bytes given to the sink so far. */

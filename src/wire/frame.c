@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "record/families.h"
 
-enum { BYTE_ORDER_MARK = 0x01020304 }; /* bytes 04 03 02 01 in the file */
+enum { BYTE_ORDER_MARK = 0x01020304 }; /* the file holds the bytes 04 03 02 01 */
 
 /* These structures are the bytes of the file. The assertions check that they have no padding. */
 struct file_bytes {

@@ -58,8 +58,8 @@ void ws_frame_header_write(uint8_t bytes[WS_FRAME_HEADER_SIZE], const struct ws_
 /* Returns whether the header is valid: magic, hash, version and all limits. */
 bool ws_frame_header_read(const uint8_t bytes[WS_FRAME_HEADER_SIZE], struct ws_frame_header *header);
 
-/* The trailer is the last bytes of a finished trace and holds the position of its footer frame. ws_trailer_read
- * returns whether the bytes are a valid trailer of the file with this file_id. */
+/* The trailer is the last WS_TRAILER_SIZE bytes of a finished trace. It holds the position of the footer frame.
+ * ws_trailer_read returns whether the bytes are a valid trailer of the file with this file_id. */
 void ws_trailer_write(uint8_t bytes[WS_TRAILER_SIZE], uint32_t file_id, uint64_t footer_offset);
 bool ws_trailer_read(const uint8_t bytes[WS_TRAILER_SIZE], uint32_t file_id, uint64_t *footer_offset);
 

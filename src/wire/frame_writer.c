@@ -10,7 +10,7 @@
 
 enum {
     CHUNK_BYTES = 1 << 10, /* a smaller plane shares a chunk with the next plane */
-    HOPELESS_FRAMES = 15,  /* compression of a plane is skipped in this many frames after it saved nothing */
+    HOPELESS_FRAMES = 15,  /* if compression of a plane saves too little, the next 15 frames skip it */
     LIST_BYTES = (WS_CUTS_MAX + 1) * 2 * WS_VARINT_MAX, /* maximum size of the list of all chunks' sizes */
 };
 
@@ -47,8 +47,8 @@ int ws_frame_writer_start(struct ws_frame_writer *writer)
     return frame_writer_put(writer, bytes, sizeof(bytes));
 }
 
-/* Writes one chunk, compressed if that saves more than a sixteenth. Appends its two sizes to `sizes`. *hopeless is
- * the number of frames in which compression is still skipped. */
+/* Writes one chunk, compressed if that saves more than a sixteenth. Appends the chunk's size, raw and as stored, to
+ * `sizes`. *hopeless counts the frames in which compression is still skipped. */
 static void put_chunk(struct ws_frame_writer *writer, const uint8_t *bytes, size_t size, uint8_t *hopeless,
                       struct ws_bytes_out *sizes)
 {

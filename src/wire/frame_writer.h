@@ -24,8 +24,8 @@ struct ws_frame_writer {
 /* Returns the maximum size of a frame with `head` bytes of head and `planes` bytes of planes. */
 size_t ws_frame_writer_bound(size_t head, size_t planes);
 
-/* Writes the file header. Like the functions below it returns 0 or -errno. A frame that failed gets no sequence
- * number. */
+/* Writes the file header. Returns 0 or -errno, like the functions below. A frame whose write failed uses up no
+ * sequence number. */
 int ws_frame_writer_start(struct ws_frame_writer *writer);
 
 /* Empties head and planes for a new payload. */

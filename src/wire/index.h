@@ -1,7 +1,8 @@
-/* The contents of a trace's footer: the number of rows per family, and which frames hold the rows of a given time.
+/* The contents of a trace's footer: the number of rows per family, and an index that finds the frames with the rows
+ * of a given time.
  *
- * The index divides the frames into spans of adjacent frames. Its size is fixed: when it is full, each pair of
- * adjacent spans is merged. So the index always covers the whole file. */
+ * The index divides the frames into spans of adjacent frames. The index has a fixed size. When it is full, each pair
+ * of adjacent spans is merged into one. So the index always covers the whole file. */
 #ifndef WALLSHIM_WIRE_INDEX_H
 #define WALLSHIM_WIRE_INDEX_H
 
@@ -21,8 +22,8 @@ struct ws_span {
 
 struct ws_index {
     uint64_t rows[WS_FAMILY_COUNT];
-    uint64_t repeated[WS_FAMILY_COUNT]; /* how many of these rows are repeated right before the footer */
-    uint64_t dictionaries;              /* offset of the first frame of that repeat */
+    uint64_t repeated[WS_FAMILY_COUNT]; /* number of the family's rows that are repeated right before the footer */
+    uint64_t dictionaries;              /* file offset of the first frame of the repeat before the footer */
     uint32_t span_count;
     uint32_t frames_per_span;
     struct ws_span spans[WS_SPANS_MAX];

@@ -2,9 +2,9 @@
 
 #include "wire/columns.h"
 
-/* LAYOUT defines one function per family. In the function the family's list of columns is expanded twice: into an
- * enumeration of the columns' indices (column_NAME), which the CODING_ macros use, and into the table of columns.
- * The enumeration is local, because families share names of columns. */
+/* LAYOUT defines one function per family. The function expands the family's list of columns twice: into an
+ * enumeration of the columns' indices (column_NAME), and into the table of columns. The CODING_ macros use the
+ * indices. The enumeration is local, because families share names of columns. */
 
 #define INDEX_INTEGER(type, name, coding) column_##name,
 #define INDEX_TEXT(name) column_##name,

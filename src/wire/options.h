@@ -1,12 +1,12 @@
-/* The options of the shim. One table makes the environment variables, the switches of `wallshim record`, --help and
- * the manual page.
+/* The options of the shim. The environment variables, the switches of `wallshim record`, its --help and the manual
+ * page are all made from one table, WS_OPTIONS.
  *
  * X(field, VARIABLE, "switch", kind, "default", "least", "most", "argument", "help")
  *
  * Kinds: TEXT is a string. CHOICE is one of a table of words, stored as an enum. FLAG is 0 or 1. COUNT is a number.
  * DURATION is in nanoseconds and written as 500ms, 2s, 1m or a bare number of seconds. SIZE is in bytes and written
- * as 64M or 2G. SHARE is in millionths and written as 2% or 0.5%. If least and most are given, a COUNT, SIZE or
- * SHARE must lie between them. */
+ * as 64M or 2G. SHARE is in millionths and written as 2% or 0.5%. "least" and "most" are the limits of a COUNT, SIZE
+ * or SHARE; "" is no limit. */
 #ifndef WALLSHIM_WIRE_OPTIONS_H
 #define WALLSHIM_WIRE_OPTIONS_H
 
@@ -93,8 +93,8 @@ enum ws_option_kind {
 #define WS_OPTION_FIELD_SHARE uint64_t
 
 /* The environment variable in which `wallshim record` passes a name for the recording. The shim writes the name into
- * the traces. The name is random words separated by '/': one for each nested `wallshim record`, the innermost
- * last. */
+ * the traces. The name consists of random words separated by '/': one word for each nested `wallshim record`, the
+ * innermost last. */
 #define WS_RECORDING "WALLSHIM_RECORDING"
 enum { WS_RECORDING_SIZE = 256 };
 
@@ -118,9 +118,9 @@ struct ws_option_info {
 extern const struct ws_option_info ws_option_table[];
 extern const size_t ws_option_count;
 
-/* Former names of variables, switches and words. They still work. */
+/* Former names of a variable, a switch and a word. The former names still work. */
 struct ws_option_old_name {
-    const char *name; /* today's name of the switch */
+    const char *name; /* current name of the switch */
     const char *old_variable, *old_name;
     const char *old_word, *word;
 };
@@ -128,8 +128,8 @@ struct ws_option_old_name {
 /* Returns the option's former names, or NULL. */
 const struct ws_option_old_name *ws_option_old_name(const char *name);
 
-/* Returns the option's value in the environment, or NULL. The environment may use the variable's former name; the
- * name found is stored in *variable. */
+/* Returns the option's value in the environment, or NULL. The environment may use the variable's former name. Stores
+ * the name that the environment uses in *variable. */
 const char *ws_option_in_environment(const struct ws_option_info *info, const char **variable);
 
 /* Writes the accepted values to `text`, for messages: "SIZE, as 64M or 2G, from 4K to 4G". Returns `text`. */
@@ -138,12 +138,13 @@ const char *ws_option_takes(const struct ws_option_info *info, char *text, size_
 /* Parses text into one field. Returns 0, or -EINVAL with the field unchanged. */
 int ws_option_set(struct ws_options *options, const struct ws_option_info *info, const char *text);
 
-/* Sets the defaults, then reads the environment. An option whose variable does not parse keeps its default; *bad is
- * set to the first of these options, or to NULL. A program with more rights than its user (setuid) ignores the
- * environment. Allocates nothing. */
+/* Sets the defaults, then reads the environment. An option whose variable does not parse keeps its default. Sets *bad
+ * to the first option whose variable does not parse, or to NULL. In a setuid program the environment is ignored.
+ * Allocates nothing. */
 void ws_options_from_environment(struct ws_options *options, const struct ws_option_info **bad);
 
-/* Parse "500ms", "2s", "1m" or "3" (seconds) to ns, and "64M" to bytes. Return 0 or -EINVAL. */
+/* ws_parse_duration converts "500ms", "2s", "1m" or "3" (seconds) to ns. ws_parse_size converts "64M" to bytes. Both
+ * return 0 or -EINVAL. */
 int ws_parse_duration(const char *text, uint64_t *ns);
 int ws_parse_size(const char *text, uint64_t *bytes);
 

@@ -16,7 +16,8 @@ void ws_encoded_end_plane(struct ws_encoded *encoded, unsigned plane)
         };
 }
 
-/* The possible widths of a sequence in bytes. choose_width counts the numbers that do not fit each of them. */
+/* The possible widths of a sequence, in bytes per number. For each width, choose_width counts the numbers that do not
+ * fit it. */
 static const uint8_t width_choices[] = { 0, 1, 2, 3, 4, 8 };
 enum { WIDTH_CHOICES = sizeof(width_choices) / sizeof(width_choices[0]) };
 
@@ -109,7 +110,7 @@ void ws_unpack_start(struct ws_unpacker *unpacker, struct ws_bytes_in *head, str
     next_exception(unpacker, 0);
 }
 
-/* Widths of 0, 1, 2, and 3 or more bytes have loops of their own, which the compiler can vectorize. */
+/* Widths of 0, 1, 2, and 3 or more bytes have separate loops, so that the compiler can vectorize each loop. */
 static void join_planes(const struct ws_unpacker *unpacker, uint64_t *numbers, uint32_t count)
 {
     const size_t stride = unpacker->count;

@@ -1,6 +1,6 @@
-/* Packs a sequence of numbers into byte planes: all lowest bytes, then all second bytes, and so on, for as many
- * bytes as most numbers need. Larger numbers are listed as exceptions. Planes compress well and can be read without
- * a branch per number. */
+/* Packs a sequence of numbers into byte planes: the lowest bytes of all numbers, then the second bytes of all
+ * numbers, and so on. There are as many planes as most numbers have bytes. Larger numbers are listed as exceptions.
+ * Planes compress well, and a reader needs no branch per number. */
 #ifndef WALLSHIM_WIRE_PACK_H
 #define WALLSHIM_WIRE_PACK_H
 
@@ -8,8 +8,8 @@
 
 #include "base/bytes.h"
 
-/* The destination of encoded columns: small items go to the head; planes and texts go to the planes. Large planes
- * are compressed separately, because each has its own distribution. */
+/* The destination of encoded columns. The head takes small items; the buffer `planes` takes byte planes and texts.
+ * Large planes are compressed separately, because each plane has its own distribution of bytes. */
 enum {
     WS_CUTS_MAX = 512,
     WS_CUT_TAGS = 256,
@@ -17,7 +17,7 @@ enum {
 
 struct ws_encoded_cut {
     uint32_t end; /* end of a plane, as an offset in planes */
-    uint8_t tag;  /* column and number of the plane: the same in every frame of a family */
+    uint8_t tag;  /* column * 8 + number of the plane; the same plane has the same tag in every frame of a family */
 };
 
 struct ws_encoded {
@@ -55,7 +55,7 @@ struct ws_unpacker {
 void ws_unpack_start(struct ws_unpacker *unpacker, struct ws_bytes_in *head, struct ws_bytes_in *planes,
                      uint32_t count);
 
-/* Skips the next `count` numbers if they are all 0. Otherwise does nothing and returns false. */
+/* Skips the next `count` numbers and returns true if they are all 0. Otherwise does nothing and returns false. */
 static inline bool ws_unpack_zeros(struct ws_unpacker *unpacker, uint32_t count)
 {
     if (unpacker->width || unpacker->exception_at < unpacker->next + count)

@@ -1,6 +1,6 @@
-/* Predicts the next value of a column with few distinct values from the two values before. The encoder and the
- * decoder of SLOTS columns share this prediction. In programs that repeat themselves the prediction is nearly always
- * right. */
+/* Predicts the next value of a column from the two values before it. The encoder and the decoder of SLOTS columns use
+ * this prediction; such columns have few distinct values. If a program repeats the same operations, the prediction is
+ * nearly always right. */
 #ifndef WALLSHIM_WIRE_PREDICT_H
 #define WALLSHIM_WIRE_PREDICT_H
 

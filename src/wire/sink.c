@@ -8,8 +8,8 @@
 
 enum { FIRST_DESCRIPTOR = 500 }; /* above the numbers that programs use, below the usual limit of 1024 */
 
-/* Uses statx because glibc exports it under one name in every version. On kernels without statx all open files have
- * the same identity. */
+/* Uses statx, because every version of glibc exports it under the same name. On Linux kernels without statx all open
+ * files get the same identity. */
 static int identity(int fd, uint64_t *device, uint64_t *inode)
 {
     struct statx facts = { 0 };
@@ -75,8 +75,8 @@ int ws_file_sink_write(void *context, const void *bytes, size_t size)
             done += (size_t)written;
         } else if (!written || errno != EINTR) {
             status = written ? -errno : -ENOSPC;
-            /* Cut off the part that was written: half a frame would count as damage. If the cut fails too, readers
-             * can still handle the file. */
+            /* Cut off the part that was written, because readers count half a frame as damage. If ftruncate fails
+             * too, readers can still handle the file. */
             int ignored = done ? ftruncate(sink->fd, (off_t)sink->size) : 0;
             (void)ignored;
             return status;

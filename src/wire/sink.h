@@ -1,8 +1,8 @@
 /* An encoder's sink that writes to a file.
  *
- * The file may be written inside somebody else's program. Such a program may close descriptors it did not open, and
- * reuse their numbers for its own files. So the sink uses a high descriptor, checks before each write that the
- * descriptor still refers to its file, and opens the file again if it is not. */
+ * The file may be written inside somebody else's program. That program may close descriptors that it did not open,
+ * and reuse their numbers for its own files. So the sink uses a high descriptor number. Before each write it checks
+ * that the descriptor still refers to the trace file; if not, it opens the trace file again. */
 #ifndef WALLSHIM_WIRE_SINK_H
 #define WALLSHIM_WIRE_SINK_H
 
@@ -11,17 +11,17 @@
 
 struct ws_file_sink {
     int fd;
-    const char *path; /* the caller's; must be absolute if the program may change its directory */
+    const char *path; /* owned by the caller; must be absolute if the program may change its directory */
     uint64_t device, inode;
     uint64_t size; /* size of the complete frames */
 };
 
-/* Creates the file, readable by its user alone, because traces hold command lines and names. Fails if the path
+/* Creates the file. Only its owner can read it, because traces hold command lines and names. Fails if the path
  * exists, even as a symbolic link. The path must stay valid as long as the sink. Returns 0 or -errno. */
 int ws_file_sink_open(struct ws_file_sink *sink, const char *path);
 
-/* A function for ws_encoder_options.write. Writes all bytes or, on error, none: the file then ends as before.
- * Returns 0 or -errno. */
+/* A function for ws_encoder_options.write. Writes all bytes. After an error the file ends where it ended before the
+ * call. Returns 0 or -errno. */
 int ws_file_sink_write(void *sink, const void *bytes, size_t size);
 
 /* Closes the file. Returns 0 or the -errno of close. */

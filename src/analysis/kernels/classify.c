@@ -120,8 +120,8 @@ static const struct rule rules[] = {
       "elementwise_kernel&loadwithcast&copy|elementwise_kernel&copyfunctor",
       WS_CLASS_COPY },
     { "elementwise_kernel|masked_fill|maskedfill", WS_CLASS_POINTWISE },
-    /* This rule comes after the rules for TensorIterator, because a functor may be named after the loss that it is a
-     * step of. */
+    /* This rule comes after the rules for TensorIterator, because the name of a functor may contain the name of a
+     * loss. */
     { "softmax|soft_max|nll_loss|classnll|cross_entropy|crossentropy|logsumexp|normalizedprob|_ce_fwd|_ce_bwd",
       WS_CLASS_SOFTMAX },
     { "reduce_kernel&reduceop|at::native::reduce_kernel|6native13reduce_kernel", WS_CLASS_REDUCTION },
@@ -145,7 +145,7 @@ static const struct rule rules[] = {
     { "rocprim::&!transform_kernel", WS_CLASS_SORT },
 
     /* These two rules come before the rule for copies: names of convolutions may mention a layout conversion, and
-     * names of GEMMs the unpacking of operands. */
+     * names of GEMMs may mention the unpacking of operands. */
     { "884cudnn|688cudnn|816cudnn|asmconv", WS_CLASS_CONV },
     { "mul_mat|mfma_", WS_CLASS_GEMM },
 
@@ -233,8 +233,8 @@ static struct part parts[PARTS_MOST];
 static size_t part_count;
 static pthread_once_t compiled = PTHREAD_ONCE_INIT;
 
-/* A name in lower case, with the set of the character pairs in it. Most parts have a pair that is not in the set;
- * they need no search. */
+/* A name in lower case, with the set of the character pairs in it. The name cannot contain a part with a pair outside
+ * this set. So most parts need no search. */
 struct subject {
     size_t length;
     uint64_t pairs[64]; /* one bit per value of pair_of */
@@ -297,8 +297,8 @@ static enum ws_kernel_class first_that_holds(const struct subject *name, size_t 
     return WS_CLASS_OTHER;
 }
 
-/* Converts the name to lower case and drops the return type. Cuts long names: what decides the class stands near the
- * begin. */
+/* Converts the name to lower case and drops the return type. Cuts off the end of long names, because the start of a
+ * name decides the class. */
 static void classify_prepare(struct subject *subject, const char *name)
 {
     size_t i = 0;

@@ -1,4 +1,4 @@
-/* Classes of kernels. A kernel's name alone decides, mangled or not. */
+/* Classes of kernels. The class depends only on the kernel's name, mangled or not. */
 #ifndef WALLSHIM_ANALYSIS_KERNELS_CLASSIFY_H
 #define WALLSHIM_ANALYSIS_KERNELS_CLASSIFY_H
 
@@ -38,9 +38,9 @@ static inline enum ws_kernel_class ws_report_class(const struct ws_report *repor
 /* The class of a name. struct ws_analyses.class_of points to this function. */
 uint8_t ws_class_of_name(const struct ws_op_name *name);
 
-/* Does the name tell that the matrix kernel does little with each byte? Attention of a decode step reads the keys of
- * a request for one query. A depthwise convolution uses each element of its input once for each element of a small
- * filter: 18 FLOPs for 3 × 3. */
+/* Does the name of a matrix kernel tell that its arithmetic intensity is low? In a decode step, attention reads all
+ * keys of a request for one query. A depthwise convolution uses each element of its input once for each element of a
+ * small filter: 18 FLOPs for 3 × 3. */
 bool ws_name_moves_much(const char *name, enum ws_kernel_class kernel_class);
 
 /* Does the class multiply matrices (GEMM, convolution, attention)? Tensor cores can do such work. */

@@ -12,8 +12,8 @@ struct output {
 };
 
 /* Stops libiberty when the output is too long: a few characters can expand to gigabytes, because each
- * substitution can name the previous one twice. A longjmp is the only way to stop it. The longjmp leaks nothing,
- * as all of libiberty's memory here is on the stack. */
+ * substitution can name the previous one twice. A longjmp is the only way to stop libiberty. The longjmp leaks
+ * nothing, as all of libiberty's memory here is on the stack. */
 static void demangle_put(const char *piece, size_t length, void *user)
 {
     struct output *output = user;

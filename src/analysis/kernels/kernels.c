@@ -35,8 +35,7 @@ static int kernels_most_first(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Sums per shape. There are few shapes, so each shape's name and track are looked up once instead of per
- * operation. */
+/* Sums per shape. There are few shapes, so looking up names and tracks per shape is cheaper than per operation. */
 struct sums {
     struct ws_kernel_row *timed;
     struct ws_untimed_row *untimed;
@@ -115,8 +114,8 @@ static int kernels_run(const struct ws_report *report, size_t subject, void *mem
     return status;
 }
 
-/* Does the name belong to an optimizer's step? PyTorch's multi_tensor_apply also copies lists of tensors, and applies
- * simple functions to them, in inference too. */
+/* Does the name belong to an optimizer's step? PyTorch's multi_tensor_apply kernels with CopyFunctor or
+ * UnaryOpFunctor do not count, because they run in inference too. */
 static bool is_of_optimizer(const struct ws_report *report, uint32_t name)
 {
     const char *text = ws_model_name(report->model, name)->text;

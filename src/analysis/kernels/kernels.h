@@ -31,7 +31,7 @@ extern const struct ws_analysis ws_analysis_kernels;
  * their names? A graph that was timed as a whole does not count, because its kernels are not known. */
 bool ws_report_trains(const struct ws_report *report, size_t track);
 
-/* Does the device run a model, as kernels of attention, softmax or norms show, and does it not train it? */
+/* Does the device run a model without training it? Kernels of attention, softmax or norms are the sign of a model. */
 bool ws_report_infers(const struct ws_report *report, size_t track);
 
 /* defined in kernels_report.c */

@@ -20,8 +20,8 @@ static bool label_is_word(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* In a mangled name, the digits before an identifier are its length. Rejects other digits: "Li128E" is a literal,
- * "S12_" a substitution, "E10_" the number of a lambda. */
+/* In a mangled name, the digits before an identifier are its length. Returns false for other digits: "Li128E" is a
+ * literal, "S12_" a substitution, "E10_" the number of a lambda. */
 static bool is_length(const char *digits, const char *end)
 {
     if (islower((unsigned char)digits[-1]) && digits[-2] == 'L')
@@ -29,8 +29,8 @@ static bool is_length(const char *digits, const char *end)
     return !(*end == '_' && strchr("STE", digits[-1]));
 }
 
-/* Finds the next identifier of a mangled name. At first *at points behind the name's "_Z". The length of each
- * identifier stands before it. */
+/* Finds the next identifier of a mangled name. Before the first call, *at must point behind the name's "_Z". In a
+ * mangled name, the length of each identifier comes before the identifier. */
 static bool next_mangled(const char **at, struct word *word)
 {
     while (**at) {
@@ -72,8 +72,8 @@ static bool holds(struct word word, const char *part)
     return memmem(word.start, word.length, part, strlen(part)) != NULL;
 }
 
-/* Is the word a wrapper or an adaptor of TensorIterator? Such a word says nothing of the work; only the functor
- * inside it does. */
+/* Is the word a wrapper or an adaptor of TensorIterator? Such a word does not tell what the kernel computes; the
+ * functor inside it does. */
 static bool says_nothing(struct word word)
 {
     static const char *const empty[] = { "elementwise_kernel", "gpu_kernel",      "cu_kernel", "UnaryFunctor",

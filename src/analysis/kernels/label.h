@@ -13,15 +13,15 @@
 void ws_kernel_label(char *text, size_t capacity, const char *name);
 
 /* A title for tables, long enough to tell rows apart: "gelu (vectorized_elementwise)",
- * "softmax_warp_forward<float, 10>". It has no return type, namespaces or parameters. A mangled name that
- * cannot be demangled stays as it is. */
+ * "softmax_warp_forward<float, 10>". A title has no return type, namespaces or parameters. A mangled name that cannot
+ * be demangled stays as it is. */
 void ws_kernel_title(char *text, size_t capacity, const char *name);
 
 /* The name as a page shows it: the title, or the demangled name on a wide page. Copies and memsets keep their
  * names. */
 void ws_kernel_shown(char *text, size_t capacity, const char *name, bool wide);
 
-/* Adds a cell with the name as its page shows it. */
+/* Adds a cell with the name as the table's page shows it. */
 void ws_table_name(struct ws_table *table, const char *name);
 
 /* Adds a cell with the name and number of the thread with this id. */

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts of names, in lower case. `tensor` is tested first: if a name has parts of both tables, it runs on tensor
- * cores. */
+/* Parts of names, in lower case. `tensor` is tested first: if a name has parts of both tables, the kernel runs on
+ * tensor cores. */
 static const char *const tensor[] = { "tensorop", "tensor8x8x4", "tensor16x8x", "s884",      "h884",       "d884",
                                       "s1688",    "h1688",       "s16816",      "h16816",    "s16832",     "i8816",
                                       "i16832",   "s161616",     "884cudnn",    "1688cudnn", "16816cudnn", "gmma",
@@ -49,7 +49,8 @@ static void find_operands(const char *name, struct ws_matmul_name *found)
             found->b = at[2];
             return;
         }
-    /* Tensile's indices: l is the index that is summed over. A is transposed if l comes first, B if it does not. */
+    /* In Tensile's names, l is the index of the sum. A is transposed if l is its first index, B if l is not its first
+     * index. */
     const char *a = strstr(name, "_ali"), *b = strstr(name, "_bl");
     if (strncmp(name, "cijk_", 5) != 0)
         return;
@@ -57,8 +58,8 @@ static void find_operands(const char *name, struct ws_matmul_name *found)
     found->b = b ? 'n' : 't';
 }
 
-/* Parts of names, in lower case, that tell the type of an operand. The first that occurs counts: smaller types come
- * first, because a name also holds the type of the result. */
+/* Parts of names, in lower case, that tell the type of an operand. The first part that occurs in a name counts.
+ * Smaller types come first, because a name also holds the type of the result. */
 static const struct {
     const char *part;
     float bytes;

@@ -1,13 +1,10 @@
 /* What the name of a matrix multiplication kernel says of its method.
  *
- * Libraries write three things into these names:
- * - the instruction: s884, s1688, h16816 … are shapes m, n, k of tensor core instructions; simt, ffma, sgemm stand
- * for ordinary cores;
- * - the elements per load: CUTLASS's align8, cuBLAS's ldg8;
- * - which operands are transposed: nn, nt, tn, tt. Tensile names the operands' indices instead (Alik, Bljk); the
- * first index is contiguous in memory;
- * - the types of the operands: bf16, e4m3, mxfp4, Tensile's BBS;
- * - the tile of the result that a block computes: Tensile's MT64x32x256, cuBLAS's 64x8 in nvjet_tst_64x8_64x16.
+ * Libraries write these things into the names: - the instruction: s884, s1688, h16816 … are shapes m, n, k of tensor
+ * core instructions; simt, ffma, sgemm stand for ordinary cores; - the elements per load: CUTLASS's align8, cuBLAS's
+ * ldg8; - which operands are transposed: nn, nt, tn, tt. Tensile names the operands' indices instead (Alik, Bljk);
+ * the first index is contiguous in memory; - the types of the operands: bf16, e4m3, mxfp4, Tensile's BBS; - the tile
+ * of the result that a block computes: Tensile's MT64x32x256, cuBLAS's 64x8 in nvjet_tst_64x8_64x16.
  *
  * A field is 0 if the name does not give it.
  */
@@ -33,10 +30,10 @@ struct ws_matmul_name {
     bool vector;   /* a matrix times a vector */
 };
 
-/* Does the name suggest that the product has few rows, so that it mostly waits for its weights? A library takes a
- * tile of at most 32 rows or columns on tensor cores only where the product has no more of them: with more, it would
- * load the other operand once for each tile. 32 is our choice. On ordinary cores small tiles are usual. It is a
- * suggestion: the sizes are not known. */
+/* Does the name suggest that the product has few rows, so that it mostly waits for its weights? On tensor cores, a
+ * library takes a tile of at most 32 rows or columns only for a product with at most as many rows or columns. With a
+ * larger product, it would load the other operand once for each tile. The limit of 32 is our choice. On ordinary
+ * cores small tiles are usual. The answer is only a suggestion, because the sizes of the product are not known. */
 bool ws_matmul_has_few_rows(const struct ws_matmul_name *matmul);
 
 struct ws_matmul_name ws_matmul_name(const char *kernel);

@@ -32,8 +32,8 @@ static bool is_small(uint64_t bytes)
     return bytes && bytes < WS_COPY_SMALL;
 }
 
-/* A lower bound of the copy's rate: the copy is taken to last as long as the errors of its times allow. If the call
- * returns only after the copy, as with pageable memory, the copy took no longer than the call. */
+/* A lower bound of the copy's rate, from the longest duration that the errors of its times allow. If the call returns
+ * only after the copy, as with pageable memory, the copy cannot be longer than the call. */
 static double sure_rate(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape)
 {
     int64_t length = ws_op_length(ops, op);
@@ -89,13 +89,13 @@ static enum ws_copy_cure cure_of(const struct ws_shape *shape, uint64_t bytes)
     return is_inside(shape) ? WS_CURE_INSIDE : WS_CURE_OVERLAP;
 }
 
-/* Small copies in a row on a stream. */
+/* A run of small copies on one stream. */
 struct storm {
     uint64_t count, bytes;
     int64_t begin, end;
 };
 
-/* A walk over a track in order of time. */
+/* A walk over a device's operations in order of time. */
 struct walk {
     const struct ws_process *process;
     struct ws_copy_row *names; /* by name */
@@ -107,8 +107,8 @@ struct walk {
     bool held, steady;
 };
 
-/* Adds the exposed time from `now` to `next` to the figures of the holder. The caller has seen all operations that
- * begin before `next`. */
+/* Adds the exposed time from `now` to `next` to the figures of the copy or memset `holder`. The caller has seen all
+ * operations that begin before `next`. */
 static void expose(struct walk *walk, int64_t next)
 {
     const struct ws_ops *ops = &walk->process->ops;

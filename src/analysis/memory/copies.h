@@ -27,19 +27,19 @@ struct ws_copy_row {
     int64_t total;
     int64_t host;    /* time that the host spent in the calls */
     int64_t exposed; /* part of total outside compute and communication; where copies overlap, the time counts for the
-                        one that ends last */
-    int64_t steady;  /* part of exposed in steady steps; all of it if there are no steps */
-    double fastest; /* lower bound of the best rate of a large copy, bytes/ns: copies are taken to last as long as the
-                       errors of their times allow; 0: no large copy */
+                        copy that ends last */
+    int64_t steady;  /* part of `exposed` in steady steps; all of `exposed` if there are no steps */
+    double fastest;  /* bytes/ns: lower bound of the best rate of a large copy, given the errors of its times; 0: no
+                        large copy */
 };
 
 /* What can be done about the exposed time of a copy. Each copy is counted for exactly one cure. */
 enum ws_copy_cure {
     WS_CURE_NONE,    /* the trace does not give the direction */
     WS_CURE_BATCH,   /* small copies: make fewer, larger ones */
-    WS_CURE_PIN,     /* from or to pageable memory: use pinned memory, asynchronously */
-    WS_CURE_INSIDE,  /* within a device: avoid it */
-    WS_CURE_OVERLAP, /* overlap with compute: on a stream of its own, before the data is needed */
+    WS_CURE_PIN,     /* copies from or to pageable memory: use pinned memory, and copy asynchronously */
+    WS_CURE_INSIDE,  /* copies within a device: avoid them */
+    WS_CURE_OVERLAP, /* other copies: overlap them with compute, on a stream of their own */
     WS_CURE_COUNT
 };
 
@@ -56,7 +56,7 @@ struct ws_track_copies {
     struct ws_copy_exposure cures[WS_CURE_COUNT];
     size_t steps;    /* number of steady steps; 0: none */
     int64_t inside;  /* exposed time of copies within the device and of memsets, in ns, in steady steps, or in the
-                        recording if there are none */
+                        recording if there are no steps */
     uint64_t storms; /* runs of small copies */
     uint64_t storm_copies; /* small copies in the runs */
     uint64_t storm_bytes;
@@ -70,7 +70,8 @@ extern const struct ws_analysis ws_analysis_copies;
 double ws_copy_rate(const struct ws_copy_row *row);
 
 /* The rate that a copy of this kind could reach, in bytes per ns. For copies within the device it is half of the
- * memory bandwidth, because each byte is read and written. For others it is ws_copy_row.fastest. 0: not known. */
+ * memory bandwidth, because each byte is read and written. For other copies it is ws_copy_row.fastest. 0: not
+ * known. */
 double ws_copy_best_rate(const struct ws_track_copies *result, const struct ws_copy_row *row);
 
 /* The functions below are in copies_report.c. */

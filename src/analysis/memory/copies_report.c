@@ -14,7 +14,7 @@ enum { LEAST_ADVISED_PER_MILLE = 5 };
  * less is possible. */
 enum { WORTH_A_LOOK = 20 };
 
-/* From this percentage of the exposed time on, one kind of copy counts as all of it: "mostly" is not written. */
+/* If one kind of copy takes at least this percentage of the exposed time, the report leaves out the word "mostly". */
 enum { MOSTLY_PERCENT = 95 };
 
 static const struct {
@@ -207,8 +207,8 @@ static int64_t room_for_copies(const struct ws_report *report, size_t subject, c
 }
 
 /* An upper limit of the saving. Overlap can hide copies only while compute runs. Copies from and to pinned memory are
- * assumed to be twice as fast (over PCIe they mostly are). One large copy in place of many small ones is assumed to
- * take no time. */
+ * assumed to be twice as fast as pageable copies (over PCIe they mostly are). One large copy in place of many small
+ * ones is assumed to take no time. */
 static int64_t copies_saving_of(enum ws_copy_cure cure, int64_t exposed, int64_t room)
 {
     int64_t hidden = ws_min(exposed, room);

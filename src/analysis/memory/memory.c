@@ -11,7 +11,7 @@
 /* No device has more memory than this. Larger sizes in a trace are ignored, so that sums cannot overflow. */
 static const uint64_t most_bytes = (uint64_t)1 << 60;
 
-/* Growth is not judged with fewer steady steps. */
+/* Growth is judged only with at least this many steady steps. */
 enum { LEAST_STEPS = 8 };
 
 /* What an allocation function of the driver, the CUDA runtime or HIP does. The first entry of `kinds` whose `part` is
@@ -73,7 +73,8 @@ static int by_time(const void *a, const void *b)
     return (x->call > y->call) - (x->call < y->call);
 }
 
-/* Does the call belong to this device? It does if its context does, or if there is only one device. */
+/* Does the call belong to this device? It does if its context belongs to the device, or if the context is not known
+ * and there is only one device. */
 static bool is_of_track(const struct ws_process *process, const struct ws_track *track, const struct ws_call *call)
 {
     const struct ws_context *context = call->context ? ws_entries_find(&process->contexts, call->context) : NULL;
@@ -204,7 +205,8 @@ static int apply(struct ledger *ledger, const struct event *event, bool steady)
         status = memory_take(ledger, event);
     else
         memory_give(ledger, event);
-    /* The framework's events tell how many bytes it has handed out in total. That figure replaces our sum. */
+    /* An event of the framework may hold the total of the bytes that its allocator has handed out. This total
+     * replaces our sum. */
     if (pool == WS_MEMORY_FRAMEWORK && event->call->object && event->call->object <= most_bytes)
         ledger->bytes[pool] = event->call->object;
     if (ledger->bytes[pool] > use->most[ledger->slice])
@@ -232,8 +234,8 @@ static void pass_steps(struct trend *trend, int64_t time, uint64_t bytes)
             trend->ends[trend->count++] = bytes;
 }
 
-/* Finds lasting growth: more bytes are alive at the end of the second half of the steps than at its begin, at least
- * half of the steps in it add bytes, and the first half grew as well. */
+/* Finds lasting growth. In both halves of the steps, more bytes must be alive at the end than at the begin. At least
+ * half of the steps in the second half must add bytes. */
 static void find_growth(const struct trend *trend, struct ws_track_memory *result)
 {
     size_t half = trend->count / 2, grown = 0;

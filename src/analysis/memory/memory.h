@@ -1,11 +1,10 @@
-/* Memory allocated and freed: what is alive at a time, the peak, how much is allocated in steady steps, and whether
- * it grows from step to step.
+/* Memory allocated and freed: the bytes alive at each time, the peak, the allocations in steady steps, and whether
+ * memory use grows from step to step.
  *
- * Programs allocate device memory and pinned host memory from the driver. Behind a caching allocator this happens
- * rarely and in large pieces. The trace may also hold the memory that a framework's allocator hands out from these
- * pieces. It is counted as a pool of its own. Times are host times: memory is alive from the return of the call that
- * allocates it to the begin of the call that frees it.
- */
+ * Programs allocate device memory and pinned host memory from the driver. A caching allocator does so rarely and in
+ * large pieces. The trace may also hold the memory that a framework's allocator hands out from these pieces. The
+ * framework's memory is counted as a pool of its own. Times are host times: memory is alive from the return of the
+ * call that allocates it to the begin of the call that frees it. */
 #ifndef WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
 #define WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
 
@@ -37,7 +36,7 @@ struct ws_memory_use {
     uint64_t unmatched;                 /* gives of memory that was not taken in the recording */
     uint64_t peak, end;                 /* bytes alive at the peak and at the end, of memory taken in the recording */
     int64_t peak_time;
-    uint64_t most[WS_MEMORY_POINTS]; /* bytes: most alive in each slice of the time */
+    uint64_t most[WS_MEMORY_POINTS]; /* most bytes alive in each slice of time */
 };
 
 struct ws_track_memory {
@@ -46,7 +45,7 @@ struct ws_track_memory {
     uint64_t device_bytes; /* 0: not known */
     size_t steps;          /* number of steady steps; 0: none */
 
-    /* The next two are for the framework's pool if there is one, else for device memory: */
+    /* growth and grown_steps are for the framework's pool if there is one, else for device memory. */
     int64_t growth;     /* bytes per steady step, over the second half of the steps; 0: no lasting growth */
     size_t grown_steps; /* steps of the second half at whose end more bytes were alive than at the end of the step
                            before */
@@ -60,8 +59,8 @@ int ws_memory_json(const struct ws_report *report, size_t subject, const void *r
 
 /* An upper limit of the size of a kernel's array: the peak of device memory plus the peak of pinned memory, in bytes.
  * Global variables of modules are not included. 0: not known, because the trace lacks some allocations or their
- * sizes. That holds for traces of other profilers, for traces of a part of the program, and for processes with
- * several devices, which may read each other's memory. */
+ * sizes. The result is always 0 for traces of other profilers, for traces of a part of the program, and for processes
+ * with several devices, which may read each other's memory. */
 uint64_t ws_memory_most(const struct ws_report *report, size_t subject);
 
 static inline bool ws_memory_is_used(const struct ws_memory_use *use)

@@ -8,8 +8,8 @@
 #include "analysis/steps/steps.h"
 #include "analysis/verdict/wall_text.h"
 
-/* What is below these shares could hardly change a verdict. Time is in percent of a step, operations are in percent
- * of all. Our choice. */
+/* Missing data below these percentages could hardly change a verdict. TIME_SHOWN is a percentage of a step,
+ * OPERATIONS_SHOWN a percentage of all operations. Both limits are our choice. */
 enum { TIME_SHOWN = 1, OPERATIONS_SHOWN = 10 };
 
 enum { LACKS_TEXT = 240 };
@@ -57,7 +57,7 @@ void ws_missing_reason(const struct ws_report *report, size_t track, const struc
     }
 }
 
-/* Time that was not recorded, if there is a verdict on the rest. */
+/* Prints the time that was not recorded, if there is a verdict on the rest of the step. */
 static void print_time(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                        struct ws_page *page)
 {
@@ -72,7 +72,7 @@ static void print_time(const struct ws_report *report, size_t track, const struc
                  ws_format_share(share, unrecorded, wall->length), lacks);
 }
 
-/* Of the lead-in only the length is known. */
+/* Prints the length of the lead-in: the time in which the GPU still ran work from before the recording. */
 static void print_lead_in(const struct ws_track_activity *activity, struct ws_page *page)
 {
     char time[WS_FORMAT_SIZE];

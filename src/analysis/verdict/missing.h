@@ -1,19 +1,20 @@
-/* What the trace lacks and what could change the verdict: time with queued work in which it shows nothing that ran,
- * operations and launches of which it has only one half. */
+/* Data that the trace lacks and that could change the verdict. Three kinds of data can be missing: operations in a
+ * time in which work was queued, operations whose launch is recorded, and launches whose operation is recorded. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_MISSING_H
 #define WALLSHIM_ANALYSIS_VERDICT_MISSING_H
 
 #include "analysis/verdict/wall.h"
 
-/* Decides whether the time that was not recorded could change the wall: it is larger than the wall, or the trace
- * holds only a sample of the operations. If so, writes why there is no verdict. Else writes "". */
+/* Decides whether data that was not recorded could change the wall. It could if the time that was not recorded is
+ * longer than the time of the wall, or if the trace holds only a sample of the operations. Then writes why there is
+ * no verdict, else "". */
 void ws_missing_reason(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                        char reason[WS_REASON_TEXT]);
 
-/* Does only another recording help, since this one of another profiler lacks too much? */
+/* Does the user need another recording, because this recording of another profiler lacks too much? */
 bool ws_missing_needs_recording(const struct ws_report *report, size_t track, const struct ws_track_wall *wall);
 
-/* Prints a line for each thing that is missing. */
+/* Prints a line for each kind of data that is missing. */
 void ws_missing_text(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                      struct ws_page *page);
 

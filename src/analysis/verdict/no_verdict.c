@@ -26,7 +26,7 @@ static bool lost_work(const struct ws_process *process)
 }
 
 /* Why a trace from another profiler holds no device activity; NULL: the trace is wallshim's own. Other profilers
- * record device activity only if they are told to, if they are permitted to, and if no other profiler does it. */
+ * record device activity only if they are told to, if they are permitted to, and if no second profiler records it. */
 static const char *why_no_imported(const struct ws_process *process)
 {
     const char *import = ws_process_meta(process, "import");

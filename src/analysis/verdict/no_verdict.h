@@ -7,7 +7,7 @@
 enum { WS_UNTIMED_TEXT = 120 };
 
 /* Writes "25 of 1,000 operations have no device times (2.5 %)" if `verb` is "have no device times". If `verb` is "",
- * writes only the numbers. Writes "" if all operations have device times, or if none has. */
+ * writes only the numbers. Writes "" if all operations have device times, or if no operation has. */
 void ws_untimed_write(const struct ws_report *report, size_t track, const char *verb, char text[WS_UNTIMED_TEXT]);
 
 /* Prints that there is no verdict on any device, and why. */

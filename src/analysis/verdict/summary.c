@@ -18,7 +18,7 @@
 #include "analysis/verdict/wall_text.h"
 #include "base/minmax.h"
 
-/* How a step divides, drawn by wall in this order, one character for each part of the width. */
+/* The bar that shows how a step divides: the character for each wall, in the order in which walls are drawn. */
 static const struct {
     enum ws_wall wall;
     const char *mark; /* MARK_BYTES long */
@@ -34,7 +34,7 @@ enum {
 
 enum { KERNELS_MOST = 10, ADVICE_MOST = 5, DEVICES_MOST = 8 };
 
-/* How many rows the page shows of each. 0: all. */
+/* The number of devices, kernels and pieces of advice that the page shows; 0: all. */
 struct summary_room {
     size_t devices, kernels, advice;
 };
@@ -91,7 +91,7 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
                      ws_format_share(share, guessed, wall->length));
 }
 
-/* Prints what to do, without its evidence. */
+/* Prints the advice, without the evidence for it. */
 static void summary_print_advice(const struct ws_report *report, size_t shown, size_t most, struct ws_page *page)
 {
     const struct ws_track_wall *wall = ws_report_result(report, &ws_analysis_wall, shown);
@@ -118,7 +118,8 @@ static void summary_print_advice(const struct ws_report *report, size_t shown, s
     page->label = label;
 }
 
-/* The roofline's row of a name. Both tables are sorted by time, so the row is mostly the one after the last found. */
+/* Returns the roofline's row of a name. The search begins at *next, behind the row found last: callers ask in order
+ * of time, and the rows are sorted by time. */
 static const struct ws_roofline_row *summary_roof_of(const struct ws_track_roofline *roofline, uint32_t name,
                                                      size_t *next)
 {
@@ -229,7 +230,8 @@ static size_t summary_lines(const struct ws_report *report, const struct summary
     return lines;
 }
 
-/* Takes away a line of what the page has most to spare of. Returns false if nothing can be taken away. */
+/* Shows one kernel, device or piece of advice less, in the order of `parts`. Returns false if nothing more can be
+ * left out. */
 static bool summary_shorten(struct summary_room *room)
 {
     const struct {

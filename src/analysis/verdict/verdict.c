@@ -19,8 +19,9 @@
 
 enum { ADVICE_SHOWN = 5, BUSY_LIMIT = 85, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
-/* Percent of a step. From MOVING_LIMIT on, the report names exposed copies and communication as a part of busy time.
- * If the lower and the upper limit of busy time are further apart than UNSURE_LIMIT, the report gives both. */
+/* Percent of a step. If exposed copies or communication take at least MOVING_LIMIT, the report names them as a part
+ * of busy time. If the lower and the upper limit of busy time are further apart than UNSURE_LIMIT, the report gives
+ * both. */
 enum { MOVING_LIMIT = 15, UNSURE_LIMIT = 10 };
 
 /* If steady steps cover less of the recording than this percentage, the report says so. */
@@ -29,8 +30,8 @@ enum { COVERED_LIMIT = 75 };
 /* Advice that saves less than this share of a step, or of the recording, is not shown. */
 enum { LEAST_SHOWN_PER_MILLE = 10 };
 
-/* Percent. The report compares each matrix kernel with the peak of its own precision. It says so if the mean share is
- * more than 5 % larger than the share of a single peak for all kernels. */
+/* Percent. The report compares each matrix kernel with the peak of its own precision. The report mentions this if the
+ * mean share is more than 5 % larger than the share of a single peak for all kernels. */
 enum { MIXED_LIMIT = 105 };
 
 static const struct ws_track_wall *verdict_wall_of(const struct ws_report *report, size_t track)
@@ -38,7 +39,8 @@ static const struct ws_track_wall *verdict_wall_of(const struct ws_report *repor
     return ws_report_result(report, &ws_analysis_wall, track);
 }
 
-/* Was more time not recorded than a figure's last digit shows? Then busy time has a lower and an upper limit. */
+/* Is the time that was not recorded more than 0.1 % of a step, so that a printed share shows it? Then busy time has a
+ * lower and an upper limit. */
 static bool lacks_time(const struct ws_track_wall *wall)
 {
     return wall->parts[WS_PART_UNRECORDED] > wall->length / 1000;
@@ -68,8 +70,8 @@ static void write_copies(const struct ws_report *report, size_t track, char text
     snprintf(text, COPIES_TEXT, "%s%s%s", ws_part_spent(WS_PART_EXPOSED_MEMORY), *phrase ? ": " : "", phrase);
 }
 
-/* Prints the wall. Exposed copies count as overhead. If they are a large part of the overhead, the line names
- * them. */
+/* Prints the wall. Exposed copies count as overhead. If exposed copies are a large part of a step, the printed line
+ * names the copies. */
 static void print_wall(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
@@ -94,8 +96,8 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
                  wall->by_names ? "; only the names of kernels suggest it: their work is not known" : "");
 }
 
-/* Prints the wall that remains without waits for input. If the program is a server that waits for requests, it is the
- * only wall that can be worked on. */
+/* Prints the wall that remains without waits for input. For a server that waits for requests, this is the only wall
+ * that can be worked on. */
 static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
 {
     int64_t input = wall->parts[WS_PART_INPUT], length = wall->length - input;
@@ -164,7 +166,8 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
                  left_out);
 }
 
-/* Warns if steady steps cover little of the recording. The rest, such as evaluation, is in no figure per step. */
+/* Warns if steady steps cover little of the recording. Figures per step leave out the rest of the recording, such as
+ * evaluation. */
 static void print_covered(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, track);
@@ -195,7 +198,7 @@ static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *tex
                                      ws_part_spent(moving[i]));
 }
 
-/* The answer to "GPU busy?". It is not known if it depends on what was not recorded. */
+/* The answer to "GPU busy?". The answer is "not known" if it depends on time that was not recorded. */
 static const char *is_busy(const struct ws_track_wall *wall, int64_t busy)
 {
     double limit = (double)wall->length * BUSY_LIMIT / 100;
@@ -271,8 +274,8 @@ static void verdict_print_matmuls(const struct ws_report *report, size_t track, 
                  by_memory > matmul / 10 ? " of them" : "");
 }
 
-/* Prints which share of the peak the matrix kernels with known FLOPs reach. Prints "not known" if they take less than
- * half of the time of all matrix kernels. */
+/* Prints which share of the peak the matrix kernels with known FLOPs reach. Prints "not known" if matrix kernels with
+ * known FLOPs take less than half of the time of all matrix kernels. */
 static void print_peak(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_roofline *roofline = ws_report_result(report, &ws_analysis_roofline, track);

@@ -5,7 +5,7 @@
 #include "analysis/verdict/wall.h"
 #include "report/analysis.h"
 
-/* Widths of the labels of facts, which the page keeps meanwhile. */
+/* Width of the labels in the first section, in characters. */
 enum { WS_VERDICT_LABEL = 22 };
 
 /* What a part of a step is spent on, worded as the end of a sentence. A program that does not train may be a server,
@@ -20,7 +20,7 @@ int64_t ws_verdict_idle(const struct ws_track_wall *wall);
  * the device. */
 void ws_verdict_devices(const struct ws_report *report, size_t shown, const char *note, struct ws_page *page);
 
-/* Prints the wall, and the wall behind it. */
+/* Prints the wall. If waiting for input is the wall, also prints the wall of the rest of the step. */
 void ws_verdict_wall(const struct ws_report *report, size_t track, struct ws_page *page);
 
 /* Prints the answers to the four questions, and what makes them uncertain. */

@@ -11,7 +11,7 @@ static const struct ws_track_wall *devices_wall_of(const struct ws_report *repor
     return ws_report_result(report, &ws_analysis_wall, track);
 }
 
-/* Do all devices have the same name? If so, the table leaves it out. */
+/* Do all devices have the same name? If so, the table leaves the name out. */
 static bool devices_are_alike(const struct ws_report *report)
 {
     const struct ws_device *first = ws_track_device(report->model, ws_model_track(report->model, 0));
@@ -23,8 +23,8 @@ static bool devices_are_alike(const struct ws_report *report)
     return first != NULL;
 }
 
-/* Adds the cells that tell what a step of the device consists of. Time in collectives is waiting for other ranks, and
- * transfer. */
+/* Adds the cells that tell what a step of the device consists of. The time in collectives is split into waiting for
+ * other ranks and transfer. */
 static void devices_put_parts(struct ws_table *table, const struct ws_track_wall *wall)
 {
     int64_t comm = wall->parts[WS_PART_EXPOSED_COMM], waiting = wall->comm_waiting;
@@ -77,7 +77,7 @@ static void devices_print_table(const struct ws_report *report, struct ws_page *
     fputc('\n', page->out);
 }
 
-/* Prints for how long the others wait for this rank, and why it is late. */
+/* Prints for how long other ranks wait for this device's rank, and why this rank is late. */
 static void devices_print_late(const struct ws_report *report, size_t track, const char *title, const char *note,
                                struct ws_page *page)
 {
@@ -88,8 +88,8 @@ static void devices_print_late(const struct ws_report *report, size_t track, con
                  ws_format_time(time, ws_ranks_at(report, (uint32_t)track)->delay), why, note);
 }
 
-/* Prints which device the verdict is on: the rank that makes the others wait, else the slowest device. If there is no
- * verdict on the slowest, it is on the next. */
+/* Prints which device the verdict is on: the straggler that other ranks wait for, else the slowest device with a
+ * verdict. If a slower device has no verdict, prints why. */
 static void devices_print_shown(const struct ws_report *report, const struct ws_slowest *slowest, const char *note,
                                 struct ws_page *page)
 {

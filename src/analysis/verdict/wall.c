@@ -23,7 +23,8 @@ static bool wall_exceeds(int64_t part, int64_t whole, int percent)
     return (double)part > (double)whole * percent / 100.0;
 }
 
-/* Copies within the device take its bandwidth and no link. */
+/* Moves copies within the device from exposed copies to a part of their own: they take memory bandwidth and no host
+ * link. */
 static void split_copies(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     const struct ws_track_copies *copies = ws_report_result(report, &ws_analysis_copies, subject);
@@ -119,7 +120,8 @@ static enum ws_wall wall_judge(const struct ws_track_wall *result)
             largest = (enum ws_wall)wall;
     if (result->parts[WS_PART_GRAPHS] > result->by_wall[largest])
         largest = WS_WALL_NONE;
-    /* What graphs spend their time on is not known. A delay that deserves a warning is the only wall that is. */
+    /* If CUDA graphs take the most time, the wall of that time is not known. Then only a delay that deserves a
+     * warning can be the wall. */
     bool is_known = largest != WS_WALL_NONE;
     for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
         int limit = ws_wall_limit((enum ws_wall)wall) * (is_known ? 100 : WS_WALL_WARNED_OF) / 100;
@@ -206,7 +208,7 @@ static int64_t wall_comm_waiting(const struct ws_report *report, size_t subject,
     return cost->all.matched ? ws_clamp(comm - transfer, (int64_t)0, comm) : -1;
 }
 
-/* Finds the wall, or why there is none although the figures hold. */
+/* Finds the wall from the figures, or the reason why there is no verdict. */
 static void wall_find(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     result->wall = wall_judge(result);
@@ -238,7 +240,9 @@ static int wall_run(const struct ws_report *report, size_t subject, void *memory
     result->trains = ws_report_trains(report, subject);
     result->comm_waiting = wall_comm_waiting(report, subject, result);
     result->advice = WS_ADVICE_LIST;
-    return causes->is_sampled ? 0 : wall_gather(report, subject, result); /* a sample shows no saving */
+    return causes->is_sampled ? 0
+                              : wall_gather(report, subject,
+                                            result); /* a sample of the operations does not show what can be saved */
 }
 
 static void wall_finish(void *memory)
@@ -252,7 +256,7 @@ static const struct ws_track_wall *wall_wall_of(const struct ws_report *report, 
     return track == WS_NOWHERE ? NULL : ws_report_result(report, &ws_analysis_wall, track);
 }
 
-/* The straggler for which the others wait longest, if there is a verdict on it. */
+/* Returns the straggler for which other ranks wait longest, among the stragglers that have a verdict. */
 static size_t wall_latest(const struct ws_report *report)
 {
     const struct ws_job_comm *job = ws_report_result(report, &ws_analysis_comm_match, 0);
@@ -265,7 +269,8 @@ static size_t wall_latest(const struct ws_report *report)
     return latest;
 }
 
-/* Is the first device to be shown rather than the second: has it a verdict, has it steps, are they longer? */
+/* Should the report show the first device rather than the second? A device with a verdict comes first, then a device
+ * with steps, then the device with longer steps. */
 static bool wall_goes_first(const struct ws_track_wall *wall, const struct ws_track_wall *before)
 {
     if (!wall->is_measured || !before)

@@ -7,25 +7,26 @@
  * where no kernel hides them, are bandwidth;
  * - none: CUDA graphs that were timed as a whole.
  *
- * The wall is the largest of these, with one exception: a delay of the GPU (overhead or communication) is the wall
- * although kernels take longer, if it reaches its limit, and two fifths of the largest. All of a delay can go. Of the
- * time of kernels only a part can, because the work remains: to save as much as the delay, the kernels of the largest
- * wall would have to become 1.67 times as fast. The limits, 30 % of a step for overhead and 20 % for communication,
- * are twice those from which on other tools warn: 15 % for idle time (TraceLens), 10 % for communication (PyTorch's
- * TensorBoard plugin). From there on the report names a delay beside the wall. The two fifths are our choice. If both
- * delays reach their limits, the larger one is the wall. If graphs are the largest, their wall is not known: a delay
- * that deserves a warning is the wall, and without one there is no verdict.
+ * The verdict is the wall with the most time, with one exception: a delay of the GPU (overhead or communication). A
+ * delay is the verdict if it reaches its limit and 40 % of the largest wall. The reason is that all of a delay can be
+ * removed. Of the time of kernels only a part can be removed, because the work remains: to save as much as the delay,
+ * the kernels of the largest wall would have to become 1.67 times as fast. The limits are 30 % of a step for overhead
+ * and 20 % for communication. Other tools warn at half of these limits: at 15 % for idle time (TraceLens), at 10 %
+ * for communication (PyTorch's TensorBoard plugin). The report warns there too: it names the delay beside the wall.
+ * The 40 % are our choice. If both delays reach their limits, the larger delay is the wall. If CUDA graphs take the
+ * most time, the wall of that time is not known. Then a delay with a warning is the wall; without such a delay there
+ * is no verdict.
  *
- * The wall rests on names only (`by_names`) if the roofline knows the class of less than half of its time.
+ * `by_names` is set if the roofline knows the class of less than half of the wall's time. The rest of the time then
+ * counts for the wall only because of the kernels' names.
  *
  * Time that was not recorded (gaps.h) is no evidence for any wall, so all limits are shares of the rest of the step.
- * If it is longer than the wall, it could change the verdict, and there is none. There is none, either, if the trace
- * holds only a sample of the operations. Both are our choice.
+ * If the time that was not recorded is longer than the wall, it could change the verdict. So there is no verdict.
+ * There is no verdict either if the trace holds only a sample of the operations. Both rules are our choice.
  *
- * If waiting for input is the wall, the rest of the step has a wall of its own: `behind`. In training this is the
- * wall that remains once input is loaded ahead. In a server, which waits for requests, it is the wall of the time
- * in which there are requests.
- */
+ * If waiting for input is the wall, the rest of the step has a wall of its own: `behind`. In training, `behind` is
+ * the wall that remains once input is loaded ahead. In a server, `behind` is the wall of the time in which there are
+ * requests. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_WALL_H
 #define WALLSHIM_ANALYSIS_VERDICT_WALL_H
 
@@ -38,7 +39,7 @@
 
 enum { WS_REASON_TEXT = 480 };
 
-/* Percent of the step (see above). */
+/* Limits in percent of the step, explained at the top of this file. */
 enum {
     WS_WALL_OVERHEAD_LIMIT = 30,
     WS_WALL_COMMUNICATION_LIMIT = 20,
@@ -48,54 +49,54 @@ enum {
 
 struct ws_track_wall {
     enum ws_wall wall;
-    const char *why_none;                          /* a sentence, if there is no verdict */
-    bool is_measured;                              /* the figures below hold; there may be no verdict all the same */
-    char reason[WS_REASON_TEXT];                   /* the text of why_none, where it has figures */
-    enum ws_part cause;                            /* the largest part of the wall */
-    bool per_step;                                 /* figures are per steady step, else for the whole recording */
-    size_t steps;                                  /* number of steady steps; 1 if there are none */
-    int64_t length;                                /* ns: mean steady step, or the recorded time */
-    int64_t parts[WS_PART_COUNT];                  /* ns; they add up to length, except for rounding */
-    int64_t in_wall[WS_PART_COUNT][WS_WALL_COUNT]; /* ns; each part by wall */
-    int64_t by_wall[WS_WALL_COUNT];                /* ns; sums of in_wall */
-    int64_t kernels[WS_WALL_COUNT]
-                   [WS_WORK_SOURCES]; /* ns of kernels by wall, and by what the roofline knows their class
-                                         from; WS_WORK_NONE: not known, the wall is what names suggest */
-    bool by_names;                    /* names alone suggest most of the wall's time */
-    int64_t comm_waiting;             /* ns of WS_PART_EXPOSED_COMM before the last rank arrived; -1: not known */
-    bool trains;               /* the device runs what only training runs; else waits for input may be for requests */
-    enum ws_wall behind;       /* the wall of the rest of the step, if waiting for input is the wall */
-    enum ws_part behind_cause; /* the largest part of the wall `behind`, without waits for input */
+    const char *why_none;                            /* a sentence, if there is no verdict */
+    bool is_measured;                                /* the figures below are valid, even if there is no verdict */
+    char reason[WS_REASON_TEXT];                     /* buffer for why_none, if its text has figures */
+    enum ws_part cause;                              /* the largest part of the wall */
+    bool per_step;                                   /* figures are per steady step, else for the whole recording */
+    size_t steps;                                    /* number of steady steps; 1 if there are none */
+    int64_t length;                                  /* ns: mean steady step, or the recorded time */
+    int64_t parts[WS_PART_COUNT];                    /* ns; they add up to length, except for rounding */
+    int64_t in_wall[WS_PART_COUNT][WS_WALL_COUNT];   /* ns; each part by wall */
+    int64_t by_wall[WS_WALL_COUNT];                  /* ns; sums of in_wall */
+    int64_t kernels[WS_WALL_COUNT][WS_WORK_SOURCES]; /* ns of kernels by wall, and by the source of their roofline
+                                                        class; WS_WORK_NONE: no class, names suggest the wall */
+    bool by_names;                                   /* names alone suggest most of the wall's time */
+    int64_t comm_waiting; /* ns of WS_PART_EXPOSED_COMM before the last rank arrived; -1: not known */
+    bool trains;         /* the device runs kernels that only training runs; false: a wait for input may be a wait for
+                            requests */
+    enum ws_wall behind; /* the wall of the rest of the step, if waiting for input is the wall */
+    enum ws_part behind_cause;    /* the largest part of the wall `behind`, without waits for input */
     struct ws_advice_list advice; /* largest saving first; savings from a part never exceed the part */
     int64_t saving;               /* sum over all advice, ns */
 };
 
 extern const struct ws_analysis ws_analysis_wall;
 
-/* The limit of a delay; 0: the wall is none. */
+/* Returns the limit of a delay, in percent of a step. Returns 0 for walls that are not delays. */
 int ws_wall_limit(enum ws_wall wall);
 
-/* The largest part of the wall. */
+/* Returns the largest part of the wall. */
 enum ws_part ws_wall_cause(const struct ws_track_wall *result, enum ws_wall wall);
 
-/* The time of kernels at this wall whose class the roofline knows; and that of kernels which only their names put
- * there. */
+/* ws_wall_known returns the time of this wall's kernels whose class the roofline knows. ws_wall_suggested returns the
+ * time of the kernels that count for this wall only because of their names. */
 int64_t ws_wall_known(const struct ws_track_wall *result, enum ws_wall wall);
 static inline int64_t ws_wall_suggested(const struct ws_track_wall *result, enum ws_wall wall)
 {
     return result->kernels[wall][WS_WORK_NONE];
 }
 
-/* The device of a job that a report is about. It is the straggler for which the others wait longest
- * (analysis/comm/comm_waits.c), since the others are its victims. Without a straggler it is the slowest device:
- * devices with steps are compared by the length of a step; if no device has steps, all are compared by the length of
- * their recordings. */
+/* The device of a job that a report is about. It is the straggler for which other ranks wait longest
+ * (analysis/comm/comm_waits.c), because it slows the other ranks down. Without a straggler it is the slowest device.
+ * Devices with steps are compared by the length of a step. If no device has steps, all devices are compared by the
+ * length of their recordings. */
 struct ws_slowest {
-    bool is_late;  /* `shown` is a straggler; the fields below it are not set */
-    size_t shown;  /* the device: one that has a verdict; if there is none, one that has figures; WS_NOWHERE: none */
+    bool is_late;  /* `shown` is a straggler; `slower` and `not_compared` are not set */
+    size_t shown;  /* a device with a verdict; if no device has a verdict, a device with figures; WS_NOWHERE: none */
     size_t slower; /* the slowest of the devices without a verdict that are slower than `shown`; WS_NOWHERE: none */
-    size_t not_compared; /* devices with operations that cannot be compared with `shown`: `shown` has steps and they
-                            have none, or the reverse */
+    size_t not_compared; /* number of devices with operations that cannot be compared with `shown`, because only one
+                            of the two has steps */
 };
 
 struct ws_slowest ws_report_slowest(const struct ws_report *report);

@@ -10,7 +10,7 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* The time of kernels by part, wall and source. It is cut to whole ns only at the end. */
+/* The time of kernels by part, wall and source. Only hand_out cuts the times to whole ns. */
 struct divided {
     double time[WS_PART_COUNT][WS_WALL_COUNT][WS_WORK_SOURCES];
     double all;
@@ -27,7 +27,7 @@ static void add_operations(double *times, const struct ws_ops *ops, const struct
     }
 }
 
-/* Adds up the times of the operations in steady steps, or of all if there are none, by name. */
+/* Adds up the times of operations by name: those in steady steps, or all operations if there are no steady steps. */
 static int times_by_name(const struct ws_report *report, const struct ws_track *track,
                          const struct ws_track_steps *steps, bool per_step, double *names)
 {
@@ -65,7 +65,7 @@ static enum ws_wall wall_by_name(const struct ws_report *report, size_t name)
     return class == WS_CLASS_GEMM && ws_matmul_has_few_rows(&matmul) ? WS_WALL_BANDWIDTH : WS_WALL_COMPUTE;
 }
 
-/* The wall that the roofline puts the kernel to; WS_WALL_NONE: it does not know. */
+/* The wall of the kernel according to the roofline; WS_WALL_NONE: not known. */
 static enum ws_wall wall_by_roofline(const struct ws_roofline_row *row)
 {
     switch (row ? row->class : WS_ROOF_UNKNOWN) {
@@ -80,7 +80,8 @@ static enum ws_wall wall_by_roofline(const struct ws_roofline_row *row)
     }
 }
 
-/* The part of the kernel's time for which its source holds. The rest of its classed time has its class by name. */
+/* The part of the kernel's time whose class comes from row->source. The class of the rest of the classed time comes
+ * from the kernel's name. */
 static double known_of(const struct ws_roofline_row *row, double time)
 {
     if (row->source == WS_WORK_NAME || row->source == WS_WORK_COUNTER || row->total <= 0)
@@ -117,7 +118,7 @@ static void add_time(struct ws_track_wall *result, int part, int wall, int sourc
     result->kernels[wall][source] += time;
 }
 
-/* Scales the times to `compute`. What rounding leaves goes to kernels without a class. */
+/* Scales the times so that their sum is `compute`. Adds the rounding error to the time of kernels without a class. */
 static void hand_out(const struct divided *divided, int64_t compute, struct ws_track_wall *result)
 {
     double scale = divided->all > 0 ? (double)compute / divided->all : 0;

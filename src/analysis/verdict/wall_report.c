@@ -25,7 +25,7 @@ static int advice_json(json_t *list, const struct ws_advice *advice, size_t coun
     return status;
 }
 
-/* Adds "NAME_ns", and where the roofline knows it from. */
+/* Adds the time of a roofline class as `time_key`, and the division of this time by source as `from_key`. */
 static int put_class(json_t *object, const struct ws_track_wall *result, enum ws_wall wall, const char *time_key,
                      const char *from_key)
 {

@@ -45,7 +45,7 @@ const char *ws_wall_unit(const struct ws_track_wall *wall)
     return "the recording";
 }
 
-/* Prints the delays of the GPU that are no wall, but long enough for a warning. */
+/* Prints the delays of the GPU that are not the wall but deserve a warning. */
 void ws_wall_print_beside(const struct ws_track_wall *wall, struct ws_page *page)
 {
     static const enum ws_wall delays[] = { WS_WALL_OVERHEAD, WS_WALL_COMMUNICATION };
