@@ -7,7 +7,7 @@
 #include "base/minmax.h"
 #include "model/source_line.h"
 
-/* Percent of a step, or of the recording. Fusion that saves less gets no advice. */
+/* Percent of a step, or of the recording. A fusion that saves less gets no advice. */
 enum { LEAST_PERCENT = 1 };
 
 static const char fuse[] =
