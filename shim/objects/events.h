@@ -1,4 +1,4 @@
-/* The CUDA events that time operations, in a pool of each context.
+/* The CUDA events that time operations. Each context has a pool of events.
  *
  * An event is named by its index plus one in its context's pool. The application's threads take events
  * from a lock-free stack and record them; the drain thread reads their times and puts them back. One

@@ -9,7 +9,8 @@
 #include "shim/state/registry.h"
 
 enum {
-    STREAMS_BEFORE_REUSE = 1024, /* while there are fewer entries, those of destroyed streams are not reused */
+    STREAMS_BEFORE_REUSE =
+        1024,        /* entries of destroyed streams are reused only if there are at least this many entries */
     MOST_LOOKS = 64, /* at most this many entries of destroyed streams are searched for one of the same kind */
 };
 
@@ -198,7 +199,7 @@ void stream_let_go(struct shim_stream *stream)
     event_release(&stream->context->pool, atomic_exchange(&stream->last_event, 0));
 }
 
-/* The stream is destroyed: nothing will be put into it any more. With the registry's lock. */
+/* Called with the registry's lock held, when the stream is destroyed. No more operations will be put into it. */
 static void stream_over(struct shim_stream *stream)
 {
     stream_capture_over(stream);
@@ -223,8 +224,8 @@ void streams_of_gone_thread(struct shim_thread *thread)
     registry_unlock();
 }
 
-/* The streams in the list were destroyed before this round began. So this round reads the last records of their
- * operations. */
+/* The streams in the list were destroyed before this round of the drain began. So this round reads the last records
+ * of their operations. */
 void streams_over_begin(void)
 {
     if (!atomic_load(&streams_over) || !registry_lock())
@@ -259,7 +260,8 @@ void streams_over_end(void)
     registry_unlock();
 }
 
-/* With the registry's lock. Forgets the stream's handle, unless it means another stream by now. */
+/* Called with the registry's lock held. Forgets the stream's handle, unless the driver has reused it for another
+ * stream. */
 static void forget_created(const struct shim_stream *stream)
 {
     uint64_t *known = ws_map_get(&stream_ids, (uintptr_t)stream->handle);

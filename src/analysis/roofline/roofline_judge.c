@@ -112,7 +112,7 @@ static enum ws_roof_class roofline_judge_judge(const struct ws_track_roofline *r
 }
 
 /* The time of the launches that the class covers. A class from counters covers all launches: the few launches with
- * counters stand for the others. A kernel with little arithmetic is memory-bound at every launch, whatever its work.
+ * counters stand for the others. A kernel with little arithmetic is memory-bound at every launch.
  */
 static int64_t classed_of(const struct ws_roofline_row *row, enum ws_kernel_class class)
 {

@@ -288,7 +288,8 @@ static bool ends_in_steady(const struct summer *summer, const struct chosen *cho
     return ws_step_is_steady(step) && last < step->host_end;
 }
 
-/* Adds a range's host time to the own time of its row. Subtracts it from the own time of the enclosing range's row.
+/* Adds a range's host time to the own time of its row, and subtracts it from the own time of the enclosing range's
+ * row.
  */
 static void add_own_stay(const struct summer *summer, const struct chosen *chosen)
 {
