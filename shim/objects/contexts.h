@@ -80,8 +80,7 @@ struct shim_context {
     _Atomic bool timed;                 /* events can be recorded in this context; set once the pool has events */
     struct legacy_order legacy_order;
     _Alignas(64) struct event_pool pool;
-    _Atomic uint32_t
-        copies[COPY_DIRECTIONS]; /* number of copies that were ever put into any of the context's streams */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* copies that were ever put into the context's streams */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     unsigned failed_probes;      /* clock probes that failed before the first success */
     bool one_queue;              /* the shim uses no stream of its own here: see timing/device_clock.h */

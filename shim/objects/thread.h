@@ -76,8 +76,7 @@ struct shim_thread {
     uint32_t first_waiting, waiting_count; /* streams into which a wait for an event is being put: first id, number */
     uint32_t begin_event, end_event; /* the operation's events; 0: none. The thread gives them back if the call is
                                         left before its record is committed */
-    uint64_t
-        begun_at; /* the ring's head when the operation began; once the head has moved, the record is committed */
+    uint64_t begun_at;    /* the ring's head when the operation began; the head moves at the record's commit */
     uint8_t end_users;    /* users of the end event that are still to be released */
     uint8_t copies_noted; /* where a copy is counted: 0 nowhere, 1 in the context, 2 in context and stream */
     struct thread_measuring measuring;

@@ -98,8 +98,7 @@ struct ws_chain {
 };
 
 struct ws_track_chains {
-    struct ws_vector
-        chains; /* struct ws_chain; largest saving first, including gaps: by steady steps, then by the recording */
+    struct ws_vector chains;  /* struct ws_chain; largest saving with gaps first: in steady steps, then in all */
     struct ws_vector kernels; /* struct ws_chain_kernel; the kernels of a chain are adjacent */
     size_t steps;             /* number of steady steps; 0: none */
     uint64_t left_out;        /* occurrences of patterns beyond the maximum number */

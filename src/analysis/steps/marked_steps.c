@@ -20,10 +20,9 @@ struct marker {
 
 /* What is known of a stream. Operations without a stream share the last one. */
 struct lane {
-    bool calls; /* the trace holds launch calls of the stream's operations */
-    bool begun; /* find_work has passed an operation of the stream whose launch is known */
-    ptrdiff_t
-        at; /* index of the marker in which the stream's latest operation was launched; -1: before all markers */
+    bool calls;   /* the trace holds launch calls of the stream's operations */
+    bool begun;   /* find_work has passed an operation of the stream whose launch is known */
+    ptrdiff_t at; /* index of the marker in which the latest operation was launched; -1: before all markers */
 };
 
 enum { FEW = 4 };
