@@ -84,7 +84,7 @@ struct shim_context {
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     unsigned failed_probes;      /* clock probes that failed before the first success */
     bool one_queue;              /* the shim uses no stream of its own here: see timing/device_clock.h */
-    struct gates *_Atomic gates; /* NULL: it has none; see timing/gates.h */
+    struct gates *_Atomic gates; /* NULL: the context has no gates; see timing/gates.h */
     _Atomic uint32_t settle_ns;  /* time from a call's return until its work has reached the device */
     /* Used only by the drain thread: */
     ws_CUstream clock_stream;
@@ -94,7 +94,7 @@ struct shim_context {
     unsigned fits, fits_reported;
     int64_t offset_low, offset_high; /* with one_queue: bounds of the host's clock minus the context's */
     int64_t first_base;
-    int64_t next_base, next_fit; /* host ns */
+    int64_t next_base, next_fit; /* host times of the next base and the next comparison, ns */
     uint32_t shortest_submit;
     struct arrival arrival;
     struct dispatch dispatch;
@@ -121,7 +121,7 @@ struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *
 /* The context's entry; NULL: it is not registered. */
 struct shim_context *context_find(ws_CUcontext handle);
 
-/* By dictionary id. */
+/* The entry with this dictionary id; NULL for 0. */
 struct shim_context *context_at(uint32_t id);
 uint32_t context_count(void);
 

@@ -18,7 +18,7 @@ struct pool_event {
     ws_CUevent handle;
     int64_t time;   /* once read: ns on the context's clock */
     uint32_t error; /* of `time`, ns: only from the resolution of events and the arithmetic */
-    uint8_t state;  /* enum event_state; the drain's */
+    uint8_t state;  /* enum event_state; used only by the drain */
     _Atomic uint8_t users;
     _Atomic uint32_t next; /* in the stack of free events */
 };

@@ -16,8 +16,9 @@ enum {
 
 static struct ws_map stream_ids; /* stream_key → id */
 static struct ws_chunks streams = { .row_size = sizeof(struct shim_stream) };
-static struct shim_stream *_Atomic streams_over; /* destroyed since the last round; under the registry's lock */
-static struct shim_stream *closing;              /* the drain's: destroyed streams that still have operations */
+static struct shim_stream
+    *_Atomic streams_over;          /* destroyed since the drain's last round; under the registry's lock */
+static struct shim_stream *closing; /* only for the drain: destroyed streams that still have operations */
 
 struct shim_stream *stream_at(uint32_t id)
 {

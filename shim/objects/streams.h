@@ -32,9 +32,9 @@ struct shim_stream {
     _Atomic uint64_t anchor_due; /* ticks at which an end is to be measured again (calls/measure.h) */
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* number of copies that were ever put into this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
-    struct shim_stream *next_own; /* in the list of its thread's own streams */
-    struct shim_stream *next;     /* in the list of destroyed streams; under the registry's lock, then the drain's */
-    bool over;                    /* the stream was destroyed and put into the list of destroyed streams */
+    struct shim_stream *next_own; /* next stream in the list of its thread's own streams */
+    struct shim_stream *next; /* next destroyed stream; guarded by the registry's lock, later only for the drain */
+    bool over;                /* the stream was destroyed and put into the list of destroyed streams */
     /* Used only by the drain: operations whose events are not read yet, in order. The drain writes the following
      * fields for each operation, so they have a cache line that launches do not read. */
     _Alignas(64) struct pending *first, *last;
@@ -90,7 +90,7 @@ void streams_forget_created(void);
 /* Called when the stream is about to be destroyed. */
 void stream_forget(ws_CUstream handle);
 
-/* Gives back the event behind the stream's last operation. */
+/* Gives back the event after the stream's last operation. */
 void stream_let_go(struct shim_stream *stream);
 
 /* For the drain: called when the thread is gone, and its default streams with it. */

@@ -35,7 +35,7 @@ enum { RECORD_NS = 40 };
 struct thread_measuring {
     uint64_t paid_until; /* nothing is measured before this time, to stay within --overhead */
     uint32_t unmeasured; /* operations since the last measured one */
-    bool anchor_next;    /* the last measurement was a sample: if both are due, an anchor comes next */
+    bool anchor_next;    /* the last measurement was a sample, so an anchor comes next if both are due */
     uint64_t spent;      /* ticks that recording events has taken so far; read relaxed by the drain */
 };
 
@@ -54,7 +54,7 @@ struct shim_thread {
     struct ws_ring ring; /* first, so that the launch path needs no offset to reach it */
     uint32_t id;         /* dictionary id; once the dictionary is full, all later threads share one id */
     uintptr_t within;    /* where the marker of the wrapped call under way is (calls/frames.h); 0: no such call */
-    struct ws_ring_header op_header; /* of operations' records; says WS_OP_IN_COLLECTIVE during an NCCL call */
+    struct ws_ring_header op_header; /* header of operations' records; has WS_OP_IN_COLLECTIVE during an NCCL call */
     uint64_t correlation;            /* number of the last operation or call */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
     uint64_t unregistered; /* operations not recorded because their stream or shape could not be registered */
@@ -64,15 +64,15 @@ struct shim_thread {
     uint32_t handles;             /* shim_page.handles when `context` was found */
     uint32_t context_bits;        /* the context's dictionary id, shifted as shape_which needs it */
     /* Fields of the current operation: */
-    bool slow;                 /* op_end_slowly must be called when it returns */
+    bool slow;                 /* op_end_slowly must be called when the operation's call returns */
     uint8_t measure;           /* enum measure */
     uint8_t counted;           /* enum thread_counted */
-    uint64_t gate;             /* the gate that holds its stream; 0: none */
-    uint64_t measuring_took;   /* ticks spent on measuring it, before its call */
+    uint64_t gate;             /* the gate that holds the operation's stream (timing/gates.h); 0: none */
+    uint64_t measuring_took;   /* ticks spent on measuring the operation, before its call */
     bool has_turn;             /* the operation has the stream's turn (calls/turns.h) */
     bool beside;               /* the operation goes without the turn, and stream->order counts it as under way */
     uint64_t order;            /* stream->order before the operation was counted there */
-    struct shim_stream *timed; /* the stream into which its events go; NULL: it gets no events */
+    struct shim_stream *timed; /* the stream into which the operation's events go; NULL: it gets no events */
     uint32_t first_waiting, waiting_count; /* streams into which a wait for an event is being put: first id, number */
     uint32_t begin_event, end_event; /* the operation's events; 0: none. The thread gives them back if the call is
                                         left before its record is committed */
@@ -102,7 +102,7 @@ struct shim_thread {
     _Atomic uint32_t life; /* enum thread_life */
     uint32_t number;       /* unique to this thread, from 1 on */
     int32_t tid;
-    struct shim_stream *own_streams; /* its own default streams; under the registry's lock */
+    struct shim_stream *own_streams; /* the thread's own default streams; under the registry's lock */
     size_t mapping;                  /* bytes of memory mapped for this structure and the ring */
     /* Used only by the drain: */
     uint64_t reported_lost, reported_passed, reported_unregistered, reported_simplified;

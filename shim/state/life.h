@@ -17,7 +17,8 @@ struct shim_life {
      * leave no trace. */
     bool (*start)(void);
 
-    /* Called when a context was made. The first call sets our exit handler, so that it runs before the driver's. */
+    /* Called when a context was made. The first call registers the shim's exit handler, so that it runs before the
+     * driver's exit handler. */
     void (*has_context)(void);
 
     /* Called when the thread makes no more CUDA calls. Gives back the thread's events and its turns on streams

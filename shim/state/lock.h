@@ -23,7 +23,7 @@ void lock_release(enum shim_lock which);
 /* How often a lock was not free in time. */
 uint64_t locks_missed(void);
 
-/* From now on all locks can be taken, not only LOCK_START. */
+/* Before this call, only LOCK_START can be taken. */
 void locks_open(void);
 
 /* Asks the kernel to zero the locks in forked children. */

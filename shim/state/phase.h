@@ -91,7 +91,7 @@ void shim_page_init(void);
  * page. */
 void shim_page_reset(void);
 
-/* Called when the recording begins. From then on, shim_parent_recorded is false in this process. */
+/* Called when the recording begins. After this call, shim_parent_recorded is false in this process. */
 void shim_generation_begins(void);
 
 /* Has a recording ever begun, in this process or in its parent? */

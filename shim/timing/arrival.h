@@ -1,10 +1,9 @@
 /* Estimates when a launch reaches its device.
  *
  * An idle stream starts an operation when the launch arrives at the device, some time after the call has returned.
- * Probes measure this delay. A probe is an event in an idle stream of the shim; the host time is known at which the
- * call that records it returned. A Kalman filter follows the difference between device and host time, and the drift
- * of this difference. So the error is far below the error of a single event. Device times are on the context's
- * clock. */
+ * Probes measure this delay. A probe is an event in an idle stream of the shim. The host time at which the call for
+ * this event returned is known. A Kalman filter follows the difference between device and host time, and the drift of
+ * this difference. So the error is far below the error of a single event. Device times are on the context's clock. */
 #ifndef WALLSHIM_SHIM_TIMING_ARRIVAL_H
 #define WALLSHIM_SHIM_TIMING_ARRIVAL_H
 

@@ -20,12 +20,12 @@ enum {
 };
 static const double UNKNOWN_NS = 5000, UNKNOWN_BY = 50000; /* duration ± error before there is any sample */
 static const double FAR_OFF = 4;                           /* standard deviations */
-static const double FIRST_SPREAD = 0.05 * 0.05; /* relative to the duration's square, before there is any sample */
+static const double FIRST_SPREAD = 0.05 * 0.05; /* spread relative to the duration's square, before any sample */
 static const double MOST_SPREAD = 4, SAME = 0.3;
 
 /* Statistics of all kernels together, for kernels that were sampled seldom or never. */
 static struct {
-    double mean, var; /* of their durations */
+    double mean, var; /* mean and variance of the kernels' durations */
     double spread;    /* variance from launch to launch of the same kernel, relative to the duration's square */
     double within;    /* variance from launch to launch of the same kernel, ns² */
     uint32_t samples, repeated;
@@ -125,8 +125,8 @@ void duration_sample(struct duration *duration, double ns, double noise)
         if (duration->apart < APART_MOST && duration->apart > -APART_MOST)
             return;
         begin(duration, ns, noise);
-        duration->spread =
-            (float)ws_max((double)duration->spread, ws_square(off) / SAMPLES_MEANT); /* it may change again */
+        duration->spread = (float)ws_max((double)duration->spread,
+                                         ws_square(off) / SAMPLES_MEANT); /* the duration may change again */
         return;
     }
     /* The spread is learned first: it needs the mean as it was before this sample. */

@@ -7,7 +7,7 @@
 
 struct duration {
     float mean;
-    float var;    /* of the mean, ns² */
+    float var;    /* variance of the mean, ns² */
     float spread; /* variance from launch to launch, ns² */
     float most;   /* before the first sample: the smallest upper bound of a launch's duration; 0: none */
     uint16_t samples;

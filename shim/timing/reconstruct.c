@@ -10,7 +10,7 @@
 static const double EVENT = 150.0 * 150;
 static const double BEGIN_EVENT =
     600.0 * 600; /* the program's own events may come before this event, and take time */
-static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* until measured (dispatch.h) */
+static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* until the dispatch time is measured */
 static const double FAR_OFF = 4;                                         /* standard deviations */
 static const double SCALE_MARGIN = 3, SCALE_LEAST = 0.03, SCALE_MOST = 9, RUNS_MEANT = 8;
 static const double STATED = 2.6; /* standard deviations: 99 % of a normal distribution */
@@ -214,7 +214,7 @@ static void press(struct run run, int64_t end)
 }
 
 /* Corrects the run's operations so that the run ends at `end`. The correction grows along the run, as the uncertainty
- * does. Afterwards the times at both ends of the run are most certain, and those in the middle least. */
+ * does. Afterwards the times are most certain at both ends of the run and least certain in its middle. */
 static void bridge(struct run run, int64_t end, double end_var, struct line *line)
 {
     struct pending *behind = run.last->next, *at;

@@ -6,7 +6,9 @@
 #include <cpuid.h>
 #endif
 
-enum { COMPARISONS = 1024 }; /* the latest are kept, at least 10 ms apart: they span ten seconds or more */
+enum {
+    COMPARISONS = 1024
+}; /* the latest comparisons are kept; they are at least 10 ms apart, so they span ten seconds or more */
 static const int64_t COMPARISON_GAP_NS = 10000000;
 
 struct comparison {

@@ -80,7 +80,7 @@ static struct known known_of(const struct shim_context *context, const struct pe
     return known;
 }
 
-/* The span in which the operation can have begun. It begins after its launch and when its stream is ready, at most
+/* The span in which the operation can have begun: after its launch and after its stream was ready, and at most
  * DISPATCH after the later of the two. */
 static struct span begin_span(const struct shim_stream *stream, const struct pending *pending,
                               const struct known *known, int64_t latest)

@@ -52,28 +52,28 @@ enum ws_bytes_source {
     WS_BYTES_ALLOCATED, /* upper limit: each array as large as all allocated memory, if that is less than
                            WS_BYTES_TIME */
     WS_BYTES_UNKNOWN,
-    WS_BYTES_KNOWN = WS_BYTES_TIME /* earlier sources give figures per kernel, later ones upper limits */
+    WS_BYTES_KNOWN = WS_BYTES_TIME /* earlier sources give figures per kernel, later sources upper limits */
 };
 
-/* What one source gives for a kernel of a pattern, summed over occurrences. */
+/* The bytes that one source gives for a kernel of a pattern, summed over occurrences. */
 struct ws_chain_bytes {
-    uint64_t moved, moved_known; /* bytes moved by the kernel; occurrences for which it is known */
+    uint64_t moved, moved_known; /* bytes moved by the kernel; number of occurrences for which they are known */
     uint64_t again,
-        again_known; /* bytes written and read again by the next kernel; occurrences for which it is known */
+        again_known; /* bytes written, and read by the next kernel; number of occurrences for which they are known */
 };
 
 /* One kernel of a pattern over all occurrences, and the time until the next one. Times are in ns. */
 struct ws_chain_kernel {
     uint32_t name;                               /* index into ws_model.names */
     int64_t total;                               /* time in the kernel */
-    int64_t steady;                              /* part of it in steady steps */
+    int64_t steady;                              /* part of `total` in steady steps */
     int64_t gap;                                 /* from its end to the begin of the next kernel */
-    int64_t steady_gap;                          /* part of it in steady steps */
+    int64_t steady_gap;                          /* part of `gap` in steady steps */
     struct ws_chain_bytes bytes[WS_BYTES_KNOWN]; /* by source; WS_BYTES_ARGUMENTS is for the examined occurrences */
 
-    /* Numbers of examined occurrences: */
-    uint32_t shared;  /* in which an address occurs in this or an earlier kernel, and in a later one */
-    uint32_t ordered; /* in which such an address is first written, then read */
+    /* Numbers of examined occurrences with this property: */
+    uint32_t shared;  /* an address occurs in this or an earlier kernel, and in a later kernel */
+    uint32_t ordered; /* such an address is first written, then read */
 };
 
 struct ws_chain {
@@ -107,7 +107,7 @@ struct ws_track_chains {
 
 extern const struct ws_analysis ws_analysis_chains;
 
-/* All patterns together, per steady step, or for the recording if there are no steps. */
+/* Sums over all patterns: per steady step, or for the recording if there are no steps. */
 struct ws_chains_sum {
     size_t chains;         /* patterns with a saving */
     int64_t kernels, gaps; /* ns saved in kernels and between them */

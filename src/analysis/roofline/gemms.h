@@ -55,7 +55,7 @@ int ws_gemms_compare(struct ws_track_roofline *result);
 /* Finds what slows down one GEMM. The GPU of the result must be known. */
 struct ws_gemm_finding ws_gemm_judge(const struct ws_track_roofline *result, const struct ws_gemm_row *row);
 
-const char *ws_gemm_issue_name(enum ws_gemm_issue issue); /* in JSON */
-const char *ws_gemm_judge_name(enum ws_gemm_judge judge); /* in JSON */
+const char *ws_gemm_issue_name(enum ws_gemm_issue issue); /* the name in JSON */
+const char *ws_gemm_judge_name(enum ws_gemm_judge judge); /* the name in JSON */
 
 #endif

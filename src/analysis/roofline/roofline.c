@@ -41,7 +41,7 @@ static const char tokens_note[] =
 
 /* The cost of an operator with given inputs. All ranges with this operator and these inputs share it. */
 struct priced {
-    const struct ws_operator *entry; /* NULL: not in the table */
+    const struct ws_operator *entry; /* NULL: the operator is not in the table of operators */
     struct ws_server_step step;      /* tokens that the range's name tells, if it is a step of an inference server */
     struct ws_operator_cost cost;
     bool known;
@@ -186,7 +186,7 @@ static int find_owners(struct work *work)
     return 0;
 }
 
-/* fp32 counts as TF32, on tensor cores, if the kernel's name says so. */
+/* The precision of a kernel with this element type. fp32 counts as TF32 if the kernel's name says so. */
 static enum ws_precision roofline_precision_of(enum ws_element element, const char *kernel)
 {
     switch (element) {
@@ -248,7 +248,8 @@ static void add_counted(struct work *work, uint32_t op, const struct ws_counter_
         row->note = counted_note;
 }
 
-/* Adds the cost that the parameters of this launch, or of equal launches, give. Returns false if none give it. */
+/* Adds the cost that follows from the parameters of this launch or of equal launches. Returns false if the cost is
+ * not known. */
 static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row *row,
                           struct ws_track_roofline *result)
 {
@@ -329,8 +330,8 @@ static void roofline_add_work(struct work *work, size_t place, struct ws_rooflin
         add_tokens(work, op, &step->step, row, result);
     if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
         return;
-    /* Some recorders give kernels a length of 0. If all kernels of the operator have length 0, each counts as doing
-     * all of its work. */
+    /* Some recorders give kernels a length of 0. If all kernels of the operator have length 0, each kernel counts as
+     * doing all of the operator's work. */
     double time = work->kernel_time[owner], share = time > 0 ? (double)length / time : 1;
     const struct ws_operator_cost *cost = &priced->cost;
     if (!is_counted) {

@@ -102,7 +102,7 @@ struct ws_roofline_row {
     struct ws_matmul_name matmul; /* what the name tells of matrix kernels */
 };
 
-/* The share that the kernel reaches of the roof that limits it; 0: not known. */
+/* The share of the limiting roof that the kernel reaches; 0: not known. */
 static inline double ws_roofline_of_roof(const struct ws_roofline_row *row)
 {
     return row->of_compute > row->of_memory ? row->of_compute : row->of_memory;
@@ -116,7 +116,7 @@ struct ws_gemm_row {
     int64_t lead;                 /* ns: counter of the Boyer-Moore majority vote that finds `name` */
     uint64_t count;               /* number of kernel launches */
     int64_t total;                /* ns of all kernels */
-    double unsure;                /* ns that `total` may be off by */
+    double unsure;                /* error of `total`, ns */
     int64_t ordinary;             /* ns of kernels that run on ordinary (CUDA) cores, by their names */
     double flops;                 /* sum over all kernels */
     int64_t steady;               /* ns per steady step; for the recording if there are no steps */
@@ -147,7 +147,7 @@ struct ws_track_roofline {
     size_t steps; /* number of steady steps; 0: figures per step are for the recording */
     int64_t step_by_class[WS_ROOF_CLASS_COUNT]; /* ns of kernels per steady step, or in the recording */
     int64_t step_total;                         /* sum of step_by_class */
-    double matmul_flops;                        /* of matrix kernels with known FLOPs */
+    double matmul_flops;                        /* FLOPs of all matrix kernels, as far as they are known */
     int64_t matmul_known, matmul_total;         /* ns of matrix kernels with known FLOPs, and of all matrix kernels */
     int64_t matmul_by_cores[WS_MATMUL_CORES_COUNT]; /* ns of all matrix kernels by enum ws_matmul_cores, from their
                                                        names */

@@ -38,7 +38,8 @@ static bool roofline_judge_exceeds(double share, int percent)
     return share > percent / 100.0;
 }
 
-/* For kernels with known work: finds the roof that applies, and the share of it that the kernel reaches. */
+/* The class of a kernel whose work is known. Also sets the roof that limits the kernel, and its share of each
+ * roof. */
 static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roofline_row *row,
                                         enum ws_kernel_class class)
 {
@@ -67,7 +68,7 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     return row->by_compute ? WS_ROOF_COMPUTE : WS_ROOF_MEMORY;
 }
 
-/* The ridges of all known GPUs at this precision. */
+/* Finds the lowest and the highest ridge of all known GPUs at this precision. */
 static void find_ridges(enum ws_precision precision, double *least, double *most)
 {
     size_t count;

@@ -10,8 +10,9 @@
  * the sizes of a product are known, both products must have the same batch size, above 1, and the second product must
  * sum over the rows or columns of the first product's result. So a classifier with a softmax is not taken for
  * attention. The backward pass has the same sequence, with the gradient of the softmax. A kernel between the GEMMs
- * counts if it moves at least half of the scores' bytes. If no sizes are known, only names and order suggest
- * attention. The sequence must then occur at least twice per step, because a model has several layers but one loss.
+ * counts if it moves at least half of the scores' bytes. If its bytes are not known, it counts unless it is a copy.
+ * If no sizes are known, only names and order suggest attention. The sequence must then occur at least twice per
+ * step, because a model has several layers but one loss.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_UNFUSED_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_UNFUSED_H

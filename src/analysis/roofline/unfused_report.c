@@ -19,7 +19,7 @@ static uint64_t unfused_steps(const struct ws_track_unfused *result)
     return result->steps ? result->steps : 1;
 }
 
-/* All patterns together. */
+/* The sum over all patterns with enough evidence (ws_unfused_counts). */
 static struct ws_unfused sum_of(const struct ws_track_unfused *result)
 {
     const struct ws_unfused *patterns = result->patterns.data;

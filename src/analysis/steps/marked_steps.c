@@ -12,13 +12,13 @@ struct marker {
     int64_t host_begin, host_end;
     uint64_t number;
     int64_t launched; /* host time of the first launch into the main stream; INT64_MAX: no launch */
-    int64_t first;    /* begin of the launched operation on the device */
+    int64_t first;    /* begin of the first launched operation on the device */
     int64_t boundary; /* where the step begins */
     int64_t end;      /* latest end of all operations launched; INT64_MIN: there are none */
     bool held;        /* the first operation waited for work that was launched before the recording */
 };
 
-/* What is known of a stream. Operations without a stream share the last one. */
+/* Facts about a stream. Operations without a known stream share the last entry. */
 struct lane {
     bool calls;   /* the trace holds launch calls of the stream's operations */
     bool begun;   /* find_work has passed an operation of the stream whose launch is known */

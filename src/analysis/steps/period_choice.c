@@ -38,7 +38,7 @@ enum { MANY_NAMES = 100 };
  * least `as_much` times the share of the second. The main work mostly comes first: programs end with evaluation. */
 static const double as_much = 0.35;
 
-/* If two levels have about equally many segments, they cut the same loop. The second level replaces the first only if
+/* If two levels have about equally many segments, they are the same loop. The second level replaces the first only if
  * its quality (regular × steady) is larger by more than this. */
 static const double clearly_better = 0.03;
 

@@ -31,13 +31,13 @@ struct gram_tally {
     uint16_t name;
     uint32_t once; /* number of segments in which the gram occurs exactly once */
     uint32_t after_update;
-    double idle; /* ns before it */
+    double idle; /* idle ns before it */
 };
 
 struct gram_tallies {
     struct gram_tally *of_gram; /* WS_GRAMS entries */
     uint32_t segments;
-    double idle; /* ns in total */
+    double idle; /* total idle time, ns */
 };
 
 /* The operation that steps begin with is chosen from about OPERATIONS_LOOKED_AT operations. They are in segments that
@@ -75,7 +75,7 @@ struct walk {
 /* The operation that walk_on has moved to. */
 struct passed {
     uint32_t place, name, pair;
-    double idle; /* ns before it */
+    double idle; /* idle ns before it */
 };
 
 /* Moves to the stream's next operation. Returns false if there is none before index `to`. */

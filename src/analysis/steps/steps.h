@@ -141,7 +141,7 @@ static inline const struct ws_step *ws_steps_next(const struct ws_track_steps *s
     return *cursor < steps->steps.count && list[*cursor].begin <= time ? &list[*cursor] : NULL;
 }
 
-/* Does this step count for figures per step? A NULL step does not. */
+/* Does this step count for figures per step? NULL does not count. */
 static inline bool ws_step_is_steady(const struct ws_step *step)
 {
     return step && step->kind == WS_STEP_STEADY;
