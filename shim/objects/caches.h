@@ -71,8 +71,8 @@ struct convolution_entry {
     struct call_label label;
 };
 
-/* The same convolution, found by its descriptors. `changes` holds how often each descriptor was set
- * (libraries/cudnn.c). The entry is valid until one of the descriptors is set again. */
+/* A convolution of cuDNN's older interface, found by its descriptors. `changes` holds how often each descriptor was
+ * set (libraries/cudnn.c). The entry is valid until one of the descriptors is set again. */
 struct convolution_seen {
     const void *descriptors[3]; /* NULL: none */
     uint32_t changes[3];

@@ -51,8 +51,8 @@ struct clock_base {
 struct arrival {
     int64_t base;          /* subtracted from all differences, so that the numbers stay small */
     int64_t at;            /* host ns of the last probe that was used */
-    double delay, drift;   /* device minus host time, ns; and its change, ns per ns */
-    double var, cov, dvar; /* variance of delay, covariance of both, variance of drift */
+    double delay, drift;   /* device minus host time, ns; change of `delay`, ns per ns */
+    double var, cov, dvar; /* variance of delay; covariance of delay and drift; variance of drift */
     unsigned probes;       /* probes used so far; 0: nothing is known yet */
     unsigned apart;        /* successive probes that were far from the estimate */
 };

@@ -12,8 +12,8 @@
  * with most kernels other than communication. Other streams do not count, because they may run ahead, for example
  * with copies of later batches.
  * - Work without a recorded launch was launched before the recording if it comes before all other work of its stream.
- * The main stream's first operation may wait although no recorded work delays it. It then waited for work launched
- * before the recording, and the step begins with this operation.
+ * The main stream's first operation may have waited although no recorded work delayed it. In that case it waited for
+ * work launched before the recording, and the step begins with this operation.
  * - No step before the first step is recorded. So the first step begins as long after its marker as the next step
  * begins after the next marker. Otherwise work that overlaps with the host's next step would count twice.
  *
@@ -105,7 +105,7 @@ struct ws_step_figure {
 
 struct ws_track_steps {
     enum ws_steps_source source;
-    enum ws_steps_proof proof;   /* of found steps */
+    enum ws_steps_proof proof;   /* the evidence for found steps */
     const char *why_none;        /* a sentence, if there are no steps */
     struct ws_vector steps;      /* struct ws_step, in order of time */
     struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; up to a limit */
