@@ -1,5 +1,5 @@
-/* Entries of each thread's caches: shapes of operations, and what libraries were asked to compute. A repeated call
- * costs only a few loads. shim/calls and shim/libraries fill them. */
+/* Entries of each thread's caches: shapes of operations, and computations of library calls. With a cache, a repeated
+ * call costs only a few loads. shim/calls and shim/libraries fill the caches. */
 #ifndef WALLSHIM_SHIM_OBJECTS_CACHES_H
 #define WALLSHIM_SHIM_OBJECTS_CACHES_H
 
@@ -7,13 +7,13 @@
 
 struct shim_stream;
 
-/* What the wrapper of an operation knows about its shape (shapes.h). */
+/* The facts by which the wrapper of an operation finds its shape (shapes.h). */
 struct shape_key {
     uint64_t object; /* the application's handle of the kernel or executable graph; for other operations a copy of
                         `which` */
     uint64_t stream; /* the application's handle of the stream */
     uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
-    uint32_t which; /* call, spaces, default stream's flavour and context: shape_which in calls/shape_cache.h */
+    uint32_t which; /* call, memory spaces, kind of default stream, context: shape_which in calls/shape_cache.h */
 };
 
 enum { SHAPE_CONTEXT_BIT = 18 }; /* the bit of shape_key.which at which the context's id begins */
@@ -21,21 +21,21 @@ enum { SHAPE_CONTEXT_BIT = 18 }; /* the bit of shape_key.which at which the cont
 /* The fields that every launch needs are in one cache line. */
 struct shape_entry {
     _Alignas(64) struct shape_key key;
-    uint32_t handles; /* shim_page.handles when it was filled */
+    uint32_t handles; /* shim_page.handles when the entry was filled */
     uint32_t shape, stream_id;
-    uint32_t params_wait; /* launches until kernel_params is asked again; 1: at the next one */
+    uint32_t params_wait; /* launches until the next call of kernel_params; 1: at the next launch */
     uint32_t function;
     uint32_t until_sample;  /* launches until the next sample, timed by two events; 0: never */
-    uint32_t sample_gap;    /* launches from that sample to the one after it (calls/measure.h) */
+    uint32_t sample_gap;    /* launches from the next sample to the one after it (calls/measure.h) */
     uint32_t params_left;   /* parameter blocks that are still to be kept in this window */
     uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;
     uint32_t counters; /* whether hardware counters are still wanted: see counters/counters.c */
 };
 
-/* What a library call computes: ids of the dictionary "label". */
+/* The description of a library call's computation: ids of the dictionary "label". */
 struct call_label {
-    uint32_t name, inputs; /* inputs: 0 where they are not known; then the call is not recorded */
+    uint32_t name, inputs; /* inputs 0: not known, so the call is not recorded */
 };
 
 /* A matrix product. */
@@ -58,7 +58,7 @@ struct lt_entry {
     struct call_label label;
 };
 
-/* A convolution of cuDNN's older interface. Its tensors: what is convolved, the filter, the result. */
+/* A convolution of cuDNN's older interface. Its tensors: the input, the filter, the result. */
 enum { CONVOLUTION_RANK = 6 };
 struct convolution_tensor {
     uint32_t type;
@@ -71,8 +71,8 @@ struct convolution_entry {
     struct call_label label;
 };
 
-/* The same convolution, found by its descriptors. `changes` holds how often each was set (libraries/cudnn.c): the
- * entry is valid until one of them is set again. */
+/* A convolution of cuDNN's older interface, found by its descriptors. `changes` holds how often each descriptor was
+ * set (libraries/cudnn.c). The entry is valid until one of the descriptors is set again. */
 struct convolution_seen {
     const void *descriptors[3]; /* NULL: none */
     uint32_t changes[3];
@@ -84,7 +84,7 @@ struct convolution_seen {
 struct shape_refused {
     uint64_t object, stream;
     uint32_t which, handles;
-    uint32_t skips; /* how many more of these operations pass before adding the shape is tried again */
+    uint32_t skips; /* number of such operations to skip before the next attempt to add the shape */
 };
 
 enum {

@@ -1,4 +1,4 @@
-/* Calls that begin or end a stream capture and do not return: the thread left them by longjmp or an exception. */
+/* Calls that begin or end a stream capture, but that the thread left by longjmp or an exception. */
 #ifndef WALLSHIM_SHIM_OBJECTS_CAPTURES_H
 #define WALLSHIM_SHIM_OBJECTS_CAPTURES_H
 
@@ -6,9 +6,9 @@
 
 struct shim_thread;
 
-/* Called when the thread has left its last call. If that was such a call, corrects the count of captures. With `ask`,
- * the driver is asked whether the stream is being captured now. Without `ask`, the capture counts as under way until
- * the stream is destroyed. */
+/* Called when the thread has left its last call by longjmp or an exception. If this call was to begin or end a
+ * capture, corrects the count of captures. With `ask`, the driver is asked whether the stream is being captured now.
+ * Without `ask`, the capture counts as under way until the stream is destroyed. */
 void capture_is_left(struct shim_thread *thread, bool ask);
 
 #endif

@@ -14,7 +14,7 @@
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
 
-enum { FIRST_EVENTS = 2048 }; /* made by the thread that registers the context; the drain makes more */
+enum { FIRST_EVENTS = 2048 }; /* number of events made by the thread that registers the context */
 
 static struct ws_map context_ids; /* handle → id */
 static struct ws_chunks contexts = { .row_size = sizeof(struct shim_context) };
@@ -106,7 +106,7 @@ static void make_events(struct shim_context *context)
         context->pool.events ? event_pool_grow(&context->pool, FIRST_EVENTS) : WS_CUDA_ERROR_OUT_OF_MEMORY;
     if (result != WS_CUDA_SUCCESS) {
         /* No warning in two cases. A context that was destroyed can still be current: nothing runs in it, so nothing
-         * is missed. And a child that a signal handler has just forked (!shim_started) has no driver. */
+         * is missed. A child that a signal handler has just forked (!shim_started) has no driver. */
         if (shim_started() && result != WS_CUDA_ERROR_CONTEXT_IS_DESTROYED && result != WS_CUDA_ERROR_DEINITIALIZED)
             ws_warn("the driver gave no events in a context: no device times there");
         return;
@@ -173,8 +173,7 @@ struct shim_context *context_current(void)
     return context;
 }
 
-/* A new context is made current for a moment, because the driver says only of the current context which device it
- * has. */
+/* A new context is made current for a moment, because the driver tells the device only of the current context. */
 struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current)
 {
     ws_CUcontext owner = NULL;

@@ -1,4 +1,4 @@
-/* The CUDA events that time operations, in a pool of each context.
+/* The CUDA events that time operations. Each context has a pool of events.
  *
  * An event is named by its index plus one in its context's pool. The application's threads take events
  * from a lock-free stack and record them; the drain thread reads their times and puts them back. One
@@ -18,7 +18,7 @@ struct pool_event {
     ws_CUevent handle;
     int64_t time;   /* once read: ns on the context's clock */
     uint32_t error; /* of `time`, ns: only from the resolution of events and the arithmetic */
-    uint8_t state;  /* enum event_state; the drain's */
+    uint8_t state;  /* enum event_state; used only by the drain */
     _Atomic uint8_t users;
     _Atomic uint32_t next; /* in the stack of free events */
 };

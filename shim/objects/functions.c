@@ -13,7 +13,7 @@
 #include "shim/state/registry.h"
 
 enum {
-    MOST_PARAMS = 64, /* of one kernel; the driver is not asked about more */
+    MOST_PARAMS = 64, /* most parameters of one kernel that the driver is asked about */
     MOST_KNOWN = 1 << 17,
     MOST_LAYOUTS_SIZE = 16 << 20,
     /* CUfunction_attribute of the toolkit's cuda.h */
@@ -21,15 +21,15 @@ enum {
     ATTRIBUTE_REGISTERS = 4,
 };
 
-static const uint32_t NO_ROOM = UINT32_MAX; /* in place of an id: the dictionary was full */
+static const uint32_t NO_ROOM = UINT32_MAX; /* used in place of an id if the dictionary is full */
 
 struct known {
     const void *module;
-    struct ws_text name;  /* as the program asked for it; may be empty */
-    bool is_kernel;       /* a CUkernel, not a CUfunction */
-    bool has_no_room;     /* the dictionary was full */
-    bool is_doubtful;     /* its context may be gone: the handle may be another function's now */
-    uint32_t id;          /* 0: not found yet, or not again since the entry became doubtful */
+    struct ws_text name; /* as the program asked for it; may be empty */
+    bool is_kernel;      /* a CUkernel, not a CUfunction */
+    bool has_no_room;    /* the dictionary was full */
+    bool is_doubtful;    /* its context may be gone, and the driver may have reused the handle for another function */
+    uint32_t id;         /* 0: not found yet, or not found again since the entry became doubtful */
     const void *function; /* the handle; NULL: it was forgotten */
 };
 

@@ -2,7 +2,8 @@
  *
  * A launch may name a CUfunction, or a CUkernel cast to CUfunction. The kernel's name comes from the driver (12.3 and
  * later), or from the call that looked the function up. Handles are forgotten when their module is unloaded. When a
- * context is destroyed, all handles become doubtful: the driver is asked again what they mean. */
+ * context is destroyed, all handles become doubtful: the shim asks the driver again for each handle's function.
+ */
 #ifndef WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 #define WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 
@@ -36,8 +37,8 @@ const struct function_layout *function_layout(uint32_t id);
 
 void functions_forget_module(const void *module);
 
-/* Called when a context is gone, and its modules with it: handles of their functions may come to mean other
- * functions. */
+/* Called when a context is gone, and its modules with it: the driver may reuse the handles of their functions for
+ * other functions. */
 void functions_doubt(void);
 
 #endif

@@ -73,7 +73,7 @@ static bool describe_node(ws_CUgraphNode node, ws_CUenum type, struct ws_shape *
     }
 }
 
-/* Adds a row for every node that runs something, also for those of child graphs. */
+/* Adds a row for every kernel, copy, memset and host function node, also for the nodes of child graphs. */
 static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
 {
     size_t count = 0;

@@ -1,5 +1,5 @@
-/* Executable graphs: what the launch of a graph runs. The driver is asked for the nodes when the graph is
- * instantiated. */
+/* Executable graphs, and the nodes that the launch of a graph runs. The driver is asked for the nodes when the graph
+ * is instantiated. */
 #ifndef WALLSHIM_SHIM_OBJECTS_GRAPHS_H
 #define WALLSHIM_SHIM_OBJECTS_GRAPHS_H
 
@@ -7,7 +7,7 @@
 
 #include "abi/cuda.h"
 
-/* The graph's dictionary number; 0: we did not see it instantiated. */
+/* The graph's number in the trace; 0: the shim did not see the graph instantiated. */
 uint32_t graph_id(ws_CUgraphExec exec);
 
 /* `exec` was instantiated from `graph`: gives it a number, and asks the driver for its nodes. */

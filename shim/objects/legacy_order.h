@@ -1,8 +1,9 @@
-/* The legacy default stream and the blocking streams of a context wait for each other, though no call says so. Each
- * of the two is a "side". A stream asks before each operation: has the other side had work since I last asked?
+/* The legacy default stream and the blocking streams of a context wait for each other implicitly. They are the two
+ * "sides" of the context. Before each operation, a stream checks whether the other side has had work since its last
+ * check.
  *
- * Every launch asks, on any number of cores. So a side counts its work only once after each look of the other side:
- * most launches then only read. */
+ * Every launch does this check, on any number of cores. A side counts its work only once after each check of the
+ * other side, so most launches only read. */
 #ifndef WALLSHIM_SHIM_OBJECTS_LEGACY_ORDER_H
 #define WALLSHIM_SHIM_OBJECTS_LEGACY_ORDER_H
 
@@ -13,8 +14,9 @@
 enum { LEGACY_COUNTED = 1, LEGACY_ONE = 2 };
 
 struct legacy_order {
-    /* Of the blocking streams [0] and of the legacy stream [1]: how often work was counted, times LEGACY_ONE; and
-     * LEGACY_COUNTED while the work since the other side's last look is counted. 0: the side never had work. */
+    /* For the blocking streams [0] and the legacy stream [1]: the number of times that work was counted, times
+     * LEGACY_ONE. The bit LEGACY_COUNTED is set if work was counted since the other side's last check. 0: the side
+     * never had work. */
     _Atomic uint32_t work[2];
 };
 
@@ -26,9 +28,9 @@ static inline void legacy_order_count(_Atomic uint32_t *work)
         ;
 }
 
-/* An operation is about to go into a stream of one side (is_legacy: the legacy stream). Returns whether the other
- * side may have had work since the stream's last operation. seen: the stream's memory of the other side's work, 0 at
- * first. */
+/* Called before an operation goes into a stream of one side (is_legacy: the legacy stream). Returns whether the other
+ * side may have had work since the stream's last operation. seen: the other side's `work` at the last call for this
+ * stream; 0 at first. */
 static inline bool legacy_order_moved(struct legacy_order *order, bool is_legacy, _Atomic uint32_t *seen)
 {
     _Atomic uint32_t *other = &order->work[!is_legacy];

@@ -82,9 +82,9 @@ static void change_ends(void)
     lock_release(LOCK_MEMORY);
 }
 
-/* Finds the start of the last range at or before the address, and what kind of memory the address lies in. Every copy
- * comes here, so no lock is taken: if the ranges change meanwhile, it looks again. False: they changed in every
- * attempt. */
+/* Finds the start of the last range at or before the address, and the kind of memory at the address. Every copy calls
+ * this function, so it takes no lock. If the ranges change meanwhile, it tries again. Returns false if the ranges
+ * changed in every attempt. */
 static bool look_up(uint64_t address, uint64_t *start, enum ws_space *space)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {

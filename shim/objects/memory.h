@@ -1,5 +1,5 @@
-/* Host memory that the driver has pinned or manages, so that copies of pinned and pageable memory can be told apart.
- * And the range of device addresses, so that they can be recognized among the parameters of kernels. */
+/* Keeps two things. The ranges of host memory that the driver has pinned or manages tell copies of pinned and
+ * pageable memory apart. The range of device addresses helps to recognize them among the parameters of kernels. */
 #ifndef WALLSHIM_SHIM_OBJECTS_MEMORY_H
 #define WALLSHIM_SHIM_OBJECTS_MEMORY_H
 

@@ -1,5 +1,5 @@
-/* The dictionary of shapes. A shape is what repeated operations have in common: kind, stream, function, grid, block
- * and so on. */
+/* The dictionary of shapes. A shape is the set of properties that repeated operations have in common: kind, stream,
+ * function, grid, block and so on. */
 #ifndef WALLSHIM_SHIM_OBJECTS_SHAPES_H
 #define WALLSHIM_SHIM_OBJECTS_SHAPES_H
 
@@ -12,7 +12,7 @@
  * in time. *looked: was the lock free in time? */
 uint32_t shape_id_exact(const struct ws_shape *shape, bool *looked);
 
-/* The same for a shape without grid and block. The table's last rows are reserved for these. */
+/* Like shape_id_exact, for a shape without grid and block. The table's last rows are reserved for such shapes. */
 uint32_t shape_id_general(const struct ws_shape *shape, bool *looked);
 
 /* Is there room only for shapes without grid and block? */

@@ -9,14 +9,16 @@
 #include "shim/state/registry.h"
 
 enum {
-    STREAMS_BEFORE_REUSE = 1024, /* while there are fewer entries, those of destroyed streams are not reused */
+    STREAMS_BEFORE_REUSE =
+        1024,        /* entries of destroyed streams are reused only if there are at least this many entries */
     MOST_LOOKS = 64, /* at most this many entries of destroyed streams are searched for one of the same kind */
 };
 
 static struct ws_map stream_ids; /* stream_key → id */
 static struct ws_chunks streams = { .row_size = sizeof(struct shim_stream) };
-static struct shim_stream *_Atomic streams_over; /* destroyed since the last round; under the registry's lock */
-static struct shim_stream *closing;              /* the drain's: destroyed streams that still have operations */
+static struct shim_stream
+    *_Atomic streams_over;          /* destroyed since the drain's last round; under the registry's lock */
+static struct shim_stream *closing; /* only for the drain: destroyed streams that still have operations */
 
 struct shim_stream *stream_at(uint32_t id)
 {
@@ -198,7 +200,7 @@ void stream_let_go(struct shim_stream *stream)
     event_release(&stream->context->pool, atomic_exchange(&stream->last_event, 0));
 }
 
-/* The stream is destroyed: nothing will be put into it any more. With the registry's lock. */
+/* Called with the registry's lock held, when the stream is destroyed. No more operations will be put into it. */
 static void stream_over(struct shim_stream *stream)
 {
     stream_capture_over(stream);
@@ -223,8 +225,8 @@ void streams_of_gone_thread(struct shim_thread *thread)
     registry_unlock();
 }
 
-/* The streams in the list were destroyed before this round began. So this round reads the last records of their
- * operations. */
+/* The streams in the list were destroyed before this round of the drain began. So this round reads the last records
+ * of their operations. */
 void streams_over_begin(void)
 {
     if (!atomic_load(&streams_over) || !registry_lock())
@@ -259,7 +261,8 @@ void streams_over_end(void)
     registry_unlock();
 }
 
-/* With the registry's lock. Forgets the stream's handle, unless it means another stream by now. */
+/* Called with the registry's lock held. Forgets the stream's handle, unless the driver has reused it for another
+ * stream. */
 static void forget_created(const struct shim_stream *stream)
 {
     uint64_t *known = ws_map_get(&stream_ids, (uintptr_t)stream->handle);

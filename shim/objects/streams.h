@@ -1,5 +1,5 @@
-/* Streams as the shim knows them. A stream's entry also queues its operations until their events are read. The
- * stream's dictionary id is the entry's index plus one. */
+/* The shim's entries for CUDA streams. A stream's entry also queues the stream's operations until their events are
+ * read. The stream's dictionary id is the entry's index plus one. */
 #ifndef WALLSHIM_SHIM_OBJECTS_STREAMS_H
 #define WALLSHIM_SHIM_OBJECTS_STREAMS_H
 
@@ -17,31 +17,31 @@ struct shim_stream {
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
     uint32_t id, kind;
     bool blocking;  /* it waits for the legacy stream, and the legacy stream for it */
-    uint32_t owner; /* number of the thread whose default stream it is; 0: it is no such stream */
+    uint32_t owner; /* number of the thread whose default stream it is; 0: it is not a thread's default stream */
     _Atomic uint32_t capturing;
     _Atomic uint32_t turn; /* number of the thread whose turn it is to put in an operation; see calls/turns.h */
     /* Upper 48 bits: number of operations so far. Lower 16 bits: how many waits, and operations without the turn, are
      * under way. */
     _Atomic uint64_t order;
-    _Atomic uint32_t last_event; /* the event behind the last operation; the stream is one of its users */
+    _Atomic uint32_t last_event; /* the event recorded after the last operation; the stream is one of its users */
     _Atomic uint32_t fresh;      /* 1: last_event does not tell when the next operation may begin */
-    _Atomic uint32_t other_work; /* the other side's work at the last call of stream_other_side_moved */
-    _Atomic uint32_t holding;    /* this many more operations get no end event: see calls/ops.c */
+    _Atomic uint32_t other_work; /* the other side's work (legacy_order.h) at the stream's last check */
+    _Atomic uint32_t holding;    /* number of further operations that get no end event: see calls/ops.c */
     _Atomic uint32_t held;       /* operations that still lack an end event */
     _Atomic uint32_t user;       /* number of the only thread that launched into it; STREAM_SHARED: several did */
     _Atomic uint64_t anchor_due; /* ticks at which an end is to be measured again (calls/measure.h) */
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* copies that were ever put into this stream */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* number of copies that were ever put into this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
-    struct shim_stream *next_own; /* in the list of its thread's own streams */
-    struct shim_stream *next;     /* in the list of destroyed streams; under the registry's lock, then the drain's */
-    bool over;                    /* it was destroyed and put into that list */
-    /* The drain's own: operations whose events are not read yet, in order. The drain writes these fields for each
-     * operation. They have a cache line that launches do not read. */
+    struct shim_stream *next_own; /* next stream in the list of its thread's own streams */
+    struct shim_stream *next; /* next destroyed stream; guarded by the registry's lock, later only for the drain */
+    bool over;                /* the stream was destroyed and put into the list of destroyed streams */
+    /* Used only by the drain: operations whose events are not read yet, in order. The drain writes the following
+     * fields for each operation, so they have a cache line that launches do not read. */
     _Alignas(64) struct pending *first, *last;
     uint32_t waiting; /* number of those operations */
-    bool unsorted;    /* they are not in the order of their launches: several threads launched them */
-    bool closing;     /* it was destroyed before this round, which reads the last records of it */
-    bool line_known;  /* state of the computed times: struct line in timing/reconstruct.c */
+    bool unsorted; /* the operations are not in the order of their launches, because several threads launched them */
+    bool closing;  /* the stream was destroyed before the drain's current round, which reads its last records */
+    bool line_known; /* state of the computed times: struct line in timing/reconstruct.c */
     int8_t line_apart;
     float line_var, line_seen;
     int64_t line_free;
@@ -54,18 +54,20 @@ struct shim_thread;
  * NULL: the driver is asked for it. Returns NULL if there is no room or no context. Slow: callers keep the result. */
 struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context);
 
-/* The same, but NULL if the stream has no entry yet. Does not call the driver, so the handle may be invalid. */
+/* Like stream_find, but returns NULL if the stream has no entry yet. Does not call the driver, so the handle may be
+ * invalid. */
 struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const struct shim_context *context);
 
 /* Called when a copy that `copies` counted has ended, or its record was lost: counts it in copies_done. */
 void stream_copy_done(struct shim_stream *stream, enum copy_direction direction);
 
-/* The same for a copy whose call was left by longjmp or an exception. The context had counted it. of_stream: so had
- * the stream. */
+/* Like stream_copy_done, for a copy whose call was left by longjmp or an exception. The context has counted the copy
+ * in its `copies`. of_stream: the stream has counted it in its `copies`, too. */
 void stream_copy_left(struct shim_stream *stream, enum copy_direction direction, bool of_stream);
 
-/* Has the other side (objects/legacy_order.h) had work since this was last called for the stream? If so, the stream's
- * last event does not tell when its next operation may begin. Also counts an operation on the stream's own side. */
+/* Has the other side (objects/legacy_order.h) had work since the last call of this function for the stream? If so,
+ * the stream's last event does not tell when its next operation may begin. Also counts an operation on the stream's
+ * own side. */
 static inline bool stream_other_side_moved(struct shim_stream *stream)
 {
     return stream->blocking &&
@@ -82,28 +84,28 @@ extern _Atomic uint32_t streams_held;
 /* Called when a capture that began in the stream has ended, or the stream was destroyed. */
 void stream_capture_over(struct shim_stream *stream);
 
-/* Forgets all streams but the default ones. Those that still exist are looked up again at their next use. */
+/* Forgets all streams but the default streams. Streams that still exist are looked up again at their next use. */
 void streams_forget_created(void);
 
 /* Called when the stream is about to be destroyed. */
 void stream_forget(ws_CUstream handle);
 
-/* Gives back the event behind the stream's last operation. */
+/* Gives back the event after the stream's last operation. */
 void stream_let_go(struct shim_stream *stream);
 
 /* For the drain: called when the thread is gone, and its default streams with it. */
 void streams_of_gone_thread(struct shim_thread *thread);
 
-/* For the drain: called before and after it reads all rings and events. In between, it takes the last operations of
- * destroyed streams. Then the entries of these streams can be reused, so that programs may create any number of
- * streams. */
+/* For the drain: called before and after it reads all rings and events. Between the two calls, the drain takes the
+ * last operations of destroyed streams. The entries of these streams can then be reused, so a program may create any
+ * number of streams. */
 void streams_over_begin(void);
 void streams_over_end(void);
 
 /* Called when the context is gone, and its streams with it. */
 void context_gone(struct shim_context *context);
 
-/* The same for the green context with this handle. */
+/* Like context_gone, for the green context with this handle. */
 void contexts_forget_green(ws_CUgreenCtx green);
 
 #endif

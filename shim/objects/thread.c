@@ -25,8 +25,8 @@ __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")
 
 enum {
     LIMIT_PER_RING = 256, /* a ring takes at most 1/256 of the process's memory limits */
-    STACK_SIZE = 1 << 20, /* for our threads, without what the C library puts on the stack. Small, because mlockall in
-                             the program makes the whole stack resident */
+    STACK_SIZE = 1 << 20, /* of the shim's threads, without the space that the C library uses on the stack. Small,
+                             because mlockall in the program makes the whole stack resident */
 };
 
 static struct shim_thread *_Atomic slots[THREAD_SLOTS];
@@ -37,9 +37,10 @@ static _Atomic uint32_t begun; /* threads that ever got a slot */
 static _Atomic uint64_t refused;
 static _Atomic uint64_t passed_unknown;
 
-/* The key's destructor tells us when a thread ends. A C++ thread_local would take the loader's lock. That lock is
- * held while dlopen runs a library's constructors, and a constructor may wait for the thread that calls here. The
- * pthread functions are looked up at run time: which of glibc's libraries has them depends on the version. */
+/* The key's destructor tells the shim that a thread ends. A C++ thread_local would take the loader's lock, and could
+ * deadlock: dlopen holds this lock while it runs a library's constructors, and a constructor may wait for this
+ * thread. The pthread functions are looked up at run time: which of glibc's libraries has them depends on the
+ * version. */
 static pthread_key_t key;
 static int (*set_specific)(pthread_key_t, const void *);
 
@@ -48,7 +49,7 @@ static void thread_ended(void *object)
     struct shim_thread *thread = object;
     if (!thread || thread_if_known() != thread) /* in a forked child, `thread` is a copy of the parent's state */
         return;
-    /* Its state stays: destructors of the program may run after this one, and make CUDA calls. */
+    /* The thread's state stays: destructors of the program may run after this destructor, and make CUDA calls. */
     shim_life.thread_ends(thread);
     atomic_store_explicit(&thread->life, THREAD_ENDING, memory_order_release);
 }
@@ -77,7 +78,7 @@ static bool take_slot(struct shim_thread *thread)
     return false;
 }
 
-/* How many slots a ring has: as the option says, but within LIMIT_PER_RING. */
+/* The number of slots of a ring: given by the option, and limited by LIMIT_PER_RING. */
 static uint64_t ring_slots(void)
 {
     static const int resources[] = { RLIMIT_AS, RLIMIT_DATA };
@@ -94,8 +95,8 @@ static uint64_t ring_slots(void)
     return slots_wanted;
 }
 
-/* With the registry's lock. When the dictionary is full but for one row, all later threads share that row: without a
- * row they could not be recorded. */
+/* Called with the registry's lock held. When only one row of the dictionary is free, all later threads share this
+ * row, because a thread without a row could not be recorded. */
 static uint32_t add_row(struct ws_thread *row, const char *name)
 {
     static uint32_t shared;
@@ -257,7 +258,7 @@ int thread_start(void *(*main)(void *))
     pthread_attr_init(&attributes);
     pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
     choose_stack(&attributes);
-    /* Our threads take none of the program's signals. */
+    /* The shim's threads take none of the program's signals. */
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &saved);
     int error = create(&thread, &attributes, main, NULL);

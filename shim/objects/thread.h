@@ -1,4 +1,4 @@
-/* What the shim keeps for each thread that makes CUDA calls: its ring, and caches that keep the hot path short. */
+/* The shim's state for each thread that makes CUDA calls: its ring, and caches that keep the hot path short. */
 #ifndef WALLSHIM_SHIM_OBJECTS_THREAD_H
 #define WALLSHIM_SHIM_OBJECTS_THREAD_H
 
@@ -18,7 +18,7 @@ enum {
     NESTED_KNOWN = 16 /* how many nested calls frame_makes remembers (struct thread_nested); a power of 2 */
 };
 
-/* What is to be done about hardware counters when the operation under way returns. */
+/* What to do about hardware counters when the call of the current operation returns. */
 enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
 
 /* A launch's parameters, as the program passed them. */
@@ -28,14 +28,14 @@ struct thread_params {
     void **params, **extra;
 };
 
-/* Roughly what a record costs its thread, as measured by tests/bench ("shim per launch"). */
+/* The approximate time that a thread takes to write a record, measured by tests/bench ("shim per launch"). */
 enum { RECORD_NS = 40 };
 
-/* What measuring device times has cost the thread (calls/measure.h), in ticks. */
+/* The cost of measuring device times in this thread (calls/measure.h). Times are in ticks. */
 struct thread_measuring {
     uint64_t paid_until; /* nothing is measured before this time, to stay within --overhead */
     uint32_t unmeasured; /* operations since the last measured one */
-    bool anchor_next;    /* the last measurement was a sample: if both are due, an anchor comes next */
+    bool anchor_next;    /* the last measurement was a sample, so an anchor comes next if both are due */
     uint64_t spent;      /* ticks that recording events has taken so far; read relaxed by the drain */
 };
 
@@ -43,8 +43,8 @@ struct thread_measuring {
  * kernel says so (thread_is_gone). */
 enum thread_life { THREAD_ALIVE, THREAD_ENDING };
 
-/* A nested call that frame_makes has found, by the arguments of frame_makes. It is kept to recognize the same call
- * again. */
+/* A nested call that frame_makes has found. The arguments of frame_makes are kept to recognize the call again.
+ */
 struct thread_nested {
     uintptr_t at, caller;
     const void *from;
@@ -54,7 +54,7 @@ struct shim_thread {
     struct ws_ring ring; /* first, so that the launch path needs no offset to reach it */
     uint32_t id;         /* dictionary id; once the dictionary is full, all later threads share one id */
     uintptr_t within;    /* where the marker of the wrapped call under way is (calls/frames.h); 0: no such call */
-    struct ws_ring_header op_header; /* of operations' records; says WS_OP_IN_COLLECTIVE during an NCCL call */
+    struct ws_ring_header op_header; /* header of operations' records; has WS_OP_IN_COLLECTIVE during an NCCL call */
     uint64_t correlation;            /* number of the last operation or call */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
     uint64_t unregistered; /* operations not recorded because their stream or shape could not be registered */
@@ -63,20 +63,20 @@ struct shim_thread {
     struct shim_context *context; /* the current one, as long as `handles` equals shim_page.handles; NULL: unknown */
     uint32_t handles;             /* shim_page.handles when `context` was found */
     uint32_t context_bits;        /* the context's dictionary id, shifted as shape_which needs it */
-    /* Of the operation under way. */
-    bool slow;                             /* op_end_slowly must be called when it returns */
-    uint8_t measure;                       /* enum measure */
-    uint8_t counted;                       /* enum thread_counted */
-    uint64_t gate;                         /* the gate that holds its stream; 0: none */
-    uint64_t measuring_took;               /* ticks spent on measuring it, before its call */
-    bool has_turn;                         /* it has the stream's turn (calls/turns.h) */
-    bool beside;                           /* it goes without the turn, and stream->order counts it as under way */
-    uint64_t order;                        /* stream->order before it was counted there */
-    struct shim_stream *timed;             /* the stream into which its events go; NULL: it gets no events */
+    /* Fields of the current operation: */
+    bool slow;                 /* op_end_slowly must be called when the operation's call returns */
+    uint8_t measure;           /* enum measure */
+    uint8_t counted;           /* enum thread_counted */
+    uint64_t gate;             /* the gate that holds the operation's stream (timing/gates.h); 0: none */
+    uint64_t measuring_took;   /* ticks spent on measuring the operation, before its call */
+    bool has_turn;             /* the operation has the stream's turn (calls/turns.h) */
+    bool beside;               /* the operation goes without the turn, and stream->order counts it as under way */
+    uint64_t order;            /* stream->order before the operation was counted there */
+    struct shim_stream *timed; /* the stream into which the operation's events go; NULL: it gets no events */
     uint32_t first_waiting, waiting_count; /* streams into which a wait for an event is being put: first id, number */
-    uint32_t begin_event, end_event; /* its events; 0: none. The thread gives them back if the call is left before
-                                        its record is committed */
-    uint64_t begun_at;    /* the ring's head when it began; once the head has moved, its record is committed */
+    uint32_t begin_event, end_event; /* the operation's events; 0: none. The thread gives them back if the call is
+                                        left before its record is committed */
+    uint64_t begun_at;    /* the ring's head when the operation began; the head moves at the record's commit */
     uint8_t end_users;    /* users of the end event that are still to be released */
     uint8_t copies_noted; /* where a copy is counted: 0 nowhere, 1 in the context, 2 in context and stream */
     struct thread_measuring measuring;
@@ -91,7 +91,7 @@ struct shim_thread {
     uint64_t capture_handle;     /* handle of the stream whose capture begins or ends; 0: not known */
     uint32_t group_depth;        /* how many ncclGroupStart are still open */
     uint32_t collective_count;
-    struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* they wait for the group's end */
+    struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* they wait until ncclGroupEnd */
     struct shape_entry shapes[SHAPE_CACHE];
     struct gemm_entry gemms[GEMM_CACHE];
     struct lt_entry lt_gemms[LT_CACHE];
@@ -102,9 +102,9 @@ struct shim_thread {
     _Atomic uint32_t life; /* enum thread_life */
     uint32_t number;       /* unique to this thread, from 1 on */
     int32_t tid;
-    struct shim_stream *own_streams; /* its own default streams; under the registry's lock */
+    struct shim_stream *own_streams; /* the thread's own default streams; under the registry's lock */
     size_t mapping;                  /* bytes of memory mapped for this structure and the ring */
-    /* The drain's own. */
+    /* Used only by the drain: */
     uint64_t reported_lost, reported_passed, reported_unregistered, reported_simplified;
     uint64_t reported_inside, reported_damaged, reported_spent;
     uint64_t window_head; /* the ring's head when drain/cost.c last looked */
@@ -118,7 +118,7 @@ struct shim_thread {
 struct thread_self {
     struct shim_thread *thread;
     uint32_t refused; /* generation of the recording that had no room for this thread */
-    bool ours;        /* started by us: its calls are not the program's */
+    bool ours;        /* started by the shim, so its calls are not the program's */
 };
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 
@@ -129,8 +129,8 @@ void threads_init(void);
  * returned false, there is no memory, or there are too many threads. */
 struct shim_thread *thread_get(void);
 
-/* The same, but NULL if the thread has no state yet. Also NULL in a forked child, whose only state is a copy of its
- * parent's. */
+/* Like thread_get, but NULL if the thread has no state yet. Also NULL in a forked child, whose only state is a copy
+ * of its parent's. */
 static inline struct shim_thread *thread_of_phase(uint32_t phase)
 {
     return phase & SHIM_STARTED ? thread_self.thread : NULL;
@@ -141,7 +141,7 @@ static inline struct shim_thread *thread_if_known(void)
     return thread_of_phase(shim_phase());
 }
 
-/* Starts a detached thread of ours that takes no signals. Returns 0 or -errno. */
+/* Starts a detached thread of the shim that takes no signals. Returns 0 or -errno. */
 int thread_start(void *(*main)(void *));
 
 /* For the drain: the state of the thread in this slot; NULL: the slot is free. */
@@ -158,14 +158,14 @@ void thread_retire(unsigned slot);
 /* How many threads have a state now. */
 unsigned thread_count(void);
 
-/* How many threads ever had a state: the number grows when a thread gets one. */
+/* The number of threads that ever got a state. */
 uint32_t threads_begun(void);
 
 /* How many threads found no slot since the start. */
 uint64_t threads_refused(void);
 
-/* Calls that are not recorded, of threads that have no state yet: threads_pass_unknown counts one more,
- * threads_passed_unknown returns how many there were. */
+/* Counts the unrecorded calls of threads that have no state yet: threads_pass_unknown adds one call,
+ * threads_passed_unknown returns their number. */
 void threads_pass_unknown(void);
 uint64_t threads_passed_unknown(void);
 

@@ -18,7 +18,7 @@
  * the process, the kernel sets the id to 0. NULL: the address is not known. */
 static const _Atomic int *first_thread_id;
 
-/* The offset of that id in the C library's descriptor of the thread, to which pthread_self() points. */
+/* The offset of the first thread's id in the C library's descriptor of the thread, to which pthread_self() points. */
 static intptr_t place_in_thread;
 enum { THREAD_RECORD_SIZE = 16384 }; /* an upper bound: the descriptor has about 2,300 bytes */
 
@@ -60,8 +60,8 @@ bool first_thread_left_alone(int64_t now, unsigned others)
     text[length > 0 ? length : 0] = 0;
     const char *after_name = strrchr(text, ')');
     long threads;
-    /* While other threads live, the first thread stays as a zombie. It is counted, too: so 2 stands for the zombie
-     * and the calling thread. */
+    /* While other threads live, the first thread stays as a zombie. The zombie is counted too, so 2 stands for the
+     * zombie and the calling thread. */
     return after_name &&
            sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
                   &threads) == 2 &&

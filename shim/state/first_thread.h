@@ -1,4 +1,4 @@
-/* If a program's first thread leaves by pthread_exit, the process ends with the last of the other threads. Our own
+/* If a program's first thread ends by pthread_exit, the process lives until its last thread ends. The shim's own
  * threads must not keep the process alive. */
 #ifndef WALLSHIM_SHIM_STATE_FIRST_THREAD_H
 #define WALLSHIM_SHIM_STATE_FIRST_THREAD_H
@@ -17,8 +17,8 @@ void first_thread_after_fork(void);
  * load. */
 bool first_thread_may_be_gone(void);
 
-/* Does the process have no threads left but the calling thread and `others` more threads of ours? Reads /proc at most
- * every FIRST_THREAD_LOOK_NS, and only if the first thread may have ended. */
+/* Are the calling thread and `others` more threads of the shim the only threads left? Reads /proc at most every
+ * FIRST_THREAD_LOOK_NS, and only if the first thread may have ended. */
 enum { FIRST_THREAD_LOOK_NS = 100000000 };
 bool first_thread_left_alone(int64_t now, unsigned others);
 

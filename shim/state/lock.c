@@ -33,7 +33,7 @@ enum {
 static struct {
     _Alignas(PAGE_SIZE_AT_MOST) struct {
         _Atomic uint32_t word;     /* enum lock_word; a futex */
-        _Atomic uint32_t was_late; /* 1: the last wait was in vain; the next ones take SHORT_WAIT_NS at most */
+        _Atomic uint32_t was_late; /* 1: the last wait timed out, so the next waits last at most SHORT_WAIT_NS */
         uint64_t signals;          /* the holder's signal mask before it took the lock */
     } lock[LOCKS];
     _Atomic bool open;

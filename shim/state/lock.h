@@ -3,8 +3,8 @@
  *
  * All signals are blocked in a thread that holds a lock. The reason: a signal handler may call CUDA, fork, exit or
  * leave by longjmp, so it must not interrupt a thread that holds a lock. No thread waits for a lock longer than
- * LOCK_DEADLINE_MS. In a forked child of a recording process, only LOCK_START can be taken. What the other locks
- * guard may be half changed, and the thread that was changing it does not exist in the child. */
+ * LOCK_DEADLINE_MS. In a forked child of a recording process, only LOCK_START can be taken. The data that the other
+ * locks guard may be half changed, and the thread that was changing it does not exist in the child. */
 #ifndef WALLSHIM_SHIM_STATE_LOCK_H
 #define WALLSHIM_SHIM_STATE_LOCK_H
 
@@ -15,15 +15,15 @@ enum shim_lock { LOCK_START, LOCK_REGISTRY, LOCK_MEMORY, LOCK_DESCRIPTORS, LOCKS
 
 enum { LOCK_DEADLINE_MS = 200 };
 
-/* False: the lock was not free in time (counted as WS_LOSS_LOCKS), or locks_open was not called. The caller then goes
- * on without what the lock guards, as if a dictionary were full. */
+/* Returns false if the lock was not free in time (counted as WS_LOSS_LOCKS) or locks_open was not called. The caller
+ * then does not touch the guarded data, and goes on as if a dictionary were full. */
 __attribute__((warn_unused_result)) bool lock_take(enum shim_lock which);
 void lock_release(enum shim_lock which);
 
 /* How often a lock was not free in time. */
 uint64_t locks_missed(void);
 
-/* From now on all locks can be taken, not only LOCK_START. */
+/* Before this call, only LOCK_START can be taken. */
 void locks_open(void);
 
 /* Asks the kernel to zero the locks in forked children. */
@@ -32,8 +32,8 @@ void locks_init(void);
 /* Zeroes the locks. Called in a forked child, because old kernels (before Linux 4.14) do not zero them. */
 void locks_reset(void);
 
-/* Called before and after work of our own in a thread of the program. In between, signals are blocked, and
- * pthread_cancel has no effect. */
+/* Called before and after the shim's own work in a thread of the program. Between the two calls, signals are blocked,
+ * and pthread_cancel has no effect. */
 struct shim_quiet {
     uint64_t signals;
     int cancel_state;

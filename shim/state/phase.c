@@ -13,9 +13,9 @@ struct shim_page shim_page;
 struct ws_options shim_options;
 bool shim_one_queue;
 
-static _Atomic uint32_t generation; /* number of the latest recording; a child keeps it, unlike shim_page's */
-static _Atomic bool aside;          /* the shim has given up for good */
-static _Atomic uint64_t *children;  /* how many CUDA calls forked children made; in memory that they share */
+static _Atomic uint32_t generation; /* number of the latest recording; a forked child keeps it */
+static _Atomic bool aside;          /* the shim has given up recording for good */
+static _Atomic uint64_t *children;  /* number of CUDA calls of forked children; in memory shared with them */
 
 void shim_page_init(void)
 {

@@ -1,6 +1,6 @@
 /* The shim's phase: idle until the program's first context, then recording (always, in bursts, or in a range), then
- * ended. Every wrapper looks at the phase first. While nothing is recorded, most wrappers do nothing more. The phase
- * is set by the life cycle (shim.c), and by drain/recording.c, which turns recording on and off. */
+ * ended. Every wrapper looks at the phase first. While nothing is recorded, most wrappers only call the driver. The
+ * phase is set by the life cycle (shim.c), and by drain/recording.c, which turns recording on and off. */
 #ifndef WALLSHIM_SHIM_STATE_PHASE_H
 #define WALLSHIM_SHIM_STATE_PHASE_H
 
@@ -14,14 +14,14 @@ enum shim_phase {
     SHIM_STARTED = 1,         /* the registry is ready, and the drain thread runs or is about to */
     SHIM_RECORDING = 2,       /* operations and waits are recorded now */
     SHIM_TIMING = 4,          /* device times of operations are taken now */
-    SHIM_ENDED = 8,           /* nothing is recorded any more: at exit, or after a failure of our own */
+    SHIM_ENDED = 8,           /* nothing is recorded any more: at exit, or after a failure of the shim */
     SHIM_NO_COUNTER = 16,     /* the processor has no reliable tick counter: see timing/ticks.h */
     SHIM_COUNTING = 32,       /* some launches have their hardware counters read: see counters/counters.h */
     SHIM_OUT_OF_RANGE = 64,   /* outside of the range that the program marks */
     SHIM_NO_MORE_TIMES = 128, /* the driver is about to shut down: no more device times or hardware counters */
-    /* A phase with exactly these bits: operations are recorded, and nothing else is done about them. */
+    /* A phase with exactly these bits: operations are recorded, without device times or counters. */
     SHIM_PLAIN = SHIM_STARTED | SHIM_RECORDING,
-    /* The bits from here on hold the number of streams that are being captured, as far as the shim saw. */
+    /* This bit and the higher ones hold the number of streams that are being captured, as far as the shim knows. */
     SHIM_CAPTURE = 256,
 };
 
@@ -33,13 +33,13 @@ enum {
 #endif
 };
 
-/* A page of its own, which reads as zero in a forked child, even if the child was made by a bare system call. So the
- * child never uses what belongs to its parent. */
+/* State in a page of its own. The page reads as zero in a forked child, even if the child was made by a bare system
+ * call. So the child never uses its parent's state. */
 struct shim_page {
     _Alignas(SHIM_PAGE_SIZE) _Atomic uint32_t phase; /* enum shim_phase, or-ed */
     int32_t pid; /* of the recording process; a child made by vfork shares this page, but has another pid */
     _Atomic uint32_t generation; /* number of the recording; 0 in a child, which has recorded nothing itself */
-    _Atomic uint32_t handles;    /* incremented when a handle may have come to mean another object */
+    _Atomic uint32_t handles;    /* incremented when the driver may have reused a handle for another object */
 };
 
 extern __attribute__((visibility("hidden"))) struct shim_page shim_page;
@@ -66,8 +66,8 @@ static inline void shim_capture_ends(void)
     atomic_fetch_sub(&shim_page.phase, SHIM_CAPTURE);
 }
 
-/* Is there state of ours to keep up to date? False before the start. Also false in a forked child, where our locks
- * may be held by threads that do not exist. */
+/* Must the shim keep its state up to date? False before the start. Also false in a forked child, where the shim's
+ * locks may be held by threads that do not exist. */
 static inline bool shim_started(void)
 {
     return (shim_phase() & SHIM_STARTED) != 0;
@@ -78,7 +78,7 @@ static inline bool shim_recording(void)
     return __builtin_expect((shim_phase() & SHIM_RECORDING) != 0, 1);
 }
 
-/* Makes all entries invalid that threads' caches find by a handle. */
+/* Invalidates all entries of the threads' caches that are found by a handle. */
 static inline void shim_forget_handles(void)
 {
     atomic_fetch_add_explicit(&shim_page.handles, 1, memory_order_release);
@@ -91,7 +91,7 @@ void shim_page_init(void);
  * page. */
 void shim_page_reset(void);
 
-/* Called when the recording begins. From then on, shim_parent_recorded is false in this process. */
+/* Called when the recording begins. After this call, shim_parent_recorded is false in this process. */
 void shim_generation_begins(void);
 
 /* Has a recording ever begun, in this process or in its parent? */
@@ -100,15 +100,15 @@ bool shim_ever_started(void);
 /* Is this a child of a process that was recording? Such a child never records. */
 bool shim_parent_recorded(void);
 
-/* CUDA calls in forked children of this process are not recorded. shim_count_child counts one more of them;
- * shim_children returns how many there were. */
+/* CUDA calls in forked children of this process are not recorded. shim_count_child counts one more such call;
+ * shim_children returns their number. */
 void shim_count_child(void);
 uint64_t shim_children(void);
 
 /* Ends the recording. Returns true if it had ended before. */
 bool shim_ends(void);
 
-/* Gives up for good: nothing is recorded from here on. `why` is printed on stderr; NULL: nothing is printed. */
+/* Gives up recording for good. `why` is printed on stderr; NULL: nothing is printed. */
 void shim_step_aside(const char *why);
 bool shim_is_aside(void);
 

@@ -32,7 +32,8 @@ __attribute__((constructor(101))) static void keep_arguments(int count, char **w
     keep_name(words[0]);
 }
 
-/* For a program that calls CUDA before our constructor has run. */
+/* Asks the system for name and arguments. This is for a program that calls CUDA before the constructor above has
+ * run. */
 static void look_now(void)
 {
     if (!*name)

@@ -1,5 +1,6 @@
-/* The trace's dictionaries, while they grow: append-only arrays of rows, to which many threads add and from which the
- * drain copies. An id is an index plus one. A row never changes once `count` includes it, so readers need no lock. */
+/* The trace's dictionaries, while they grow. Each is an append-only array of rows: many threads add rows, and the
+ * drain thread copies them into the trace. An id is an index plus one. A row never changes once `count` includes it,
+ * so readers need no lock. */
 #ifndef WALLSHIM_SHIM_STATE_REGISTRY_H
 #define WALLSHIM_SHIM_STATE_REGISTRY_H
 
@@ -47,7 +48,7 @@ extern struct registry registry;
 /* Makes all tables empty, without any memory. */
 void registry_init(void);
 
-/* False: the lock was not free in time. Then nothing can be looked up or added. */
+/* Returns false if the lock was not free in time. The caller can then neither look up nor add anything. */
 __attribute__((warn_unused_result)) static inline bool registry_lock(void)
 {
     return lock_take(LOCK_REGISTRY);

@@ -29,8 +29,8 @@ int64_t wake_wait(int64_t next)
     return atomic_load(&wake) != WAKE_NOT ? now : 0;
 }
 
-/* While few events are free, every launch wakes the drain. So the drain sleeps a little longer before its next
- * round. */
+/* While few events are free, every launch wakes the drain. So the drain sleeps a little longer before it reads the
+ * rings again. */
 void wake_wait_gap(int64_t soonest)
 {
     int64_t now = ws_clock_ns();

@@ -2,10 +2,11 @@
 
 #include "base/root.h"
 
-/* Variances. PROBE, ns²: an event's time is rounded to half a microsecond. WANDER, ns² a second: each second the
- * clock has a new base, whose time was rounded as well. DRIFT: a crystal's drift changes by some 1e-8 in a second. */
+/* Variances. PROBE, in ns²: an event's time is rounded to half a microsecond. WANDER_A_SECOND, in ns² per second: the
+ * clock gets a new base every second (device_clock.h), and the base's time is rounded too. DRIFT_A_SECOND: a
+ * crystal's drift changes by about 1e-8 per second. */
 static const double PROBE = 200.0 * 200, WANDER_A_SECOND = 150.0 * 150, DRIFT_A_SECOND = 1e-16;
-static const double FIRST_DRIFT = 5e-5; /* before it is known; any crystal is better */
+static const double FIRST_DRIFT = 5e-5; /* assumed before the drift is known; every crystal drifts less */
 static const double SECOND = 1e9, FAR_OFF = 4, FAR_OFF_NS = 300;
 enum { APART_MOST = 6 };
 

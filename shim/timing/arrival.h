@@ -1,9 +1,9 @@
-/* When a launch reaches its device.
+/* Estimates when a launch reaches its device.
  *
  * An idle stream starts an operation when the launch arrives at the device, some time after the call has returned.
- * Probes measure that time: events in an idle stream of our own, whose call returned at a known host time. A Kalman
- * filter follows the difference between device and host time, and its drift. So the error is far below that of a
- * single event. Device times are on the context's clock. */
+ * Probes measure this delay. A probe is an event in an idle stream of the shim. The host time at which the call for
+ * this event returned is known. A Kalman filter follows the difference between device and host time, and the drift of
+ * this difference. So the error is far below the error of a single event. Device times are on the context's clock. */
 #ifndef WALLSHIM_SHIM_TIMING_ARRIVAL_H
 #define WALLSHIM_SHIM_TIMING_ARRIVAL_H
 
@@ -12,8 +12,9 @@
 
 #include "shim/objects/contexts.h"
 
-/* Takes in a probe: its call returned at this host time, and its event has this device time. `late`: by how much the
- * probe may have been delayed, ns. A probe that is far off is ignored, unless several in a row are. */
+/* Updates the estimate by a probe: its call returned at host_ns, and its event has the time device_ns. `late`: the
+ * longest time by which the probe may have been delayed, ns. A probe that is far from the estimate is ignored, unless
+ * several successive probes are. */
 void arrival_learn(struct arrival *arrival, int64_t host_ns, int64_t device_ns, int64_t late);
 
 static inline bool arrival_known(const struct arrival *arrival)
@@ -21,7 +22,8 @@ static inline bool arrival_known(const struct arrival *arrival)
     return arrival->probes != 0;
 }
 
-/* The device time at which a launch arrives whose call returned at this host time; and its variance, ns². */
+/* Returns the device time at which a launch arrives, if its call returned at this host time. *variance: the variance
+ * of this device time, ns². */
 int64_t arrival_of(const struct arrival *arrival, int64_t host_ns, double *variance);
 
 #endif

@@ -9,30 +9,30 @@
 #include "shim/timing/arrival.h"
 
 enum {
-    BASE_PERIOD = 1000000000, /* cuEventElapsedTime is a float32: its steps are 61 ns at one second */
+    BASE_PERIOD = 1000000000, /* cuEventElapsedTime returns a float32, whose steps are 61 ns at one second */
     FIT_PERIOD = 250000000,
     FIT_WINDOW = 200000000, /* least time between two comparisons (fits) that give a drift */
     FIT_RENEWAL = 60,       /* comparisons after which first_fit is replaced by a newer one */
     SUBMIT_WINDOW = 64,     /* comparisons after which shortest_submit is found anew */
     SUBMIT_MARGIN = 2,
     GOOD_FIT = 8000,     /* a comparison that was not disturbed has at most this error */
-    SETTLING = 50000000, /* how long to wait for the first such comparison */
+    SETTLING = 50000000, /* ns to wait for the first undisturbed comparison */
     PROBES = 3,
-    MOST_FAILED_PROBES = 40, /* about a second of them */
-    PROBE_DEADLINE = 300000, /* a probe that takes longer found the device busy */
+    MOST_FAILED_PROBES = 40, /* about a second of probes */
+    PROBE_DEADLINE = 300000, /* ns; if a probe takes longer, the device was busy */
     SETTLE_MOST = 3000,
-    SOON_FITS = 4, /* so many first comparisons follow each other sooner, to know the drift soon */
+    SOON_FITS = 4, /* number of first comparisons with shorter pauses, to know the drift early */
     EARLY_FITS = 12,
-    ONE_QUEUE_SUBMIT = 10000, /* assumed time to an idle device, where it cannot be measured */
+    ONE_QUEUE_SUBMIT = 10000, /* ns; assumed time for work to reach an idle device, if it cannot be measured */
 };
-static const double UNKNOWN_DRIFT = 100e-6; /* assumed until there are two comparisons; any crystal is better */
+static const double UNKNOWN_DRIFT = 100e-6; /* assumed until there are two comparisons; every crystal drifts less */
 
 static struct clock_base *current_base(struct shim_context *context)
 {
     return &context->base[context->current_base];
 }
 
-/* Written out, as the shim is not linked against libm. */
+/* Written out, because the shim is not linked against libm. */
 static int64_t rounded(double value)
 {
     return (int64_t)(value + (value < 0 ? -0.5 : 0.5));
@@ -54,7 +54,7 @@ static double float_step(float value)
     return magnitude((double)next - (double)value);
 }
 
-/* Time from the current base to the event, ns; and the step of the float32 in which the driver gives it. */
+/* Gives the time from the current base to the event, ns, and the step of the driver's float32 at this time. */
 static ws_CUresult elapsed(struct shim_context *context, ws_CUevent event, int64_t *ns, uint32_t *step)
 {
     float ms = 0;
@@ -74,10 +74,10 @@ static bool make_clock(struct shim_context *context)
 }
 
 struct probe {
-    int64_t before, recorded, seen; /* host */
+    int64_t before, recorded, seen; /* host times, ns */
 };
 
-/* Records the event in our idle stream, and polls until it has passed. */
+/* Records the event into the shim's idle stream, and polls until the event completes. */
 static bool probe_once(struct shim_context *context, ws_CUevent event, struct probe *probe)
 {
     probe->before = ws_clock_ns();
@@ -95,7 +95,8 @@ static bool probe_once(struct shim_context *context, ws_CUevent event, struct pr
     return false;
 }
 
-/* Not if the probe was interrupted: it is then less exact than the last good comparison with the drift since. */
+/* Is the comparison exact enough to be used? An interrupted probe is less exact than the last good comparison, even
+ * with the drift after that. */
 static bool worth_taking(const struct shim_context *context, const struct clock_fit *fit)
 {
     const struct clock_fit *last = &context->last_fit;
@@ -107,7 +108,7 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
 {
     if (!worth_taking(context, &fit))
         return;
-    /* The drift is computed from first_fit and last_fit, and is as exact as the worse of them. */
+    /* The drift is computed from first_fit and last_fit, and is only as exact as the worse of them. */
     if (!context->fits || context->first_fit.error > 2 * fit.error)
         context->first_fit = fit;
     else if (context->fits % FIT_RENEWAL == 0)
@@ -119,14 +120,14 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
 static void add_probe(struct shim_context *context, int64_t device_ns, const struct probe *probe)
 {
     uint32_t submit = (uint32_t)(probe->seen - probe->recorded) + RESOLUTION;
-    /* The shortest time seen lately is without delays of the polling thread. Real work may take somewhat longer to
-     * arrive than an empty event: hence SUBMIT_MARGIN. */
+    /* The shortest recent time contains no delays of the polling thread. Real work may take longer to reach the
+     * device than an event, so SUBMIT_MARGIN is applied. */
     if (context->fits % SUBMIT_WINDOW == 0 || submit < context->shortest_submit)
         context->shortest_submit = submit;
     context->submit_ns = SUBMIT_MARGIN * context->shortest_submit;
     atomic_store_explicit(&context->settle_ns, (uint32_t)ws_min(context->shortest_submit, (uint32_t)SETTLE_MOST),
                           memory_order_relaxed);
-    /* The first probe may be slow, as it runs code of the driver for the first time. */
+    /* The first probe may be slow, because it runs code of the driver for the first time. */
     int64_t late = context->fits ? submit - context->shortest_submit : probe->seen - probe->before;
     arrival_learn(&context->arrival, probe->recorded, device_ns, late);
     add_fit(context, (struct clock_fit){
@@ -136,8 +137,8 @@ static void add_probe(struct shim_context *context, int64_t device_ns, const str
                      });
 }
 
-/* Compares the clocks by the shortest of a few probes. Afterwards the base is the event of the last probe, and its
- * time is known. */
+/* Compares the clocks by the shortest of a few probes. Afterwards `base` holds the event of the last probe, and the
+ * event's time. */
 static bool compare(struct shim_context *context, struct clock_base *base, struct probe *best)
 {
     int64_t best_time = 0;
@@ -148,11 +149,11 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
         uint32_t step = 0;
         if (!probe_once(context, base->handle, &probe))
             return false;
-        if (!current_base(context)->known) { /* the very first: the origin is arbitrary */
+        if (!current_base(context)->known) { /* the first probe of all sets the clock's origin, which is arbitrary */
             current_base(context)->time = probe.before + (probe.seen - probe.before) / 2;
             current_base(context)->known = true;
         } else if (base == current_base(context)) {
-            continue; /* its own event was recorded anew, so there is no base to measure it from */
+            continue; /* the base's own event was recorded again, so there is no base to measure from */
         } else if (elapsed(context, base->handle, &ns, &step) != WS_CUDA_SUCCESS) {
             return false;
         }
@@ -170,8 +171,8 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
     return any;
 }
 
-/* ns until the next comparison: less where the last one was not used, and less at first, as computed times need the
- * drift early. */
+/* The time until the next comparison, ns. It is shorter if the last comparison was not used. It is also shorter at
+ * first, because computed times need the drift early. */
 static int64_t fit_pause(const struct shim_context *context, bool taken)
 {
     bool sampled = shim_options.event_placement == WS_EVENTS_SAMPLED;
@@ -182,7 +183,7 @@ static int64_t fit_pause(const struct shim_context *context, bool taken)
     return context->fits < SOON_FITS ? FIT_PERIOD / 5 : FIT_PERIOD;
 }
 
-/* With a stream and events of our own: compares the clocks, and takes a new base when it is time. */
+/* Compares the clocks with the shim's own stream and events, and takes a new base when it is time. */
 static void keep_by_probes(struct shim_context *context, int64_t now)
 {
     struct probe probe;
@@ -194,7 +195,7 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     if (!compare(context, base, &probe)) {
         if (first)
             current_base(context)->known = false;
-        /* If our event never passes, all streams seem to share one hardware queue, for whatever reason. */
+        /* If the shim's event never completes in time, all streams seem to share one hardware queue. */
         if (first && ++context->failed_probes == MOST_FAILED_PROBES)
             context->one_queue = true;
         context->next_fit = now + FIT_PERIOD / 10;
@@ -206,7 +207,7 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     }
     if (first || now >= context->next_base)
         context->next_base = now + BASE_PERIOD;
-    /* Until there is a good comparison, or SETTLING is over, try again at every round. */
+    /* Until there is a good comparison or SETTLING is over, the drain tries again at every round. */
     if (!context->first_base)
         context->first_base = now;
     if (context->last_fit.error > GOOD_FIT && now - context->first_base < SETTLING) {
@@ -222,7 +223,8 @@ bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_cloc
         return false;
     if (!context->one_queue)
         keep_by_probes(context, now);
-    /* device_clock_known is false while a better comparison is being waited for: such ones stay out of the trace. */
+    /* While the drain waits for a good comparison, device_clock_known is false, and comparisons are not put into the
+     * trace. */
     if (context->fits == context->fits_reported || !device_clock_known(context))
         return false;
     context->fits_reported = context->fits;
@@ -268,7 +270,7 @@ void device_clock_learn(struct shim_context *context, uint32_t event, int64_t la
         context->offset_high = INT64_MAX;
     } else if (now >= context->next_fit) {
         int64_t half = (context->offset_high - context->offset_low) / 2;
-        /* The bounds may be from the period's beginning, and the clocks have drifted since. */
+        /* The bounds may be from the beginning of the period, and the clocks have drifted since that time. */
         int64_t drifted = (int64_t)(UNKNOWN_DRIFT * FIT_PERIOD);
         add_fit(context, (struct clock_fit){ time, context->offset_low + half, half + RESOLUTION + drifted });
         context->submit_ns = ONE_QUEUE_SUBMIT;
@@ -286,7 +288,7 @@ void device_clock_learn(struct shim_context *context, uint32_t event, int64_t la
 
 bool device_clock_known(const struct shim_context *context)
 {
-    /* The first comparisons are often disturbed. So no event is read before a good one, or before SETTLING is
+    /* The first comparisons are often disturbed. So events are read only after a good comparison, or when SETTLING is
      * over. */
     bool settled =
         context->one_queue || context->last_fit.error <= GOOD_FIT || ws_clock_ns() - context->first_base >= SETTLING;

@@ -6,14 +6,14 @@
 #include "shim/timing/gates.h"
 
 enum {
-    AT_ONCE = 4,        /* measurements at each call, at first */
-    EARLY = 16,         /* so many are made without a pause */
-    PERIOD = 250000000, /* ns between later ones */
-    MEANT = 64,         /* the mean is of about so many: older ones count less and less */
-    DEADLINE = 300000,  /* ns for both events to pass */
-    MOST_NS = 100000,   /* if it took longer, something came between the events */
+    AT_ONCE = 4,        /* measurements per call, until there are EARLY */
+    EARLY = 16,         /* number of first measurements, made without a pause */
+    PERIOD = 250000000, /* ns between later measurements */
+    MEANT = 64,         /* the mean covers about this many measurements; older ones count less and less */
+    DEADLINE = 300000,  /* ns for both events to complete */
+    MOST_NS = 100000,   /* ns; if it took longer, something ran between the events */
 };
-static const double NOISE = 2 * 150.0 * 150; /* of two events, ns² */
+static const double NOISE = 2 * 150.0 * 150; /* variance of the difference of two events, ns² */
 
 static bool is_ready(struct dispatch *dispatch)
 {

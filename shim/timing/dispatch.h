@@ -1,6 +1,6 @@
-/* How long a device takes from one entry of a stream's queue to the next, whatever the entries are. Two events behind
- * a gate measure it. The difference of the two events around a kernel consists of this time and the kernel's own. For
- * the drain thread alone. */
+/* Measures the dispatch time: the time that a device takes from one entry of a stream's queue to the next, whatever
+ * the entries are. Two events behind a gate (timing/gates.h) measure it. The difference of the events before and
+ * after a kernel is the dispatch time plus the kernel's own time. Only the drain thread uses this. */
 #ifndef WALLSHIM_SHIM_TIMING_DISPATCH_H
 #define WALLSHIM_SHIM_TIMING_DISPATCH_H
 
@@ -8,8 +8,8 @@
 
 #include "shim/objects/contexts.h"
 
-/* Measures it in the clock's stream, if it is time and a gated launch was measured since the last time. The context
- * must be current. */
+/* Measures the dispatch time in the context's clock_stream, if a measurement is due. After the first measurement,
+ * another is due only if a launch behind a gate was measured meanwhile. The context must be current. */
 void dispatch_measure(struct shim_context *context, int64_t now);
 
 #endif

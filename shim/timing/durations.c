@@ -11,26 +11,27 @@
 #include "shim/state/registry.h"
 
 enum {
-    SAMPLES_MEANT = 16, /* the mean is of about so many samples: durations may change, so older ones count less */
+    SAMPLES_MEANT =
+        16, /* the mean covers about this many samples; older samples count less, because durations may change */
     SAMPLES_MOST = 60000,
-    APART_MOST = 2,    /* after so many samples in a row that are far off, the duration has changed */
-    FIRST_SAMPLES = 4, /* what is known of other kernels counts as so many samples of the kernel itself */
+    APART_MOST = 2,    /* after this many successive samples far from the mean, the duration has changed */
+    FIRST_SAMPLES = 4, /* the spread of all kernels counts as this many samples of the kernel itself */
     ALL_MEANT = 64,    /* as SAMPLES_MEANT, for all kernels together */
 };
 static const double UNKNOWN_NS = 5000, UNKNOWN_BY = 50000; /* duration ± error before there is any sample */
 static const double FAR_OFF = 4;                           /* standard deviations */
-static const double FIRST_SPREAD = 0.05 * 0.05; /* relative to the duration's square, before there is any sample */
+static const double FIRST_SPREAD = 0.05 * 0.05; /* spread relative to the duration's square, before any sample */
 static const double MOST_SPREAD = 4, SAME = 0.3;
 
-/* What is known of all kernels together, for those that were sampled seldom or never. */
+/* Statistics of all kernels together, for kernels that were sampled seldom or never. */
 static struct {
-    double mean, var; /* of their durations */
+    double mean, var; /* mean and variance of the kernels' durations */
     double spread;    /* variance from launch to launch of the same kernel, relative to the duration's square */
-    double within;    /* the same in ns² */
+    double within;    /* variance from launch to launch of the same kernel, ns² */
     uint32_t samples, repeated;
 } all_kernels = { .spread = FIRST_SPREAD };
 
-/* A "work" is a kernel with its grid and block. Number 0 stands for all that found no room. */
+/* A "work" is a kernel with its grid and block. Number 0 stands for all works that found no room. */
 static struct ws_chunks durations = { .row_size = sizeof(struct duration) }; /* by work */
 static struct ws_chunks works = { .row_size = sizeof(uint32_t) };            /* by shape */
 static struct ws_map work_ids; /* hash of a row without its stream → work */
@@ -58,8 +59,8 @@ struct duration *duration_of(uint32_t shape)
     return duration ? duration : &shared;
 }
 
-/* The spread to assume before a kernel's own samples tell it. In some programs launches of one kernel differ as much
- * as different kernels do: then the spread of all kernels is the better guess. */
+/* The spread to assume before a kernel has enough samples of its own. In some programs launches of one kernel differ
+ * as much as different kernels do. In such a program, the absolute spread of all kernels is the better guess. */
 static double likely_spread(double ns)
 {
     double spread = all_kernels.spread * ws_square(ns);
@@ -75,7 +76,7 @@ static void begin(struct duration *duration, double ns, double noise)
     duration->apart = 0;
 }
 
-/* The weight of one more sample in a mean of about `meant` samples, in which older ones count less and less. */
+/* The weight of the next sample in a mean over about `meant` samples, in which older samples count less and less. */
 static double weight(uint32_t before, uint32_t meant)
 {
     return 1.0 / (double)(ws_min(before, meant) + 1);
@@ -96,8 +97,8 @@ static void learn_spread_of_all(double seen, double mean)
     all_kernels.within += share * (seen - all_kernels.within);
 }
 
-/* Is the sample far off? Also counts such samples in a row. A single one is ignored; after several, the duration is
- * learned anew from the last of them. */
+/* Is the sample far from the mean? Also counts such samples in succession. A single such sample is ignored. After
+ * several, the duration is learned anew from the last of them. */
 static bool is_apart(struct duration *duration, double off, double all)
 {
     if (ws_square(off) <= ws_square(FAR_OFF) * all) {
@@ -124,8 +125,8 @@ void duration_sample(struct duration *duration, double ns, double noise)
         if (duration->apart < APART_MOST && duration->apart > -APART_MOST)
             return;
         begin(duration, ns, noise);
-        duration->spread =
-            (float)ws_max((double)duration->spread, ws_square(off) / SAMPLES_MEANT); /* it may change again */
+        duration->spread = (float)ws_max((double)duration->spread,
+                                         ws_square(off) / SAMPLES_MEANT); /* the duration may change again */
         return;
     }
     /* The spread is learned first: it needs the mean as it was before this sample. */
@@ -147,7 +148,7 @@ void duration_at_most(struct duration *duration, double ns)
         duration->most = (float)ns;
 }
 
-/* The duration of a kernel that was never sampled: the mean of all kernels, but within its upper bound. */
+/* The duration of a kernel that was never sampled: the mean of all kernels, limited by this kernel's upper bound. */
 static double guess(const struct duration *duration, double *variance)
 {
     double most = (double)duration->most;

@@ -1,5 +1,5 @@
-/* How long kernels take, learned from the few launches that are measured: a mean and a spread for each kernel, grid
- * and block, whatever the stream. All times in ns. For the drain thread alone. */
+/* The durations of kernels, learned from the few launches that are measured: a mean and a spread for each kernel,
+ * grid and block, on any stream. All times are in ns. Only the drain thread uses this. */
 #ifndef WALLSHIM_SHIM_TIMING_DURATIONS_H
 #define WALLSHIM_SHIM_TIMING_DURATIONS_H
 
@@ -7,28 +7,28 @@
 
 struct duration {
     float mean;
-    float var;    /* of the mean, ns² */
+    float var;    /* variance of the mean, ns² */
     float spread; /* variance from launch to launch, ns² */
-    float most;   /* before the first sample: the least upper bound of a launch's time; 0: none */
+    float most;   /* before the first sample: the smallest upper bound of a launch's duration; 0: none */
     uint16_t samples;
-    int16_t apart;   /* samples in a row that were much longer (> 0) or much shorter */
-    uint32_t in_run; /* its launches in the run that reconstruct.c works on */
+    int16_t apart;   /* number of successive samples much longer (> 0) or much shorter (< 0) than the mean */
+    uint32_t in_run; /* number of its launches in the run that reconstruct.c works on */
 };
 
 /* The duration of launches with this shape's kernel, grid and block. Never NULL: where memory is short, all kernels
  * share one entry. */
 struct duration *duration_of(uint32_t shape);
 
-/* Takes in a sample: a launch took so long, measured with this variance (ns²). */
+/* Learns from a sample: a launch took `ns`, measured with the variance `noise` (ns²). */
 void duration_sample(struct duration *duration, double ns, double noise);
 
-/* Takes in an upper bound of what a launch took. It counts until there is a sample. */
+/* Learns an upper bound of a launch's duration. The bound counts until there is a sample. */
 void duration_at_most(struct duration *duration, double ns);
 
 /* How long a launch is expected to take. */
 double duration_expected(const struct duration *duration);
 
-/* The variance of that expectation (ns²), without the spread from launch to launch. */
+/* The variance of duration_expected (ns²), without the spread from launch to launch. */
 double duration_unsure(const struct duration *duration);
 
 #endif

@@ -22,26 +22,26 @@
 
 enum {
     GATES = 16,
-    OPENS_NS = 150000, /* a gate that is closed for so long is opened */
+    OPENS_NS = 150000, /* the shim's thread opens a gate that is closed for this long */
     BEGIN_DEADLINE_NS = 100000000,
-    /* The C library's own signal for cancelling threads. It is only ever sent to a certain thread, never to the
-     * process. So our waiting for it takes no signal away from the program. */
+    /* The C library's own signal for cancelling threads. It is only sent to single threads, never to the process. So
+     * the shim's thread can wait for it and takes no signal away from the program. */
     TIMER_SIGNAL = 32,
 };
 _Static_assert((int)OPENS_NS < (int)GATE_NS, "the rest is for the thread to run");
 
-/* A gate. It serves any context, so few timers are needed however many contexts come and go. */
+/* A gate. All contexts share the gates, so few timers are needed, even for many contexts. */
 struct gate {
-    _Alignas(
-        64) _Atomic uint32_t closed; /* the word that will open it; 0: it is open. Whoever clears this opens it */
-    _Atomic int64_t since;           /* host ns */
-    _Atomic uint32_t *_Atomic word;  /* where the device reads */
-    uint32_t last;                   /* the last value used; only the thread that has the gate touches it */
-    int timer;                       /* a POSIX timer: signals our thread if the gate is left closed */
+    _Alignas(64) _Atomic uint32_t
+        closed; /* the value that opens the gate; 0: it is open. The thread that clears this opens the gate */
+    _Atomic int64_t since;          /* host time when it was closed, ns */
+    _Atomic uint32_t *_Atomic word; /* the word that the device reads */
+    uint32_t last;                  /* the last value used; only for the thread that has taken the gate */
+    int timer;                      /* a POSIX timer: signals the shim's thread if the gate stays closed */
 };
 
-/* A context's page, with a word for each gate. A stream waits until the word is at least the gate's value, and is
- * released by storing that value. Values only grow. */
+/* A context's page, with a word for each gate. A stream waits until the word is at least the gate's value. The store
+ * of this value releases the stream. Values only grow. */
 struct gates {
     struct {
         _Alignas(64) _Atomic uint32_t word;
@@ -51,7 +51,7 @@ struct gates {
 
 static struct gate all_gates[GATES];
 static _Atomic uint32_t taken;  /* gates in use, a bit each */
-static _Atomic uint32_t keeper; /* the thread's id; a futex; 0: there is none */
+static _Atomic uint32_t keeper; /* id of the shim's thread that opens gates; a futex; 0: there is no such thread */
 
 unsigned gates_thread_count(void)
 {
@@ -86,8 +86,8 @@ static void open_left(int64_t now)
     }
 }
 
-/* Only timers wake this thread. If the launching threads woke it, it would take the processor from them where there
- * are few. */
+/* Only timers wake this thread. If the launching threads woke it, it would take the processor from them on machines
+ * with few processors. */
 static void *gates_main(void *unused)
 {
     const uint64_t timer_set = (uint64_t)1 << (TIMER_SIGNAL - 1);
@@ -113,7 +113,7 @@ static bool make_timers(void)
     return true;
 }
 
-/* Starts our thread, once for all contexts; true: it runs. */
+/* Starts the thread that opens gates, once for all contexts. Returns true if it runs. */
 static bool keeper_runs(void)
 {
     static bool tried, runs;
@@ -146,8 +146,9 @@ static bool has_waits(void)
            able;
 }
 
-/* A forked child finds zeros in the page. It must find something: a handler may fork inside gate_close, and the child
- * then returns through it. It must not share the page: the parent's device reads it, so it must not move. */
+/* In a forked child the page reads as zero. It must exist there, because a signal handler may fork inside gate_close,
+ * and the child returns through gate_close. The child must not share it: the device reads the parent's page, so this
+ * page must not move. */
 static struct gates *make_gates(void)
 {
     size_t size = (sizeof(struct gates) + SHIM_PAGE_SIZE - 1) / SHIM_PAGE_SIZE * SHIM_PAGE_SIZE;
@@ -159,7 +160,7 @@ static struct gates *make_gates(void)
         munmap(gates, size);
         return NULL;
     }
-    /* The driver has registered the page, so it stays mapped even if it is of no use. */
+    /* The driver has registered the page, so it stays mapped even if it is not used. */
     return driver.host_address(&gates->address, gates, 0) == WS_CUDA_SUCCESS ? gates : NULL;
 }
 
@@ -185,15 +186,16 @@ static int take_place(void)
     return -1;
 }
 
-/* What names a closed gate: its number, and the value that opens it. The number alone is not enough: our thread may
- * have opened the gate, and another thread may have taken it since. */
+/* The name of a closed gate: its number, and the value that opens it. The number alone is not enough: the shim's
+ * thread may have opened the gate, and another thread may have taken it again. */
 static uint64_t gate_name(unsigned place, uint32_t word)
 {
     return (uint64_t)word << 32 | place;
 }
 
-/* Takes a place and closes it, for the context whose page this is. Returns the gate's name, also in *kept; 0: no
- * place is free. Signals are blocked meanwhile: a handler that left by longjmp would take the place along. */
+/* Takes a free gate and closes it, for the context that owns `gates`. Returns the gate's name, also in *kept; 0: no
+ * gate is free. Signals are blocked meanwhile, because a handler that left by longjmp would never give the gate
+ * back. */
 static uint64_t close_place(struct gates *gates, uint64_t *kept)
 {
     struct shim_quiet quiet;
@@ -235,8 +237,8 @@ bool gate_open(uint64_t name)
     unsigned place = (uint32_t)name;
     struct gate *gate = &all_gates[place];
     struct shim_quiet quiet;
-    /* A handler that left by longjmp amid this would leave the stream held for ever: open for us, closed for the
-     * device. */
+    /* Signals are blocked, because a handler could leave by longjmp between the two stores of open_place. The gate
+     * would count as open, but the stream would wait for ever. */
     quiet_begin(&quiet);
     bool opened = open_place(gate, (uint32_t)(name >> 32));
     if (opened) {

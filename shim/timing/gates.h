@@ -1,9 +1,10 @@
-/* Gates: a stream waits for a value in our memory (cuStreamWaitValue32) until its queue holds event, kernel and event
- * together. So the difference of the two events is the kernel's time plus a constant, however short the kernel is.
+/* A gate makes a stream wait for a value in the shim's memory (cuStreamWaitValue32) until an event, a kernel and
+ * another event are in the stream's queue together. So the difference of the two events is the kernel's time plus a
+ * constant, however short the kernel is.
  *
- * The thread that closes a gate opens it again, microseconds later. If that thread is held up, a thread of ours opens
- * the gate. It does so by a plain store, without calling the driver. So a gate is closed for GATE_NS at most, plus
- * what the system takes to run the thread that opens it. */
+ * The thread that closes a gate opens it again, microseconds later. If this thread is delayed, a thread of the shim
+ * opens the gate. Opening is a plain store, without a call of the driver. So a gate is closed for at most GATE_NS,
+ * plus the time that the system takes to run the opening thread. */
 #ifndef WALLSHIM_SHIM_TIMING_GATES_H
 #define WALLSHIM_SHIM_TIMING_GATES_H
 
@@ -17,14 +18,14 @@ enum { GATE_NS = 200000 };
 /* For the drain, with the context current: makes the context's gates, if driver and device can wait for values. */
 void gates_prepare(struct shim_context *context);
 
-/* Closes a gate behind all that the stream has: what is put in later waits. Returns the gate, or 0 where none is
- * free. *kept is set before the gate is closed, as a signal handler may leave by longjmp at any time. */
+/* Puts a closed gate into the stream: all later operations of the stream wait. Returns the gate, or 0 if no gate is
+ * free. *kept is set before the stream waits, because a signal handler may leave the call by longjmp at any time. */
 uint64_t gate_close(struct shim_context *context, ws_CUstream stream, uint64_t *kept);
 
-/* Opens the gate. True: it was closed until now; false: our thread had opened it. */
+/* Opens the gate. Returns true if the gate was closed until now, false if the shim's thread had opened it before. */
 bool gate_open(uint64_t name);
 
-/* How many threads of ours look after gates, 0 or 1. */
+/* The number of the shim's threads that open gates: 0 or 1. */
 unsigned gates_thread_count(void);
 
 #endif

@@ -8,16 +8,17 @@
 
 /* Variances in ns². An event's time is rounded to half a microsecond. */
 static const double EVENT = 150.0 * 150;
-static const double BEGIN_EVENT = 600.0 * 600; /* the program's own events may stand before it, and take time */
-static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* until measured (dispatch.h) */
+static const double BEGIN_EVENT =
+    600.0 * 600; /* the program's own events may come before this event, and take time */
+static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* until the dispatch time is measured */
 static const double FAR_OFF = 4;                                         /* standard deviations */
 static const double SCALE_MARGIN = 3, SCALE_LEAST = 0.03, SCALE_MOST = 9, RUNS_MEANT = 8;
 static const double STATED = 2.6; /* standard deviations: 99 % of a normal distribution */
 enum {
-    APART_MOST = 3,    /* so many runs in a row that are far off are not by chance */
-    SYSTEMATIC = 250,  /* added to every error, for what the model leaves out */
-    LATE_BY = 1000,    /* an event that passed less than this after its own arrival tells nothing */
-    OPENING_NS = 4000, /* a stream goes on at most this long after its gate was opened */
+    APART_MOST = 3,    /* this many successive runs far from their expected length are not chance */
+    SYSTEMATIC = 250,  /* ns added to every error, for effects that the model leaves out */
+    LATE_BY = 1000,    /* ns; an event that completed sooner after its own arrival tells nothing */
+    OPENING_NS = 4000, /* ns; a stream goes on at most this long after its gate was opened */
 };
 
 static double dispatch_ns(const struct shim_context *context)
@@ -55,8 +56,8 @@ static const struct pool_event *event_read(const struct shim_context *context, u
     return read && read->state == EVENT_READ ? read : NULL;
 }
 
-/* Did the event pass well after it had arrived? Then it was waiting for the operation before it, which ended at the
- * event's time. */
+/* Did the event complete well after it had arrived at the device? In that case it waited for the operation before it,
+ * which ended at the event's time. */
 static bool event_tells(const struct pool_event *event, struct instant arrived)
 {
     return (double)(event->time - arrived.time) > STATED * ws_root(arrived.var + EVENT) + LATE_BY;
@@ -64,12 +65,12 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 
 /* --- forward: what the device would have done --------------------------------------------------- */
 
-/* The line of a stream: until when it is computed. */
+/* The line of a stream (reconstruct.h), up to the last computed operation. */
 struct line {
-    int64_t free;     /* when its last operation ends */
-    double var, bias; /* uncertainty of that: random (a variance), and systematic (a standard deviation) */
-    int apart;        /* runs in a row that were far off, longer (> 0) or shorter */
-    double seen;      /* the squared deviation of runs, relative to their variance, on average */
+    int64_t free;     /* computed end of the last operation */
+    double var, bias; /* uncertainty of `free`: random (a variance), and systematic (a standard deviation) */
+    int apart;        /* number of successive runs much longer (> 0) or much shorter (< 0) than expected */
+    double seen;      /* mean squared deviation of runs, relative to their variance */
     double scale;     /* factor for the variances of runs */
 };
 
@@ -78,7 +79,7 @@ static double line_var(const struct line *line)
     return line->var + ws_square(line->bias);
 }
 
-/* May the line's last operation, for what is known of it, still run at this time? */
+/* May the line's last operation still run at this time, given the uncertainty of its end? */
 static bool line_may_reach(const struct line *line, int64_t time)
 {
     return (double)(time - line->free) <= FAR_OFF * ws_root(line_var(line));
@@ -100,7 +101,8 @@ static void advance(const struct shim_context *context, struct pending *pending,
     pending->queued = line->free >= came.time;
     if (!pending->queued)
         line_begin(line, came.time, came.var);
-    else if ((double)(line->free - came.time) < ws_root(came.var)) /* stream or launch may have delayed it */
+    else if ((double)(line->free - came.time) <
+             ws_root(came.var)) /* either the stream or the launch may have delayed the operation */
         line->var = ws_max(line->var, came.var);
     pending->op.begin = line->free + (int64_t)dispatch_ns(context);
     pending->begin_var = (float)line_var(line);
@@ -133,8 +135,8 @@ static struct run run_until(struct pending *first, struct pending *last)
     }
 }
 
-/* Is the run to be learned from? A single one that is far off was delayed by something. Several in a row mean that
- * durations have changed. */
+/* Are durations to be learned from the run? A single run that is far from its expected length was delayed by
+ * something. Several such runs in succession mean that durations have changed. */
 static bool is_usual(struct line *line, double off, double all)
 {
     if (ws_square(off) <= ws_square(FAR_OFF) * all) {
@@ -146,8 +148,8 @@ static bool is_usual(struct line *line, double off, double all)
     return line->apart >= APART_MOST || line->apart <= -APART_MOST;
 }
 
-/* Corrects the durations of a run's kernels, as the run was longer than expected by `off` ns. Each kernel's mean
- * takes the share that a Kalman filter would give it. */
+/* Corrects the durations of a run's kernels: the run was longer than expected by `off` ns. Each kernel's mean takes
+ * the share of `off` that a Kalman filter would give it. */
 static void learn_from(struct run run, double off, struct line *line)
 {
     double all = (double)run.first->begin_var + EVENT;
@@ -156,7 +158,7 @@ static void learn_from(struct run run, double off, struct line *line)
     for (at = run.first; at != behind; at = at->next) {
         struct duration *duration = duration_of(at->op.shape);
         duration->in_run++;
-        known &= duration->samples > 0; /* if one never was sampled, it may be the cause */
+        known &= duration->samples > 0; /* a kernel that was never sampled may be the cause */
         all += (double)duration->spread;
     }
     for (at = run.first; at != behind; at = at->next) { /* n launches add n² times the variance of their mean */
@@ -175,15 +177,15 @@ static void learn_from(struct run run, double off, struct line *line)
     }
 }
 
-/* The variances may be too large or too small for this program: scales them by what runs were really off by. */
+/* The variances may be too large or too small for this program. Scales them by the real deviations of runs. */
 static void learn_scale(struct line *line, double seen)
 {
     line->seen += (ws_min(seen, SCALE_MOST) - line->seen) / RUNS_MEANT;
     line->scale = ws_clamp(SCALE_MARGIN * line->seen, SCALE_LEAST, SCALE_MOST);
 }
 
-/* Moves each operation of the run by its share of `off`. False: an operation would get a negative length, and nothing
- * was moved. */
+/* Moves each operation of the run by its share of `off`. Returns false and moves nothing if an operation would get a
+ * negative length. */
 static bool move_by_share(struct run run, double off, double whole)
 {
     struct pending *behind = run.last->next, *at;
@@ -199,7 +201,7 @@ static bool move_by_share(struct run run, double off, double whole)
     return true;
 }
 
-/* Shortens all operations of the run by one factor, so that the run ends at this time. */
+/* Shortens all operations of the run by one factor, so that the run ends at `end`. */
 static void press(struct run run, int64_t end)
 {
     struct pending *behind = run.last->next, *at;
@@ -211,8 +213,8 @@ static void press(struct run run, int64_t end)
     }
 }
 
-/* The run really ended at `end`: corrects its operations. The correction grows along the run, as the uncertainty
- * does. Afterwards both ends of the run are known well, and its middle least. */
+/* Corrects the run's operations so that the run ends at `end`. The correction grows along the run, as the uncertainty
+ * does. Afterwards the times are most certain at both ends of the run and least certain in its middle. */
 static void bridge(struct run run, int64_t end, double end_var, struct line *line)
 {
     struct pending *behind = run.last->next, *at;
@@ -229,8 +231,9 @@ static void bridge(struct run run, int64_t end, double end_var, struct line *lin
     line_begin(line, end, end_var);
 }
 
-/* Corrects the operations from `first` to `last` by an event behind them. `tells`: the last one ended when the event
- * passed; else it ended at some time before. `event_var`: variance of the time between that end and the event. */
+/* Corrects the operations from `first` to `last` by the event after `last`. `tells`: `last` ended when the event
+ * completed; otherwise it ended at some time before. `event_var`: variance of the time between the end of `last` and
+ * the event. */
 static void anchor(struct pending *first, struct pending *last, const struct pool_event *event, double event_var,
                    bool tells, struct line *line)
 {
@@ -242,7 +245,7 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
     }
     if (tells) {
         bridge(run, event->time, event_var, line);
-    } else if (off < 0) { /* the computed end is after the event: it is moved before it, by as much as is likely */
+    } else if (off < 0) { /* the computed end is after the event: moves it to a likely time before the event */
         double var = (double)last->end_var, before = var / (ws_root(var) - off);
         bridge(run, event->time - (int64_t)before, event_var + ws_square(before), line);
     }
@@ -250,7 +253,8 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
 
 /* --- measured operations ------------------------------------------------------------------------ */
 
-/* A gated launch: both events were in the queue together, so their difference is the kernel and one dispatch. */
+/* Sets the times of a launch behind a gate. Both events were in the queue together, so their difference is the
+ * kernel's time plus one dispatch time (dispatch.h). */
 static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                          const struct pool_event *end, struct line *line)
 {
@@ -265,8 +269,8 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     line_begin(line, end->time, EVENT);
 }
 
-/* The last operation, which has an end event of its own and perhaps a begin event. Returns whether its end is
- * measured. */
+/* Sets the times of the last operation, which has an end event of its own and perhaps a begin event. Returns whether
+ * its end is measured. */
 static bool settle_last(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                         const struct pool_event *end, struct line *line)
 {
@@ -306,7 +310,7 @@ static void state_times(struct pending *first, struct pending *last)
     }
 }
 
-/* Settles the window's last operation, which has the end event, and corrects those before it. It is a kernel, or an
+/* Sets the times of `last`, which has the end event, and corrects the operations before it. `last` is a kernel, or an
  * operation that is timed by its events alone. */
 static void settle(struct shim_stream *stream, struct pending *first, struct pending *before, struct pending *last,
                    uint32_t end_event, struct line *line)
@@ -316,8 +320,8 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     bool gated = last->detail & WS_RING_OP_GATED && begin;
     int64_t put_in = gated ? last->op.host_end + last->late + OPENING_NS : last->op.host_begin;
     if (begin && before) {
-        /* If the stream waited for something else, the operation before may have ended long before the event
-         * passed. A gate is such a thing, unless the stream was probably busy until it was open. */
+        /* If the stream waited for something else, the previous operation may have ended long before the begin event
+         * completed. A gate is such a wait, unless the stream was probably busy until the gate was open. */
         struct instant came = arrives(context, put_in);
         bool tells = !(last->detail & WS_RING_OP_WAITED) && event_tells(begin, came) &&
                      (!gated || line_may_reach(line, came.time));

@@ -6,7 +6,9 @@
 #include <cpuid.h>
 #endif
 
-enum { COMPARISONS = 1024 }; /* the latest are kept, at least 10 ms apart: they span ten seconds or more */
+enum {
+    COMPARISONS = 1024
+}; /* the latest comparisons are kept; they are at least 10 ms apart, so they span ten seconds or more */
 static const int64_t COMPARISON_GAP_NS = 10000000;
 
 struct comparison {
@@ -83,7 +85,7 @@ void ticks_compare(void)
     if (ticks_are_ns)
         return;
     struct comparison now = compare_once();
-    /* The new comparison replaces the latest one, if that is too close to the one before it. */
+    /* The new comparison replaces the latest comparison, if the latest is too close to the comparison before it. */
     struct comparison before = comparisons[(comparison_count - 2) % COMPARISONS];
     struct comparison last = comparisons[(comparison_count - 1) % COMPARISONS];
     if (last.ns - before.ns < COMPARISON_GAP_NS)

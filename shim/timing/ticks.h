@@ -1,7 +1,8 @@
-/* From ticks of the processor's counter to nanoseconds of CLOCK_MONOTONIC.
+/* Converts ticks of the processor's counter to nanoseconds of CLOCK_MONOTONIC.
  *
- * Wrappers only read the counter. The drain compares it with the clock at every round. As the kernel slews its clock,
- * each reading is converted by interpolation between the two comparisons around it. */
+ * Wrappers only read the counter. The drain thread regularly compares the counter with the clock. The operating
+ * system changes the rate of its clock, so each reading is converted by interpolation between the comparisons before
+ * and after it. */
 #ifndef WALLSHIM_SHIM_TIMING_TICKS_H
 #define WALLSHIM_SHIM_TIMING_TICKS_H
 
@@ -11,8 +12,8 @@
 
 #include "base/clock.h"
 
-/* True: this machine has no counter to be trusted, and a tick is a nanosecond of clock_gettime. The phase says so too
- * (SHIM_NO_COUNTER). */
+/* True: this machine has no reliable counter, and a tick is a nanosecond of clock_gettime. The bit SHIM_NO_COUNTER of
+ * the phase says the same. */
 extern __attribute__((visibility("hidden"))) _Atomic bool ticks_are_ns;
 
 static inline uint64_t ticks_now(void)
@@ -21,7 +22,7 @@ static inline uint64_t ticks_now(void)
                                                                                           : ws_clock_ticks();
 }
 
-extern _Atomic uint64_t ticks_a_second; /* roughly; the drain sets it once it has measured */
+extern _Atomic uint64_t ticks_a_second; /* approximate; set by the drain after its first measurement */
 
 /* Converts ns to ticks, roughly. */
 static inline uint64_t ticks_in(uint64_t ns)

@@ -5,10 +5,10 @@
 #include "shim/state/registry.h"
 #include "shim/timing/device_clock.h"
 
-/* What a device time's error has in it besides the clock's error, ns. A stream that is ready takes up to DISPATCH to
- * start its next operation. An event passes up to EVENT_DISPATCH after the operation before it. Where an end is only
- * known to lie within more than HELD_UP, its event does not measure it. LENGTHS_MEANT: the usual length of an
- * operation is the mean of about so many. */
+/* Sources of error besides the clock, in ns. DISPATCH: the longest time that a ready stream takes to start its next
+ * operation. EVENT_DISPATCH: the longest time from the end of an operation to the event after it. HELD_UP: an end
+ * does not count as measured if the span in which it lies is longer. LENGTHS_MEANT, a number: the usual length of an
+ * operation is the mean of about this many operations. */
 enum {
     DISPATCH = 1500,
     EVENT_DISPATCH = 1000,
@@ -63,10 +63,10 @@ static bool engine_shared(const struct shim_stream *stream, const struct pending
 /* What is known of an operation besides its row and its events. */
 struct known {
     const struct pool_event *before; /* the event before it; NULL: none was read */
-    /* The call around it, on the device's clock. */
+    /* Begin and end of the operation's call, on the device's clock. */
     int64_t launched, launch_error, returned, return_error;
     bool waits; /* its call returns about when the operation is done */
-    bool loose; /* its events enclose other operations of the stream too: nothing tells where in between it ran */
+    bool loose; /* its events enclose other operations of the stream too, so it is not known when in between it ran */
 };
 
 static struct known known_of(const struct shim_context *context, const struct pending *pending)
@@ -80,15 +80,15 @@ static struct known known_of(const struct shim_context *context, const struct pe
     return known;
 }
 
-/* When the operation can have begun: not before its stream was ready, nor before its launch; and at most DISPATCH
- * after both. */
+/* The span in which the operation can have begun: after its launch and after its stream was ready, and at most
+ * DISPATCH after the later of the two. */
 static struct span begin_span(const struct shim_stream *stream, const struct pending *pending,
                               const struct known *known, int64_t latest)
 {
     int64_t launched = known->launched - known->launch_error;
     int64_t submitted = known->returned + known->return_error + stream->context->submit_ns;
     struct span begin = { launched, latest };
-    /* A call that waits for its work returns after the work: its return does not bound the begin. */
+    /* A call that waits for its work returns after the work, so its return does not bound the begin. */
     bool bounded_by_call = !(pending->op.flags & WS_OP_BLOCKING);
     const struct pool_event *event = known->before;
     if (!event)
@@ -119,15 +119,15 @@ static enum ws_quality begin_quality(const struct shim_stream *stream, const str
 {
     if (!pending->begin_event || !(pending->inner & WS_RING_OP_OWN_BEGIN))
         return WS_TIME_INFERRED;
-    /* In a busy stream the begin follows its event closely. In an idle one it follows the launch, whose time is less
-     * certain. */
+    /* In a busy stream the begin follows its event closely. In an idle stream the begin follows the launch, whose
+     * time is less certain. */
     bool beside = begin.high - begin.low <= 2 * (RESOLUTION + DISPATCH);
     return beside && !engine_shared(stream, pending) ? WS_TIME_MEASURED : WS_TIME_BOUNDED;
 }
 
-/* How long before its end event an operation may have ended. If the event arrived while the stream was busy, it
- * passed right after the operation. If not, it passed when it arrived, and the operation may have ended long before:
- * at most as long as from its launch until the event was put in. */
+/* The longest time from an operation's end to its end event. An event that arrives while the stream is busy completes
+ * right after the operation. An event that arrives later completes on arrival. In that case the operation may have
+ * ended earlier, by at most the time from its launch until the event was put into the stream. */
 static int64_t end_slack(const struct shim_context *context, const struct pending *pending,
                          const struct pool_event *event)
 {
@@ -162,7 +162,8 @@ static int64_t usual_length(const struct pending *pending)
 
 static void learn_length(const struct pending *pending)
 {
-    if (!pending->op.shape || pending->kind == WS_OP_MEMORY_OP) /* a wait's length says nothing about the next */
+    if (!pending->op.shape ||
+        pending->kind == WS_OP_MEMORY_OP) /* the length of a wait says nothing about the next wait */
         return;
     if (!usual)
         usual = ws_reserve(registry.shape.limit * sizeof(*usual));
@@ -178,10 +179,10 @@ static bool is_wide(struct span span)
     return span.high - span.low > HELD_UP;
 }
 
-/* Where in its span the begin is shown, never before the launch. If the span is wide but the end is known (the thread
- * was held up in the launch, or the copy engine was busy), the begin is the end less the usual length. If the call
- * waits for the operation, that begins soon after the call, or when the stream is free. If several operations share
- * the span (loose), the begin of the span is shown. Else the middle. */
+/* Chooses the begin within its span, never before the launch. If the span is wide but the end is known (the thread
+ * was delayed in the launch, or the copy engine was busy), the begin is the end minus the usual length. If the call
+ * waits for the operation, the operation begins soon after the call begins, or when the stream is free. If several
+ * operations share the span (loose), the start of the span is taken. Otherwise the middle of the span is taken. */
 static int64_t likely_begin(const struct shim_context *context, const struct pending *pending,
                             const struct known *known, struct span begin, struct span end)
 {
@@ -193,13 +194,14 @@ static int64_t likely_begin(const struct shim_context *context, const struct pen
         return larger(larger(begin.low, known->launched), shown);
     }
     int64_t free = known->before ? known->before->time : begin.low;
-    int64_t came = known->launched + context->shortest_submit / 2; /* half: it was measured there and back */
+    int64_t came = known->launched + context->shortest_submit /
+                                         2; /* half, because shortest_submit was measured to the device and back */
     return larger(larger(begin.low, known->launched), smaller(begin.high, larger(free, came)));
 }
 
-/* Where in its span the end is shown. If the call waits for the operation, its return tells the end better than the
- * event, unless the stream was still busy then. If the span is wide, because the thread was held up before it
- * recorded the event, the operation is shown with its usual length. Else the middle. */
+/* Chooses the end within its span. If the call waits for the operation, the call's return tells the end better than
+ * the event, unless the stream was still busy at that time. If the span is wide, because the thread was delayed
+ * before it recorded the event, the operation gets its usual length. Otherwise the middle of the span is taken. */
 static int64_t likely_end(const struct shim_context *context, const struct pending *pending,
                           const struct known *known, struct span end)
 {
@@ -226,7 +228,8 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
         begin.high = smaller(begin.high, end.high);
         begin.low = smaller(begin.low, begin.high);
     }
-    /* If the call waits for the operation, its event is put in long after the end, and says little about it. */
+    /* If the call waits for the operation, its event is put into the stream long after the end, and says little about
+     * the end. */
     if (known.loose || known.waits || end.low < begin.low)
         end.low = begin.low;
     if (end.high < end.low)

@@ -20,19 +20,20 @@ struct pending {
     uint8_t direction; /* enum copy_direction; COPY_DIRECTIONS: not such a copy */
     uint8_t kind;      /* enum ws_op_kind */
     uint8_t detail;    /* enum ws_ring_op_detail */
-    bool staged;       /* a copy from or to pageable memory whose call takes as long as the copy, more or less */
-    /* For computed times. */
-    bool queued;              /* it began when the operation before it ended, not when it arrived */
+    bool staged;       /* a copy from or to pageable memory whose call takes about as long as the copy */
+    /* For computed times (reconstruct.h): */
+    bool queued;              /* it began when the previous operation ended, not when its own launch arrived */
     float begin_var, end_var; /* ns² */
 };
 
 enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };
 
-/* Reads an event, which was recorded behind an operation. launched: host time by which that was launched; INT64_MIN:
- * not known. */
+/* Reads an event that was recorded after an operation. launched: host time by which this operation was launched;
+ * INT64_MIN: not known. */
 enum times_state times_read(struct shim_context *context, uint32_t event, int64_t launched);
 
-/* Fills the device times of an operation whose events are read. end_event: its own, or a later one if it has none. */
+/* Fills the device times of an operation whose events are read. end_event: the operation's own end event, or a later
+ * event if it has none. */
 void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_event);
 
 #endif

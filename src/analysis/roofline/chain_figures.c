@@ -4,7 +4,7 @@
 
 #include "base/minmax.h"
 
-/* The number of occurrences whose bytes a source could give. Parameters were read only for the examined
+/* The number of occurrences for which the source can give bytes. Parameters were read only for the examined
  * occurrences. */
 static uint64_t asked(const struct ws_chain *chain, int source)
 {
@@ -18,7 +18,7 @@ static double chain_figures_mean_of(uint64_t sum, uint64_t known, uint64_t occur
 }
 
 /* The time that a kernel spends on its part of the waste (chains.h), at the bandwidth that the kernel itself reached.
- * This is the time to read what the kernel before wrote, and to write what the next kernel reads. */
+ * Its part of the waste is the read of the previous kernel's output, and the write of the next kernel's input. */
 static double time_of_waste(const struct ws_chain_bytes *bytes, double again_before, double again_behind,
                             int64_t time)
 {
@@ -58,8 +58,8 @@ static bool find_bytes_from(const struct ws_chain_kernel *kernels, struct ws_cha
     return true;
 }
 
-/* Takes a pattern's bytes from the best source that gives what kernels pass on to each other. Returns the time of the
- * waste; 0 if this source does not give all bytes that the kernels move. */
+/* Takes a pattern's bytes from the best source that gives the bytes passed between its kernels. Returns the time of
+ * the waste; 0 if this source does not give all bytes that the kernels move. */
 static struct chain_time find_bytes(const struct ws_track_chains *result, struct ws_chain *chain)
 {
     const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
@@ -77,9 +77,9 @@ static struct chain_time find_bytes(const struct ws_track_chains *result, struct
     return time;
 }
 
-/* If no source gives a pattern's bytes, sets an upper limit: the bytes that the memory can move in the saved time. If
- * the size of the largest possible array gives a smaller upper limit, sets that limit: each kernel but the last
- * passes on one array, which is written once and read once. */
+/* If no source gives a pattern's bytes, sets an upper limit: the bytes that the memory can move in the saved time.
+ * The size of the largest possible array may give a smaller upper limit: each kernel but the last writes one array,
+ * which the next kernel reads once. */
 static void bound_bytes(struct ws_chain *chain, double bytes_per_ns, uint64_t array_most)
 {
     double in_time = bytes_per_ns * (double)chain->saving;

@@ -4,9 +4,9 @@
 
 #include "analysis/roofline/chains.h"
 
-/* Fills in the figures of the patterns, drops patterns without occurrences, and sorts the rest. If no source gives
- * the bytes of a pattern, they get an upper limit. It follows from the device's bandwidth (bytes_per_ns; 0: not
- * known) and from the size of the largest possible array (array_most, in bytes; 0: not known). */
+/* Fills in the figures of the patterns, drops patterns without occurrences, and sorts the rest. If no source gives a
+ * pattern's bytes, sets an upper limit. The limit follows from the device's bandwidth (bytes_per_ns; 0: not known)
+ * and from the size of the largest possible array (array_most, in bytes; 0: not known). */
 void ws_chains_conclude(struct ws_track_chains *result, double bytes_per_ns, uint64_t array_most);
 
 #endif

@@ -23,7 +23,7 @@ enum {
     MOST_EXAMINED_IN_ALL = 16384,
 };
 
-/* The chain that is growing on a stream: its kernels so far. */
+/* The unfinished chain of a stream: its kernels so far. */
 struct run {
     uint32_t length;
     uint32_t ops[WS_CHAIN_MOST];
@@ -49,7 +49,7 @@ struct finder {
     struct run *runs; /* one per stream of the track; the last one is for unknown streams */
     size_t run_count;
     const struct ws_track_steps *steps;
-    size_t step;         /* for ws_steps_next */
+    size_t step;         /* position of ws_steps_next */
     struct ws_map index; /* hash of a pattern's names → its index + 1 */
     uint32_t examined;
     const struct ws_op_moved *moved; /* by index in the track's order; NULL: nothing known */
@@ -181,8 +181,8 @@ static uint64_t chains_bytes_of(float bytes)
     return bytes >= 1 && bytes < 1e18F ? (uint64_t)bytes : 0;
 }
 
-/* Adds the bytes that kernel i moves, and the bytes that it passes on to the next kernel: by the grid
- * (WS_BYTES_LAUNCH), and by the inputs of the operator (WS_BYTES_SHAPE). */
+/* Adds the bytes that kernel i moves, and the bytes that it passes on to the next kernel. Both come from the grid
+ * (WS_BYTES_LAUNCH) and from the inputs of the operator (WS_BYTES_SHAPE). */
 static void add_sizes(const struct finder *finder, const struct run *run, uint32_t i, struct ws_chain_kernel *kernel)
 {
     const struct shape_facts *shape = &finder->shapes[finder->ops->shape[run->ops[i]]];
@@ -221,7 +221,7 @@ static void add_occurrence(struct finder *finder, const struct run *run, struct 
     chain->steady += steady;
 }
 
-/* Adds the run to its pattern. Returns 0 or -ENOMEM. */
+/* Adds the run to its pattern, and empties the run. Returns 0 or -ENOMEM. */
 static int chains_add_run(struct finder *finder, struct run *run)
 {
     uint32_t names[WS_CHAIN_MOST], length = run->length;
@@ -281,8 +281,8 @@ static int add_operations(struct finder *finder, const struct ws_track *track)
     return status;
 }
 
-/* Adds `length` kernels of pattern `of`, from kernel `from` on, to the pattern that consists of these kernels
- * only. */
+/* Takes `length` kernels of pattern `of`, starting at kernel `from`. Adds their figures to the pattern that has
+ * exactly these kernels. */
 static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t length)
 {
     struct ws_track_chains *result = finder->result;
@@ -320,7 +320,8 @@ static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t le
     return 0;
 }
 
-/* Splits patterns between two kernels where the addresses in the parameters show that no data is passed on. */
+/* Splits patterns at each boundary between kernels where the addresses in the parameters show that no data crosses
+ * it. */
 static int chains_split(struct finder *finder)
 {
     struct ws_track_chains *result = finder->result;
@@ -342,8 +343,8 @@ static int chains_split(struct finder *finder)
     return status;
 }
 
-/* Creates one run for each stream on which the track has operations. A process may have many more streams. Returns
- * the run's index by stream, which the caller frees; NULL if memory runs out. */
+/* Creates one run for each stream on which the track has operations, because a process may have many more streams.
+ * Returns the run's index by stream, which the caller frees; NULL if memory runs out. */
 static uint32_t *make_runs(struct finder *finder, size_t subject)
 {
     const struct ws_process *process = finder->process;

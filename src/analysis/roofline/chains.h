@@ -8,14 +8,15 @@
  *
  * The waste: each kernel of a chain writes what the next one reads. n kernels over N elements of s bytes move 2·n·N·s
  * bytes, and one fused kernel would move 2·N·s. The difference is the waste. The output of a reduction is small and
- * left out. If the bytes of at least half of a pattern's occurrences are known, they stand for all.
+ * does not count. If the bytes of at least half of a pattern's occurrences are known, their mean is taken for all
+ * occurrences.
  *
- * The saving is the time of the kernels minus the time of the fused kernel. If all kernels are TensorIterator's and
- * their arrays are known, the fused kernel takes the time of the arrays that it must still read and write. Else, if
- * the bytes that the kernels move are known, each kernel saves the time of its part of the waste, at the bandwidth
- * that it reached itself. Else the fused kernel is assumed to take as long as the longest kernel. The launches of all
- * kernels but one and the time between the kernels are saved as well. The saving is an upper limit, because the fused
- * kernel must still write what other kernels need.
+ * The saving is the time of the kernels minus the time of the fused kernel. If all kernels are PyTorch's
+ * TensorIterator kernels with known arrays, the fused kernel's time follows from the arrays that it must still read
+ * and write. Else, if the bytes that the kernels move are known, each kernel saves the time of its part of the waste,
+ * at the bandwidth that this kernel reached. Else the fused kernel is assumed to take as long as the longest kernel.
+ * The launches of all kernels but one and the time between the kernels are saved as well. The saving is an upper
+ * limit, because the fused kernel must still write what other kernels need.
  *
  * enum ws_chain_proof tells how certain it is that the kernels of a pattern work on the same data. If the parameters
  * are known and no address occurs on both sides of a boundary between two kernels, the chain is split at this
@@ -30,15 +31,16 @@
 #include "report/analysis.h"
 
 enum {
-    WS_CHAIN_MOST = 32,           /* most kernels of a chain; a longer run is several chains */
-    WS_CHAIN_ADVISED_PERCENT = 2, /* patterns below this share of the device's time get no advice (TraceLens) */
+    WS_CHAIN_MOST = 32, /* most kernels of a chain; a longer run is several chains */
+    WS_CHAIN_ADVISED_PERCENT =
+        2, /* patterns below this share of the device's time get no advice (source: TraceLens) */
 };
 
 enum ws_chain_proof {
     WS_CHAIN_ADJACENT,     /* only names and order suggest it */
     WS_CHAIN_SHARES,       /* a kernel and a later one have an address in common */
-    WS_CHAIN_WRITES_READS, /* a kernel writes what a later one reads; both are TensorIterator's, whose output comes
-                              first */
+    WS_CHAIN_WRITES_READS, /* a kernel writes what a later one reads; known only of TensorIterator kernels, whose
+                              first array is the output */
     WS_CHAIN_PROOF_COUNT
 };
 
@@ -50,28 +52,28 @@ enum ws_bytes_source {
     WS_BYTES_ALLOCATED, /* upper limit: each array as large as all allocated memory, if that is less than
                            WS_BYTES_TIME */
     WS_BYTES_UNKNOWN,
-    WS_BYTES_KNOWN = WS_BYTES_TIME /* earlier sources give figures per kernel, later ones upper limits */
+    WS_BYTES_KNOWN = WS_BYTES_TIME /* earlier sources give figures per kernel, later sources upper limits */
 };
 
-/* What one source gives for a kernel of a pattern, summed over occurrences. */
+/* The bytes that one source gives for a kernel of a pattern, summed over occurrences. */
 struct ws_chain_bytes {
-    uint64_t moved, moved_known; /* bytes moved by the kernel; occurrences for which it is known */
+    uint64_t moved, moved_known; /* bytes moved by the kernel; number of occurrences for which they are known */
     uint64_t again,
-        again_known; /* bytes written and read again by the next kernel; occurrences for which it is known */
+        again_known; /* bytes written, and read by the next kernel; number of occurrences for which they are known */
 };
 
 /* One kernel of a pattern over all occurrences, and the time until the next one. Times are in ns. */
 struct ws_chain_kernel {
     uint32_t name;                               /* index into ws_model.names */
     int64_t total;                               /* time in the kernel */
-    int64_t steady;                              /* part of it in steady steps */
+    int64_t steady;                              /* part of `total` in steady steps */
     int64_t gap;                                 /* from its end to the begin of the next kernel */
-    int64_t steady_gap;                          /* part of it in steady steps */
+    int64_t steady_gap;                          /* part of `gap` in steady steps */
     struct ws_chain_bytes bytes[WS_BYTES_KNOWN]; /* by source; WS_BYTES_ARGUMENTS is for the examined occurrences */
 
-    /* Numbers of examined occurrences: */
-    uint32_t shared;  /* in which an address occurs in this or an earlier kernel, and in a later one */
-    uint32_t ordered; /* in which such an address is first written, then read */
+    /* Numbers of examined occurrences with this property: */
+    uint32_t shared;  /* an address occurs in this or an earlier kernel, and in a later kernel */
+    uint32_t ordered; /* such an address is first written, then read */
 };
 
 struct ws_chain {
@@ -80,7 +82,7 @@ struct ws_chain {
     uint64_t steady;                      /* occurrences in steady steps */
     uint32_t examined;                    /* occurrences whose buffers were compared */
     uint32_t modelled;                    /* examined occurrences whose arrays give the time of a fused kernel */
-    double modelled_time, modelled_fused; /* ns in the `modelled` ones: time of the kernels; of the fused kernel */
+    double modelled_time, modelled_fused; /* ns, sums over `modelled` occurrences: all kernels; the fused kernel */
     uint32_t example;                     /* index of the first kernel of the first occurrence */
 
     int64_t total, gap;                /* ns in the kernels and between them */
@@ -96,17 +98,16 @@ struct ws_chain {
 };
 
 struct ws_track_chains {
-    struct ws_vector chains; /* struct ws_chain; largest saving, gaps included, in steady steps first, then largest in
-                                the recording */
+    struct ws_vector chains;  /* struct ws_chain; largest saving with gaps first: in steady steps, then in all */
     struct ws_vector kernels; /* struct ws_chain_kernel; the kernels of a chain are adjacent */
     size_t steps;             /* number of steady steps; 0: none */
-    uint64_t left_out;        /* occurrences of patterns that were not kept */
+    uint64_t left_out;        /* occurrences of patterns beyond the maximum number */
     uint64_t graphs;          /* graph launches measured as a whole; chains inside these graphs are not known */
 };
 
 extern const struct ws_analysis ws_analysis_chains;
 
-/* All patterns together, per steady step, or for the recording if there are no steps. */
+/* Sums over all patterns: per steady step, or for the recording if there are no steps. */
 struct ws_chains_sum {
     size_t chains;         /* patterns with a saving */
     int64_t kernels, gaps; /* ns saved in kernels and between them */

@@ -54,8 +54,8 @@ static void write_labels(const struct ws_report *report, const struct ws_track_c
     }
 }
 
-/* chains_saving_of gives the saving in the kernels, and gap_of the time between them: per steady step, or for the
- * recording if there are no steps. */
+/* chains_saving_of gives the saving in the kernels, and gap_of the time between them. Both are per steady step, or
+ * for the recording if there are no steps. */
 static int64_t chains_saving_of(const struct ws_track_chains *result, const struct ws_chain *chain)
 {
     return result->steps ? chain->steady_saving / (int64_t)result->steps : chain->saving;
@@ -295,7 +295,7 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
     return ws_advice_add(list, &advice);
 }
 
-/* Does the chain hold the softmax of attention that a fused kernel would replace as a whole? */
+/* Does the chain contain the softmax of an attention that a fused kernel could replace as a whole? */
 static bool is_of_attention(const struct ws_report *report, size_t subject, const struct ws_track_chains *result,
                             const struct ws_chain *chain)
 {

@@ -77,7 +77,7 @@ static double gemms_rate_of(const struct ws_gemm_row *row)
     return row->total > 0 ? row->flops / (double)row->total : 0;
 }
 
-/* A lower bound of the rate: the kernels are taken to last as long as the errors of their times allow. */
+/* A lower bound of the rate: the errors of the kernels' times are added to their time. */
 static double sure_rate_of(const struct ws_gemm_row *row)
 {
     return row->total > 0 ? row->flops / ((double)row->total + row->unsure) : 0;
@@ -112,8 +112,8 @@ static struct ws_gemm_finding finding_of(const struct ws_gemm_row *row)
                                      .k = row->cost.k };
 }
 
-/* Does the kernel load less than 16 bytes at a time? Its name decides; if the name does not tell, the sizes
- * decide. */
+/* Does the kernel load less than 16 bytes at a time? The kernel's name decides; if the name does not give the size of
+ * a load, the sizes of the GEMM decide. */
 static bool is_misaligned(const struct ws_gemm_row *row)
 {
     struct ws_gemm_finding finding = finding_of(row);
@@ -141,9 +141,9 @@ static int by_work(const void *a, const void *b)
     return (work_of(x) > work_of(y)) - (work_of(x) < work_of(y));
 }
 
-/* A sliding window over aligned GEMMs with about the work of the current one. The GEMMs come in order of their work.
- * The fastest one in the window is first. A slower one stays only if it has more work, because it may still be in the
- * window when the fastest has left it. */
+/* A sliding window over the aligned GEMMs with half to twice the work of the current GEMM. GEMMs enter in order of
+ * increasing work. The fastest GEMM in the window is first. A slower GEMM stays only if it has more work than the
+ * faster ones, because it then leaves the window after them. */
 struct window {
     struct ws_gemm_row **rows;
     size_t first, end;
@@ -207,7 +207,7 @@ static void set_saving(const struct ws_gemm_row *row, double padding, struct ws_
     finding->saving = saved > 0 ? (int64_t)((double)row->steady * saved) : 0;
 }
 
-/* The peak of a GEMM on ordinary cores. fp16 GEMMs mostly run as fp32 on them ("fp16_sgemm"). */
+/* The peak of a GEMM on ordinary cores. On these cores, fp16 GEMMs mostly run as fp32 ("fp16_sgemm"). */
 static double ordinary_peak(const struct ws_gpu *gpu, enum ws_precision precision)
 {
     double own = gpu->flops_per_ns[precision][WS_CORES_ORDINARY];
@@ -242,7 +242,8 @@ static struct ws_gemm_finding judge_sizes(const struct ws_track_roofline *result
     double roof = less(ws_gpu_peak(&result->gpu, row->precision), rate_of_memory(result, row));
     if (!is_misaligned(row) || padding <= 1)
         return finding;
-    /* Without an aligned GEMM to compare with, the sizes prove nothing; the kernel's name does. */
+    /* Unaligned sizes alone do not prove that the GEMM is slow. The proof is an aligned GEMM to compare with, or the
+     * size of a load in the kernel's name. */
     if (!(alike > 0) && !row->matmul.load)
         return finding;
     finding.judge = alike > 0 ? WS_JUDGED_BY_ALIKE : WS_JUDGED_BY_ROOF;

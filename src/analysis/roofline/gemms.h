@@ -1,21 +1,22 @@
-/* GEMMs that do not use tensor cores although they could, or that are slow because of their sizes.
+/* GEMMs that run on ordinary (CUDA) cores although they could use tensor cores, or that are slow because of their
+ * sizes.
  *
  * Tensor cores need operands aligned to 16 bytes: 8 elements of 16 bits, 16 of fp8 and int8, 4 of TF32, 2 of fp64.
  * cuBLAS requires this of the contiguous dimension of each of the three matrices, of leading dimensions and of
  * addresses (cuBLAS Library, "Tensor Core Usage"; NVIDIA, Matrix Multiplication Background User's Guide, "Tensor Core
  * Requirements", which recommends multiples of 128 bytes, 64 elements of 16 bits, from the A100 on). Before version
- * 11 cuBLAS ran other GEMMs on ordinary cores. Since then it loads fewer bytes at a time. The contiguous dimension is
- * known if the kernel's name tells which operands are transposed; the result is assumed to have the layout of the
- * caller's matrices. Else the alignment of all three sizes counts. If the name tells the elements per load, this
- * number decides instead of the sizes.
+ * 11, cuBLAS ran GEMMs without this alignment on ordinary cores. From version 11 on, it runs them on tensor cores
+ * with smaller loads. The contiguous dimensions are known if the kernel's name tells which operands are transposed;
+ * the result is assumed to have the layout of the caller's matrices. If they are not known, all three sizes must be
+ * aligned. If the name tells the elements per load, this number decides instead of the sizes.
  *
  * The saving is an upper limit:
- * - For a GEMM on ordinary cores: the time saved if it ran on tensor cores at the same share of their peak as it now
- * reaches of the ordinary cores' peak, but no faster than memory allows. If other fp32 GEMMs of the recording run as
- * TF32, the program allows TF32. In that case this GEMM's sizes or the library's choice keep it off the tensor cores.
- * - For a GEMM with slow sizes: the time saved if it ran at the rate of the fastest aligned GEMM of this recording
- * with the same precision and half to twice the work; if there is none, at the roof. A GEMM has slow sizes only if
- * its own rate is below 70 % of this rate; this limit is our choice.
+ * - For a GEMM on ordinary cores: the time saved if it ran on tensor cores and kept its present share of the peak.
+ * Memory bandwidth limits the saving. If other fp32 GEMMs of the recording run as TF32, the program allows TF32. In
+ * that case this GEMM's sizes or the library's choice keep it off the tensor cores.
+ * - For a GEMM with slow sizes: the time saved if it ran at the rate (FLOPs per ns) of the fastest aligned GEMM of
+ * this recording with the same precision and half to twice the work. If there is no such GEMM, the roof gives the
+ * rate. A GEMM has slow sizes only if its own rate is below 70 % of this rate; this limit is our choice.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_GEMMS_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_GEMMS_H
@@ -38,7 +39,7 @@ struct ws_gemm_finding {
     enum ws_gemm_issue issue;
     enum ws_gemm_judge judge;
     double multiple; /* sizes should be multiples of this many elements */
-    double m, n, k;  /* sizes; those whose alignment matters are padded to the multiple */
+    double m, n, k;  /* sizes, padded to `multiple` where alignment matters */
     double rate;     /* reachable FLOPs per ns */
     int64_t saving;  /* ns per steady step, upper limit; for the recording if there are no steps */
 };
@@ -47,14 +48,14 @@ struct ws_gemm_finding {
  * the number of steps (0: times are for the recording). Sorts by time, longest first. */
 void ws_gemms_sum_up(struct ws_vector *rows, size_t steps);
 
-/* Finds for each GEMM the best rate of aligned GEMMs with similar work, and whether any GEMM uses TF32. Returns 0 or
- * -ENOMEM. */
+/* Finds for each GEMM the best rate (FLOPs per ns) of aligned GEMMs with similar work. Also finds whether any GEMM
+ * uses TF32. Returns 0 or -ENOMEM. */
 int ws_gemms_compare(struct ws_track_roofline *result);
 
-/* Judges one GEMM. The GPU of the result must be known. */
+/* Finds what slows down one GEMM. The GPU of the result must be known. */
 struct ws_gemm_finding ws_gemm_judge(const struct ws_track_roofline *result, const struct ws_gemm_row *row);
 
-const char *ws_gemm_issue_name(enum ws_gemm_issue issue); /* in JSON */
-const char *ws_gemm_judge_name(enum ws_gemm_judge judge); /* in JSON */
+const char *ws_gemm_issue_name(enum ws_gemm_issue issue); /* the name in JSON */
+const char *ws_gemm_judge_name(enum ws_gemm_judge judge); /* the name in JSON */
 
 #endif

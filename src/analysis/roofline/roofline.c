@@ -28,11 +28,11 @@ static const char counted_note[] =
     "hardware counters were read at every launch, and the times include waiting for that; a recording without "
     "--counters has the true times";
 
-/* Facts that all launches of a shape share. */
+/* Facts about a launch shape (kernel, grid, block, stream), the same for all its launches. */
 struct launched {
     struct ws_roofline_row *row; /* NULL: not a kernel, or on another device */
     bool is_small;               /* fewer blocks than SMs */
-    bool is_plain;               /* only the name can give its work */
+    bool is_plain;               /* only the kernel's name can give a class */
 };
 
 static const char tokens_note[] =
@@ -41,8 +41,8 @@ static const char tokens_note[] =
 
 /* The cost of an operator with given inputs. All ranges with this operator and these inputs share it. */
 struct priced {
-    const struct ws_operator *entry; /* NULL: not in the table */
-    struct ws_server_step step;      /* of a range that is no operator */
+    const struct ws_operator *entry; /* NULL: the operator is not in the table of operators */
+    struct ws_server_step step;      /* tokens that the range's name tells, if it is a step of an inference server */
     struct ws_operator_cost cost;
     bool known;
     struct ws_gemm_row gemm;
@@ -62,10 +62,10 @@ struct work {
     struct ws_roofline_row *rows;  /* by name */
     struct launched *launched;     /* by shape */
     struct ws_kernel_costs *costs; /* NULL: no parameters recorded */
-    uint64_t *ordinary; /* by name: launches around which no counters were read, so that their times are undisturbed;
-                           NULL: no launch was disturbed */
+    uint64_t *ordinary; /* by name: number of launches at which no counters were read, so their times are undisturbed;
+                           NULL: counters were read at no launch */
     size_t place;       /* index of the current operation in the track's order */
-    bool counts;        /* the current operation counts for figures per step */
+    bool counts;        /* the current operation is in a steady step, or there are no steps */
     bool disturbed; /* reading counters distorted the current operation's time, and other launches of the kernel have
                        undisturbed times */
 };
@@ -118,8 +118,9 @@ static bool is_operator(const struct ws_range *range)
     return range->kind == WS_RANGE_OPERATOR;
 }
 
-/* Finds the operator whose work the kernel does: the innermost one around the launch that has a known cost, if
- * kernels of this class do its main work. For matrix kernels without one, finds the range of the server's step. */
+/* Finds the operator whose work the kernel does. This is the innermost operator with a known cost around the launch,
+ * if kernels of this class do its main work. For a matrix kernel without such an operator, finds the range of the
+ * server's step. */
 static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
 {
     const struct ws_ops *ops = &work->process->ops;
@@ -148,8 +149,8 @@ static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
             *owner = place;
             return 0;
         }
-        /* The kernel only helps a known operator (a cast, the sums of a split GEMM). It does not do the work of an
-         * outer operator either. */
+        /* This kernel does only side work of a known operator (a cast, the sums of a split GEMM), so it does not do
+         * the work of an outer operator. */
         if (priced->known)
             break;
     }
@@ -185,7 +186,7 @@ static int find_owners(struct work *work)
     return 0;
 }
 
-/* fp32 counts as TF32, on tensor cores, if the kernel's name says so. */
+/* The precision of a kernel with this element type. fp32 counts as TF32 if the kernel's name says so. */
 static enum ws_precision roofline_precision_of(enum ws_element element, const char *kernel)
 {
     switch (element) {
@@ -247,7 +248,8 @@ static void add_counted(struct work *work, uint32_t op, const struct ws_counter_
         row->note = counted_note;
 }
 
-/* Adds the cost that the parameters of this launch, or of equal launches, give. Returns false if none give it. */
+/* Adds the cost that follows from the parameters of this launch or of equal launches. Returns false if the cost is
+ * not known. */
 static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row *row,
                           struct ws_track_roofline *result)
 {
@@ -264,7 +266,7 @@ static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row
     return true;
 }
 
-/* Adds what the range of a server's step tells: the FLOPs per byte have an upper limit. */
+/* Adds the upper limit of the arithmetic intensity that follows from the tokens of a server's step. */
 static void add_tokens(const struct work *work, uint32_t op, const struct ws_server_step *step,
                        struct ws_roofline_row *row, const struct ws_track_roofline *result)
 {
@@ -276,7 +278,7 @@ static void add_tokens(const struct work *work, uint32_t op, const struct ws_ser
     row->intensity_most = ws_max(most, row->intensity_most);
     if (row->source != WS_WORK_NONE)
         return;
-    /* Weights of 8 or 4 bits may be multiplied in 16 bits: the ridge of 16 bits is the lower one. */
+    /* Weights of 8 or 4 bits may be multiplied in 16 bits. So this assumes 16 bits, which has the lower ridge. */
     row->precision = ws_gpu_peak(&result->gpu, WS_PRECISION_BF16) > 0 ? WS_PRECISION_BF16 : WS_PRECISION_FP16;
     row->source = WS_WORK_TOKENS;
     row->note = tokens_note;
@@ -328,8 +330,8 @@ static void roofline_add_work(struct work *work, size_t place, struct ws_rooflin
         add_tokens(work, op, &step->step, row, result);
     if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
         return;
-    /* Some recorders give kernels a length of 0. If all kernels of the operator have length 0, each counts as doing
-     * all of its work. */
+    /* Some recorders give kernels a length of 0. If all kernels of the operator have length 0, each kernel counts as
+     * doing all of the operator's work. */
     double time = work->kernel_time[owner], share = time > 0 ? (double)length / time : 1;
     const struct ws_operator_cost *cost = &priced->cost;
     if (!is_counted) {
@@ -344,7 +346,7 @@ static void roofline_add_work(struct work *work, size_t place, struct ws_rooflin
         roofline_add_gemm(work, &priced->gemm, row, op, cost->flops * share);
 }
 
-/* Counts, by name, the launches around which no counters were read. */
+/* Counts, for each kernel name, the launches at which no counters were read. */
 static int find_ordinary(struct work *work)
 {
     const struct ws_ops *ops = &work->process->ops;

@@ -1,40 +1,40 @@
 /* Places each kernel on the roofline of its GPU: FLOPs, bytes, arithmetic intensity, the roof that limits it and the
  * share of that roof that it reaches.
  *
- * Each figure has a source. The first known source counts:
- * - counter: hardware counters, read at a few launches of the same kernel, grid and block (counter_cost.h). These
- * launches have no normal times, so the figures are combined with the times of other launches. If some of the FLOPs
- * were not read, the sources below are tried first, and counters give only the bytes.
+ * Each figure comes from one source, the first of this list that gives it:
+ * - counter: hardware counters, read at a few launches of the same kernel, grid and block (counter_cost.h). Reading
+ * counters slows these launches, so the counts are combined with the times of other launches. If some FLOPs were not
+ * counted, shape and arguments are tried first; if both fail, the counters give only the bytes.
  * - shape: the types and sizes of the operator that launched the kernel (operators.h). If several kernels do an
- * operator's work, each gets a share by its time. A convolution counts with the FLOPs of its definition. Winograd and
- * FFT algorithms need fewer FLOPs, so with these the kernel may seem to exceed a roof.
- * - arguments: the kernel's own parameters (arguments.h). They are recorded for few launches. Other launches of the
- * same kernel, grid and stream are assumed to do the same work if all recorded ones do, and a note says so. Else
- * their work is not known.
- * - tokens: the range of an inference server's iteration gives the number of tokens (server_step.h). It limits the
- * FLOPs per byte of matrix kernels. If the limit is below the ridge, they are memory-bound; they get no FLOPs or
- * bytes.
+ * operator's work, each gets a share by its time. A convolution counts the FLOPs of its definition. Winograd and FFT
+ * algorithms need fewer FLOPs, so their kernels may seem to exceed a roof.
+ * - arguments: the kernel's own parameters (arguments.h). They are recorded for few launches. If these launches all
+ * do the same work, the other launches of the kernel, grid and stream are assumed to do it too, and a note says so.
+ * Otherwise the work of the other launches is not known.
+ * - tokens: the number of tokens in an iteration of an inference server, read from the iteration's range
+ * (server_step.h). This number limits the arithmetic intensity of matrix kernels. If the limit is below the ridge,
+ * these kernels are memory-bound; their FLOPs and bytes stay unknown.
  * - name: only the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer, copy,
  * sort and random kernels, and products of a matrix and a vector, have too little arithmetic to reach the ridge of
- * any GPU. They are memory-bound if they take at least 10 µs on average. They get no FLOPs or bytes.
+ * any GPU. They are memory-bound if they take at least 10 µs on average. Their FLOPs and bytes stay unknown.
  *
  * The class is compute-bound if the arithmetic intensity reaches the ridge of the kernel's precision, else
  * memory-bound. A kernel is latency-bound if it reaches less than a fifth of its roof and is too small to fill the
  * GPU: it has fewer blocks than the GPU has SMs, or takes less than 10 µs (a limit that other tools publish for short
- * kernels). Communication is limited by the network and only counted. If a kernel seems to exceed 105 % of a roof,
- * some assumption is wrong. If it exceeds the roof of memory, and its data fits into the last-level cache, it is
- * called cached. Otherwise it is called inconsistent, unless the errors of its times explain the excess. For a
- * calibrated GPU the 105 % refer to the roof of the data sheet, because a measured roof is only what one copy or GEMM
- * reached.
+ * kernels). The network limits communication kernels, so only their time is summed. If a kernel seems to exceed 105 %
+ * of a roof, some assumption is wrong. A kernel above the memory roof is called cached if its data fits into the
+ * last-level cache. Any other kernel above a roof is called inconsistent, unless the errors of its times explain the
+ * excess. For a calibrated GPU, the limit is 105 % of the data sheet's roof, because a measured roof is only what one
+ * copy or GEMM reached.
  *
- * If the GPU is not known, a kernel has a class only if it would have the same one on every known GPU.
+ * If the GPU is not known, a kernel has a class only if this class would be the same on every known GPU.
  *
- * The class of a name counts for its launches whose work is known. The time of its other launches is not known,
- * unless the name alone gives the class.
+ * All launches of a kernel name share one class. It covers only the launches with known work, unless counters or the
+ * name alone give it. The time of all other launches has no class.
  *
- * MFU is the FLOPs that ran and are known, including recomputed ones (checkpointing, the scores in attention's
- * backward), divided by the time of a steady step and by the peak of the precision of most FLOPs. The report also
- * gives the share of matrix work with known FLOPs, and their sources.
+ * MFU (model FLOPs utilization) is the known FLOPs of a steady step, divided by the step's time and by the peak of
+ * the precision that most FLOPs use. The FLOPs include recomputed ones (checkpointing, the scores in attention's
+ * backward). The report also gives the share of matrix work whose FLOPs are known, and the sources of these FLOPs.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_H
@@ -82,7 +82,7 @@ struct ws_roofline_row {
     int64_t total;   /* ns of all launches */
     int64_t steady;  /* ns of launches in steady steps; all if there are no steps */
     int64_t known;   /* ns of launches with known work */
-    int64_t bounded; /* ns of other launches of which `intensity_most` is known */
+    int64_t bounded; /* ns of launches without known work, but with an `intensity_most` */
     double unsure;   /* sum of the errors of `known`, in ns */
     int64_t small;   /* ns of launches with fewer blocks than SMs */
     double flops;    /* FLOPs of launches with known work; 0: not known */
@@ -92,8 +92,8 @@ struct ws_roofline_row {
     enum ws_precision precision;
     enum ws_work_source source;
     enum ws_roof_class class;
-    int64_t classed; /* ns of launches that the class is known for; that of all others is not known */
-    bool by_compute; /* compute limits it, else memory; also of latency-bound kernels, which reach neither roof */
+    int64_t classed;              /* ns of launches that `class` covers; all other launches have no class */
+    bool by_compute;              /* the limiting roof is compute, else memory; also set for latency-bound kernels */
     double of_compute, of_memory; /* share of each roof that the kernel reaches; 0: not known */
     bool inconsistent;
     enum ws_shortcut shortcut;
@@ -102,7 +102,7 @@ struct ws_roofline_row {
     struct ws_matmul_name matmul; /* what the name tells of matrix kernels */
 };
 
-/* The share that the kernel reaches of the roof that limits it; 0: not known. */
+/* The share of the limiting roof that the kernel reaches; 0: not known. */
 static inline double ws_roofline_of_roof(const struct ws_roofline_row *row)
 {
     return row->of_compute > row->of_memory ? row->of_compute : row->of_memory;
@@ -111,21 +111,21 @@ static inline double ws_roofline_of_roof(const struct ws_roofline_row *row)
 /* GEMMs, or attention, with the same sizes. */
 struct ws_gemm_row {
     struct ws_operator_cost cost;
-    uint32_t name;                /* the kernel with more than half of the time, if there is one */
+    uint32_t name;                /* the kernel that takes more than half of the time, if any does */
     struct ws_matmul_name matmul; /* what `name` tells */
-    int64_t lead;                 /* ns by which `name` leads in the vote for the kernel with most of the time */
-    uint64_t count;               /* number of kernels */
+    int64_t lead;                 /* ns: counter of the Boyer-Moore majority vote that finds `name` */
+    uint64_t count;               /* number of kernel launches */
     int64_t total;                /* ns of all kernels */
-    double unsure;                /* ns that `total` may be off by */
-    int64_t ordinary;             /* ns of kernels whose names say that they run on ordinary cores */
+    double unsure;                /* error of `total`, ns */
+    int64_t ordinary;             /* ns of kernels that run on ordinary (CUDA) cores, by their names */
     double flops;                 /* sum over all kernels */
     int64_t steady;               /* ns per steady step; for the recording if there are no steps */
-    double alike; /* lower bound of the best FLOPs per ns of aligned GEMMs with similar work: each is taken to last as
-                     long as the errors of its times allow; 0: no such GEMM */
+    double alike; /* FLOPs per ns of the fastest aligned GEMM with similar work, with the errors of its times added to
+                     its time; 0: no such GEMM */
     enum ws_precision precision;
 };
 
-/* Bytes that an operation moves, as the inputs of its operator give them. 0: not known. */
+/* Bytes that an operation moves, computed from the inputs of its operator. 0: not known. */
 struct ws_op_moved {
     float bytes;
     float written; /* bytes written; `bytes` includes them */
@@ -147,7 +147,7 @@ struct ws_track_roofline {
     size_t steps; /* number of steady steps; 0: figures per step are for the recording */
     int64_t step_by_class[WS_ROOF_CLASS_COUNT]; /* ns of kernels per steady step, or in the recording */
     int64_t step_total;                         /* sum of step_by_class */
-    double matmul_flops;                        /* of matrix kernels with known FLOPs */
+    double matmul_flops;                        /* FLOPs of all matrix kernels, as far as they are known */
     int64_t matmul_known, matmul_total;         /* ns of matrix kernels with known FLOPs, and of all matrix kernels */
     int64_t matmul_by_cores[WS_MATMUL_CORES_COUNT]; /* ns of all matrix kernels by enum ws_matmul_cores, from their
                                                        names */

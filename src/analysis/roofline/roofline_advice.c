@@ -8,8 +8,8 @@
 #include "analysis/roofline/unfused.h"
 #include "base/minmax.h"
 
-/* Percent. WORTHWHILE: a GEMM that takes a smaller share of the time of all GEMMs gets no advice. FEW_ROWS: less
- * matrix work that memory limits, as a share of a step, gets none either. */
+/* Lower limits for advice, in percent. WORTHWHILE: a GEMM's share of the time of all GEMMs. FEW_ROWS: the share of a
+ * step that memory-bound matrix work takes. */
 enum { WORTHWHILE_PERCENT = 1, FEW_ROWS_PERCENT = 20 };
 
 static const char *why(const struct ws_gemm_finding *finding)
@@ -43,8 +43,8 @@ static int advise_product(const struct ws_gemm_row *row, const struct ws_gemm_fi
     return ws_advice_add(list, &advice);
 }
 
-/* The precision to advise for fp32 on ordinary cores. If the GPU has TF32, it is TF32, but none if some GEMM uses
- * TF32 already. Else it is fp16, if that is faster. WS_PRECISION_FP32: none. */
+/* The precision to advise for fp32 GEMMs on ordinary cores; WS_PRECISION_FP32: no advice. On a GPU with TF32 the
+ * advice is TF32, unless some GEMM already uses it. On any other GPU it is fp16, if fp16 is faster. */
 static enum ws_precision faster_precision(const struct ws_track_roofline *result)
 {
     const struct ws_gpu *gpu = &result->gpu;
@@ -54,8 +54,8 @@ static enum ws_precision faster_precision(const struct ws_track_roofline *result
     return gpu->flops_per_ns[WS_PRECISION_FP16][WS_CORES_TENSOR] > fp32 ? WS_PRECISION_FP16 : WS_PRECISION_FP32;
 }
 
-/* The time saved if the kernel ran at this precision with the share of the peak that it reaches now, but no faster
- * than memory allows. Only launches with known work count. */
+/* The time saved if the kernel ran at this precision and kept its present share of the peak. Memory bandwidth limits
+ * the saving. Only launches with known work count. */
 static double saved_by(const struct ws_track_roofline *result, const struct ws_roofline_row *row,
                        enum ws_precision precision)
 {
@@ -98,8 +98,9 @@ static int advise_precision(const struct ws_track_roofline *result, uint32_t tra
     return ws_advice_add(list, &advice);
 }
 
-/* Inference that decodes multiplies each weight with few rows. The bytes of the weights limit it: larger batches read
- * them for more requests, and weights of half the size are read in half the time, which is the saving. */
+/* Decoding in inference multiplies each weight by few rows, so the time to read the weights limits it. Larger batches
+ * use each read for more requests. Weights of half the size take half the time to read; the advice gives this half as
+ * its saving. */
 static int advise_few_rows(const struct ws_report *report, size_t subject, const struct ws_track_roofline *result,
                            struct ws_advice_list *list)
 {

@@ -38,7 +38,8 @@ static bool roofline_judge_exceeds(double share, int percent)
     return share > percent / 100.0;
 }
 
-/* For kernels with known work: finds the roof that applies, and the share of it that the kernel reaches. */
+/* The class of a kernel whose work is known. Also sets the roof that limits the kernel, and its share of each
+ * roof. */
 static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roofline_row *row,
                                         enum ws_kernel_class class)
 {
@@ -56,8 +57,8 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     double of_bandwidth = row->of_memory * gpu->bytes_per_ns / ws_gpu_bandwidth_limit(gpu);
     row->inconsistent = roofline_judge_exceeds(of_limit * longest, ROOF_SLACK_PERCENT) ||
                         (roofline_judge_exceeds(of_bandwidth * longest, ROOF_SLACK_PERCENT) && !row->cached);
-    /* Counters do not see bytes that the L2 cache serves, so the arithmetic intensity seems higher than it is. This
-     * alone does not make a kernel with little arithmetic compute-bound. */
+    /* Counters do not see bytes that the L2 cache serves, so the arithmetic intensity seems higher than it is. So
+     * counters never make a kernel with little arithmetic compute-bound. */
     row->by_compute = row->flops >= row->bytes * ridge && !(row->source == WS_WORK_COUNTER && moves_only(class));
     if (!row->flops && !moves_only(class))
         return WS_ROOF_UNKNOWN;
@@ -67,7 +68,7 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     return row->by_compute ? WS_ROOF_COMPUTE : WS_ROOF_MEMORY;
 }
 
-/* The ridges of all known GPUs at this precision. */
+/* Finds the lowest and the highest ridge of all known GPUs at this precision. */
 static void find_ridges(enum ws_precision precision, double *least, double *most)
 {
     size_t count;
@@ -81,8 +82,8 @@ static void find_ridges(enum ws_precision precision, double *least, double *most
     }
 }
 
-/* If the GPU is not known: the class that the work would have on every known GPU. What a kernel reaches of a roof is
- * not known then, so short kernels, which may be latency-bound, have no class. */
+/* If the GPU is not known, returns the class that the work would have on every known GPU. Short kernels get no class:
+ * they may be latency-bound, and their share of a roof is not known. */
 static enum ws_roof_class class_on_any_gpu(struct ws_roofline_row *row)
 {
     double least, most;
@@ -111,8 +112,9 @@ static enum ws_roof_class roofline_judge_judge(const struct ws_track_roofline *r
     return WS_ROOF_MEMORY;
 }
 
-/* The time that the class is known for. A class by counters holds for all launches: they are read at a few, for all.
- * A kernel with little arithmetic is memory-bound at every launch, whatever its work. */
+/* The time of the launches that the class covers. A class from counters covers all launches: the few launches with
+ * counters stand for the others. A kernel with little arithmetic is memory-bound at every launch.
+ */
 static int64_t classed_of(const struct ws_roofline_row *row, enum ws_kernel_class class)
 {
     if (row->class == WS_ROOF_UNKNOWN)
@@ -184,7 +186,7 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
         row->class = roofline_judge_judge(result, row, class);
         result->total = ws_sum(result->total, row->total);
         if (row->class == WS_ROOF_UNKNOWN && row->source == WS_WORK_TOKENS) {
-            row->source = WS_WORK_NONE; /* so many tokens that memory need not be the limit */
+            row->source = WS_WORK_NONE; /* too many tokens to say that memory is the limit */
             row->note = NULL;
         }
         row->classed = classed_of(row, class);
@@ -201,8 +203,8 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
     if (result->matmul_known > 0)
         result->matmul_of_peak /= (double)result->matmul_known;
     divide_among_steps(result);
-    /* If no FLOPs are known, assumes the usual precision; or fp32, if the names say that most matrix work runs on
-     * ordinary cores. */
+    /* If no FLOPs are known, assumes the usual precision. Assumes fp32 instead if most matrix work runs on ordinary
+     * cores, by the kernels' names. */
     bool ordinary = result->matmul_by_cores[WS_MATMUL_CORES_ORDINARY] > result->matmul_total / 2;
     result->precision = ordinary && ws_gpu_peak(&result->gpu, WS_PRECISION_FP32) > 0 ? WS_PRECISION_FP32
                                                                                      : usual_precision(&result->gpu);

@@ -132,7 +132,7 @@ static void print_classes(const struct ws_track_roofline *result, struct ws_page
                                                { "share", false, false } };
     char share[WS_FORMAT_SIZE];
     struct ws_table table;
-    /* no kernel's class is known, so there is no table */
+    /* No table if no kernel's class is known. */
     if (result->step_by_class[WS_ROOF_UNKNOWN] == result->step_total)
         return;
     fputc('\n', page->out);
@@ -172,7 +172,7 @@ static void print_facts(const struct ws_report *report, size_t subject, const st
     print_mfu(result, page);
 }
 
-/* What the recorder wrote about hardware counters; NULL if the user asked for none. */
+/* The recorder's summary of the hardware counters; NULL if the user asked for none. */
 static const char *counters_summary(const struct ws_report *report, size_t subject)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
@@ -223,7 +223,7 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
     ws_page_more(page, count, "");
 }
 
-/* A note, the number of kernels that it applies to, and the first of them. */
+/* A note, the index of the first row that it applies to, and the number of such rows. */
 struct note {
     const char *text;
     size_t first, count;

@@ -12,9 +12,9 @@
 
 enum role { PASSES, ENDS, PRODUCT, SOFTMAX, BETWEEN };
 
-/* What a stream has run since its last product. Places are indices in the track's order. */
+/* The kernels that a stream has run since its last product. Places are indices in the track's order. */
 struct follow {
-    bool open; /* a product has run, and nothing since that attention has not */
+    bool open; /* a product has run, and all kernels after it may belong to attention */
     uint32_t softmaxes, count;
     size_t product, between[WS_UNFUSED_BETWEEN];
 };
@@ -97,8 +97,8 @@ static int find_price(struct search *search, const struct ws_range *range, const
     return 0;
 }
 
-/* Finds the product that the kernel computes: that of the innermost operator around its launch. All sizes stay 0 if
- * it is not known. */
+/* Finds the matrix product that the kernel computes, from the innermost operator around its launch that gives a
+ * product. If no operator gives one, all sizes are 0. */
 static int find_product(struct search *search, size_t at, struct ws_operator_cost *cost)
 {
     const struct ws_ops *ops = &search->process->ops;
@@ -173,7 +173,8 @@ static struct ws_unfused *pattern_of(struct search *search, size_t softmax, cons
     return pattern;
 }
 
-/* Adds an occurrence: `follow` holds what ran between its product and the one at `second`. */
+/* Adds an occurrence. `follow` holds the first product and the kernels after it; `second` is the place of the second
+ * product. */
 static int add_attention(struct search *search, const struct follow *follow, size_t second)
 {
     struct ws_operator_cost first_cost, second_cost;
@@ -239,7 +240,7 @@ static int longest_between(const void *a, const void *b)
     return (x->example > y->example) - (x->example < y->example);
 }
 
-/* Returns whether the device runs a softmax. If it does not, there is nothing to search for. */
+/* Sets the role of each shape. Returns whether the device runs a softmax; without a softmax there is no attention. */
 static bool find_roles(struct search *search, size_t subject)
 {
     bool any = false;

@@ -1,16 +1,18 @@
 /* Attention that is written as two matrix products with a softmax between them.
  *
  * The first product writes a matrix of scores, one for each query and key. Scaling, masks, the softmax and dropout
- * read and write it again, and the second product reads it. A fused kernel (FlashAttention, Dao et al. 2022) keeps
- * the scores on the chip: all these bytes are saved, and so is the time of the kernels between the products. The two
- * products become faster, too, but by how much is not known.
+ * read and write the scores again, and the second product reads them. A fused kernel (FlashAttention, Dao et al.
+ * 2022) keeps the scores on the chip. This saves all these bytes, and the time of the kernels between the products.
+ * The two products become faster, too; by how much is not known.
  *
- * On one stream, a GEMM, then exactly one softmax and at most WS_UNFUSED_BETWEEN other kernels that may work on
- * scores (pointwise, copies, dropout), then a GEMM. If the sizes of both products are known, they must fit: the same
- * batch of more than one, and the second product sums over queries or keys of the first one's result. So a classifier
- * with a softmax is not taken for attention. The backward pass has the same form, with the gradient of the softmax. A
- * kernel between counts if it moves at least half of the scores' bytes. If no sizes are known, names and order alone
- * suggest attention, at least twice a step, since a model has several layers but one loss.
+ * The search looks for this sequence on one stream: a GEMM, up to WS_UNFUSED_BETWEEN kernels, and another GEMM.
+ * Exactly one kernel between the GEMMs is a softmax; the others may work on scores (pointwise, copies, dropout). If
+ * the sizes of a product are known, both products must have the same batch size, above 1, and the second product must
+ * sum over the rows or columns of the first product's result. So a classifier with a softmax is not taken for
+ * attention. The backward pass has the same sequence, with the gradient of the softmax. A kernel between the GEMMs
+ * counts if it moves at least half of the scores' bytes. If its bytes are not known, it counts unless it is a copy.
+ * If no sizes are known, only names and order suggest attention. The sequence must then occur at least twice per
+ * step, because a model has several layers but one loss.
  */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_UNFUSED_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_UNFUSED_H
@@ -24,8 +26,8 @@
 
 enum { WS_UNFUSED_BETWEEN = 8, WS_UNFUSED_PATTERNS = 256 };
 
-/* Occurrences with the same products and the same softmax kernel, in steady steps, or in the recording if there are
- * none. */
+/* All occurrences with the same products and the same softmax kernel. If there are steady steps, only occurrences in
+ * these count. */
 struct ws_unfused {
     uint32_t softmax;                      /* index into ws_model.names */
     struct ws_operator_cost first, second; /* the products; all 0: not known */
@@ -43,10 +45,12 @@ struct ws_track_unfused {
 
 extern const struct ws_analysis ws_analysis_unfused;
 
-/* Is the pattern more than a suspicion by names? Patterns that are not get neither advice nor a place in JSON. */
+/* Are the sizes of the pattern known, or does it occur at least twice per step? Other patterns are too uncertain and
+ * appear neither in the advice nor in JSON. */
 bool ws_unfused_counts(const struct ws_track_unfused *result, const struct ws_unfused *pattern);
 
-/* Would fusion replace this product, or chains with this kernel? There is no other advice on them then. */
+/* Would a fused attention kernel replace this product, or chains with this kernel? If so, no other advice is given on
+ * them. */
 bool ws_unfused_has_product(const struct ws_track_unfused *result, const struct ws_operator_cost *product);
 bool ws_unfused_has_kernel(const struct ws_track_unfused *result, uint32_t name);
 

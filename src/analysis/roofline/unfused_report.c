@@ -7,7 +7,7 @@
 #include "base/minmax.h"
 #include "model/source_line.h"
 
-/* Percent of a step, or of the recording. Fusion that saves less gets no advice. */
+/* Percent of a step, or of the recording. A fusion that saves less gets no advice. */
 enum { LEAST_PERCENT = 1 };
 
 static const char fuse[] =
@@ -19,7 +19,7 @@ static uint64_t unfused_steps(const struct ws_track_unfused *result)
     return result->steps ? result->steps : 1;
 }
 
-/* All patterns together. */
+/* The sum over all patterns with enough evidence (ws_unfused_counts). */
 static struct ws_unfused sum_of(const struct ws_track_unfused *result)
 {
     const struct ws_unfused *patterns = result->patterns.data;

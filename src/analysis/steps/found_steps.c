@@ -143,7 +143,8 @@ static bool are_enough(const struct ws_period *period)
     return alike >= LEAST_STEPS || (alike + 1 >= LEAST_STEPS && period->steps.count >= LEAST_STEPS);
 }
 
-/* Collects the host times at which the steps began, in ascending order, as far as the trace holds launches. */
+/* Collects the host times at which the steps began, in ascending order. Steps without a recorded launch are left
+ * out. */
 static int collect_launches(const struct ws_ops *ops, const struct ws_track *track, const struct ws_period *period,
                             struct ws_vector *launches)
 {
@@ -170,8 +171,8 @@ static bool has_steady(const struct ws_track_steps *steps)
     return false;
 }
 
-/* Makes one step of a piece of the recording as long as an iteration. Wherever an iteration is cut, a piece of its
- * length holds all of its work, if iterations are alike. */
+/* Takes a piece of the recording, as long as an iteration, as the only step. If iterations are alike, a piece of this
+ * length contains all work of an iteration, wherever it begins. */
 static int take_piece(const struct ws_ops *ops, const struct ws_track *track, const int64_t begins[2],
                       struct ws_track_steps *result)
 {
@@ -189,8 +190,8 @@ static int take_piece(const struct ws_ops *ops, const struct ws_track *track, co
     return 0;
 }
 
-/* Asks the ranges of the program whether the steps are iterations. If they are parts, replaces them by the periods of
- * the ranges, or removes them. */
+/* Checks against the ranges of the program whether the steps are iterations. If the steps are only parts of
+ * iterations, replaces them by the periods of the ranges, or removes them. */
 static int ask_ranges(const struct ws_report *report, const struct ws_track *track, const struct ws_period *period,
                       struct ws_track_steps *result)
 {

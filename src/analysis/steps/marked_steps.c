@@ -11,18 +11,18 @@
 struct marker {
     int64_t host_begin, host_end;
     uint64_t number;
-    int64_t launched; /* host time of the launch of the main stream's first operation; INT64_MAX: there is none */
-    int64_t first;    /* begin of that operation on the device */
+    int64_t launched; /* host time of the first launch into the main stream; INT64_MAX: no launch */
+    int64_t first;    /* begin of the first launched operation on the device */
     int64_t boundary; /* where the step begins */
     int64_t end;      /* latest end of all operations launched; INT64_MIN: there are none */
-    bool held; /* until its first operation began, the device worked on what was launched before the recording */
+    bool held;        /* the first operation waited for work that was launched before the recording */
 };
 
-/* What is known of a stream. Operations without a stream share the last one. */
+/* Facts about a stream. Operations without a known stream share the last entry. */
 struct lane {
     bool calls;   /* the trace holds launch calls of the stream's operations */
-    bool begun;   /* an operation with a launch call has been passed */
-    ptrdiff_t at; /* the marker in which it was launched; -1: before all markers */
+    bool begun;   /* find_work has passed an operation of the stream whose launch is known */
+    ptrdiff_t at; /* index of the marker in which the latest operation was launched; -1: before all markers */
 };
 
 enum { FEW = 4 };
@@ -91,7 +91,7 @@ static struct lane *lane_of(const struct ws_process *process, struct lane *lanes
     return &lanes[ws_min(ws_process_shape(process, shape)->stream, (uint32_t)process->streams.rows.count)];
 }
 
-/* Finds out of which streams the trace holds launch calls, and which stream is the main one. */
+/* Finds the streams whose launch calls are in the trace, and the main stream. */
 static int look_at_streams(const struct ws_report *report, const struct ws_track *track, struct lane *lanes,
                            uint32_t *main)
 {
@@ -116,11 +116,11 @@ static bool has_calls(const struct ws_process *process, const struct lane *lanes
     return false;
 }
 
-/* The index of the marker in which an operation was launched; -1: before all markers. If the trace lacks the launch
- * but has others of the stream, the stream's order tells: an operation before all of these was launched before the
- * recording, and a later one not before its predecessor. If it has none of the stream, the begin on the device stands
- * for the launch; but an operation before all launched ones of the device (not `begun`) was launched before the
- * recording too. */
+/* The index of the marker in which an operation was launched; -1: before all markers. If the trace lacks this launch
+ * but has other launches of the stream, the operation is assigned to the marker of its predecessor on the stream.
+ * Without a predecessor, it was launched before the recording. If the trace lacks all launches of the stream, the
+ * begin on the device stands for the launch. This is not done before the device's first operation with a launch call
+ * (`begun` is false): such work was launched before the recording. */
 static ptrdiff_t launched_at(const struct ws_ops *ops, uint32_t op, const struct ws_vector *markers,
                              struct lane *lane, bool begun, size_t *hint)
 {
@@ -131,7 +131,7 @@ static ptrdiff_t launched_at(const struct ws_ops *ops, uint32_t op, const struct
     return lane->at;
 }
 
-/* Finds what was launched in each marker. *before is the latest end of what was launched before all markers. */
+/* Finds the work launched in each marker. Sets *before to the latest end of the work launched before all markers. */
 static void find_work(const struct ws_process *process, const struct ws_track *track, struct lane *lanes,
                       uint32_t main, struct ws_vector *markers, int64_t *before)
 {
@@ -159,9 +159,9 @@ static void find_work(const struct ws_process *process, const struct ws_track *t
     }
 }
 
-/* The first step has no step before it whose work lets it begin later than its marker. In its place the delay of the
- * next boundary counts: what a step's work outlasts its marker by, the host of the next step spends meanwhile. So a
- * step takes as long as the host's or the device's part of it, whichever is longer, and not as long as both in a row.
+/* Other steps begin later than their markers while the device still works on the step before. The first step has no
+ * such step before it, so it gets the delay of the next step. It then lasts as long as its host work or its device
+ * work, whichever is longer, and not as long as both in a row.
  */
 static void delay_first(struct ws_vector *markers, int64_t before)
 {
@@ -178,7 +178,8 @@ static void delay_first(struct ws_vector *markers, int64_t before)
     list[first].boundary = ws_min(list[first].first, ws_max(list[first].host_begin + delay, before));
 }
 
-/* Sets the boundaries at which steps begin (steps.h). `before`: the end of what was launched before all markers. */
+/* Sets the boundaries at which steps begin (steps.h). `before`: the latest end of the work launched before all
+ * markers. */
 static void place_boundaries(struct ws_vector *markers, bool aligned, int64_t before)
 {
     struct marker *list = markers->data;
@@ -196,8 +197,8 @@ static void place_boundaries(struct ws_vector *markers, bool aligned, int64_t be
             list[i].boundary = list[i + 1].boundary;
 }
 
-/* Does each marker end where the next one begins? If markers leave more than 2 % of the time to what lies between
- * them (our choice), an iteration takes longer than a marker. */
+/* Does each marker end where the next marker begins? If the gaps between markers take more than 2 % of the markers'
+ * time (our choice), an iteration takes longer than a marker. */
 static bool markers_tile(const struct ws_vector *markers)
 {
     const struct marker *list = markers->data;
@@ -209,7 +210,7 @@ static bool markers_tile(const struct ws_vector *markers)
     return between <= inside / 50;
 }
 
-/* `few`: with fewer steps, the last one counts even if its end is not certain. */
+/* If there are fewer than `few` steps, the last step counts as steady even if its end is not certain. */
 static int marked_steps_add_steps(const struct ws_vector *markers, size_t few, struct ws_track_steps *result)
 {
     const struct marker *list = markers->data;
@@ -231,15 +232,15 @@ static int marked_steps_add_steps(const struct ws_vector *markers, size_t few, s
         step->number = list[i].number;
         step->kind = WS_STEP_STEADY;
     }
-    /* If nothing runs after the last step, work of its end may be missing. If markers do not tile, nothing tells when
-     * the next iteration would have begun. With few steps, the last step counts as steady nevertheless. */
+    /* If nothing runs after the last step, its last work may be missing. If there are gaps between markers, the begin
+     * of the next iteration is not known. */
     struct ws_step *steps = result->steps.data;
     if (result->steps.count && result->steps.count >= few && (working < markers->count || !markers_tile(markers)))
         steps[result->steps.count - 1].kind = WS_STEP_CUT;
     return 0;
 }
 
-/* Turns markers, with the entry for the end of the last one, into steps. */
+/* Turns markers into steps. The last entry of `markers` stands for the end of the last marker. */
 static int steps_of_markers(const struct ws_report *report, const struct ws_track *track, struct ws_vector *markers,
                             size_t few, struct ws_track_steps *result)
 {

@@ -8,18 +8,19 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* Ranges are read up to this number, and their period is sought among as many. */
+/* The maximum number of ranges that are read and searched for a period. */
 enum { MOST_NAMES = 4096 };
 
-/* A shift is a period if at least this many names agree, and at least this share of all that have a counterpart. */
+/* A shift is a period if at least LEAST_AGREE names equal the name one shift later, and if these are at least
+ * agree_share of all names that have a name one shift later. */
 enum { LEAST_AGREE = 4 };
 static const double agree_share = 0.9;
 
-/* Found steps are parts if the period is longer than theirs by this factor, and iterations if it differs by less than
- * this share. */
+/* Found steps are parts if the period of the ranges is more than parts_factor times as long as a step. They are
+ * iterations if the period and a step differ by less than the share same_length. */
 static const double parts_factor = 1.5, same_length = 0.1;
 
-/* The ranges judge found steps if at least this share of the steps has some. */
+/* The ranges judge found steps only if at least this share of the steps contains ranges. */
 static const double steps_share = 0.5;
 
 /* A range that begins on the launching thread. */
@@ -28,7 +29,7 @@ struct named {
     uint64_t name; /* hash of the text; several labels may have the same text */
 };
 
-/* What the text of a label is. */
+/* What the text of a label tells. */
 enum { NOT_LOOKED_AT, NAME, COUNTS_ITERATIONS, NUMBERS_PART };
 
 /* Does the name number a part of a model: "encoder.block.14", "layer 3"? Paths of modules have numbers between dots.
@@ -57,8 +58,8 @@ static bool counts_iterations(const char *text)
     return false;
 }
 
-/* Reads the name of a range. Returns false if it does not tell parts from iterations: those of operators and
- * functions tell only if they number a part. `looks`: by label, what its text is. */
+/* Reads the name of a range. Returns false if the name does not help to tell parts from iterations. Names of
+ * operators and functions help only if they number a part. `looks` keeps, by label, what its text tells. */
 static bool read_name(const struct ws_process *process, const struct ws_range *range, uint8_t *looks,
                       struct named *named, bool *numbered)
 {
@@ -94,8 +95,8 @@ static int launching_thread(const struct ws_process *process, const struct ws_tr
     return 0;
 }
 
-/* Collects the thread's named ranges in order of their begin, and of those that the trace holds more than once also
- * the list `again`. numbered[i]: all[i] numbers a part. */
+/* The thread's named ranges in order of their begin. `again` lists only the ranges whose names occur more than once.
+ * numbered[i]: the name of all[i] numbers a part. */
 struct names {
     struct named all[MOST_NAMES], again[MOST_NAMES];
     bool numbered[MOST_NAMES];
@@ -156,8 +157,8 @@ static int64_t median_length(const struct names *names, size_t period)
     return lengths[count / 2];
 }
 
-/* In how many steps do ranges begin, and in how many of these are most ranges numbered parts that the step before
- * does not have? */
+/* Numbers of steps: all; those in which ranges begin (`named`); those in which most ranges are numbered parts that
+ * the previous step does not have (`changed`). */
 struct within {
     size_t steps, named, changed;
 };

@@ -49,9 +49,9 @@ static void note_gram(struct gram *gram, uint32_t place)
     gram->last = place;
 }
 
-/* What a pass over the operations keeps for each stream. */
+/* The state of a pass over the operations, for one stream. */
 struct lane {
-    uint32_t before; /* for ws_text_pair */
+    uint32_t before; /* state of ws_text_pair */
     uint32_t kernels;
 };
 

@@ -1,6 +1,6 @@
-/* Finds what repeats in the operations of a device, by the order of their names. Times are used only to choose where
- * a step begins. Jitter of times therefore does not matter. Kernels that are missing from some repetitions matter
- * little.
+/* Finds the repeating steps in the operations of a device, from the order of the operations' names. Times are used
+ * only to choose where a step begins. Jitter of times therefore does not matter. Kernels that are missing from some
+ * repetitions matter little.
  *
  * 1. A gram is a name, or a name together with the name before it on the same stream. Grams that recur at even
  * distances, counted in operations, are candidates (period.c).
@@ -12,9 +12,9 @@
  * the optimizer, the exchange with the host, or kernels of its own, but not another loop (period_choice.c).
  * 4. The segments of the chosen level fall into groups with similar names. The largest group is the steps. Other
  * segments are evaluation and the like (period_kind.c).
- * 5. A step begins with an operation that occurs once per step, on the stream with most kernels. Of several such
- * operations, it is the one before which the device is idle longest. Copies from the host, and what follows the
- * optimizer, are preferred slightly (period_cut.c).
+ * 5. A step begins with an operation that occurs once per step, on the stream with most kernels. If there are several
+ * such operations, the step begins with the one that has the longest idle time before it. Copies from the host and
+ * operations after the optimizer have a slight advantage (period_cut.c).
  *
  * All of this is inference. The thresholds are in the files named above. They were tuned on synthetic programs.
  * tests/walls/steps.py checks them on other programs and against the step markers of real ones.
@@ -58,7 +58,7 @@ struct ws_period_source {
     const struct ws_period_shape *shapes; /* indexed like the model's shapes */
     size_t lane_count;
     const uint8_t *hints; /* enum ws_period_hint by name; WS_PERIOD_NAMES entries */
-    size_t names;         /* numbers of names are below this */
+    size_t names;         /* all numbers of names are below this */
 };
 
 struct ws_period_step {
@@ -67,7 +67,7 @@ struct ws_period_step {
 };
 
 struct ws_period {
-    struct ws_vector steps; /* struct ws_period_step; each ends where the next begins; the last has no end */
+    struct ws_vector steps; /* struct ws_period_step; each step ends where the next begins; the last has no end */
     const char *why_none;   /* a sentence, if there are no steps */
     bool updates;           /* most steps have an optimizer's kernel */
     bool exchanges;         /* steps copy from or to the host, or launch a graph */

@@ -19,7 +19,7 @@ static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
 
 /* An inner level may be the layers of a model if its segments hold no repetition: names occur on average fewer than
  * `layered` times in a segment, or `layered_updates` times if the segments hold the optimizer. In that case the outer
- * level is the step if it has names of its own, at least `own_names` times as many as the layer has names. */
+ * level is the step if it has enough names of its own: at least `own_names` times the number of the layer's names. */
 static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
 
 /* Limits for steps that consist of micro-batches and an optimizer whose kernels are not recognized. A step has at
@@ -38,7 +38,7 @@ enum { MANY_NAMES = 100 };
  * least `as_much` times the share of the second. The main work mostly comes first: programs end with evaluation. */
 static const double as_much = 0.35;
 
-/* If two levels have about equally many segments, they cut the same loop. The second level replaces the first only if
+/* If two levels have about equally many segments, they are the same loop. The second level replaces the first only if
  * its quality (regular × steady) is larger by more than this. */
 static const double clearly_better = 0.03;
 
@@ -53,7 +53,7 @@ static bool repeats(const struct ws_period_level *level)
     return level->steady >= least_steady + 1 / sqrt((double)level->names * (double)(level->typical - 1));
 }
 
-/* Is the level an iteration of the program rather than a layer of its model? A level is taken for an iteration if it
+/* Is the level an iteration of the program, and not a layer of its model? A level is taken for an iteration if it
  * updates the model, copies to or from the host, launches a graph, holds repetitions, or has more kernels than a
  * layer. */
 static bool is_iteration(const struct ws_period_level *level)
@@ -164,10 +164,11 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
     bool layer = inner->multiplicity < (inner->updates ? layered_updates : layered) && !inner->fed && !inner->read;
     bool fixed = nesting.share >= same_number;
     if (outer->updates && !inner->updates)
-        return nesting.inside <= 1 || fixed; /* `inner` cuts micro-batches, or evaluation outside the steps */
-    if (!nesting.inside && fixed) /* `outer` cuts another loop, which runs before or after that of `inner` */
+        return nesting.inside <= 1 ||
+               fixed;             /* segments of `inner` are micro-batches, or evaluation outside the steps */
+    if (!nesting.inside && fixed) /* `outer` is another loop, which runs before or after the loop of `inner` */
         return begins_before(outer, inner) && outer->regular >= as_much * inner->regular;
-    if (nesting.inside <= 1) /* both levels cut the same loop */
+    if (nesting.inside <= 1) /* both levels are the same loop */
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
     if (!fixed) /* the number of inner segments varies: the outer level is an epoch or a request */
         return false;

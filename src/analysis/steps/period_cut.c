@@ -7,9 +7,9 @@
 #include "analysis/steps/period_kind.h"
 #include "base/minmax.h"
 
-/* Steps can begin only with a gram that occurs exactly once in many segments. The best gram does so in at least the
- * share once_at_least of the segments. Another gram qualifies if it does so in almost as many segments: the
- * difference is at most the share once_less of all segments. */
+/* Steps can begin only with a gram that occurs exactly once in many segments. The best gram occurs exactly once in at
+ * least the share once_at_least of the segments. Another gram qualifies if the number of segments in which it occurs
+ * exactly once is lower by at most the share once_less of all segments. */
 static const double once_at_least = 0.6, once_less = 0.25;
 
 /* The merit of a gram as the begin of a step is mainly the idle time before it, as a share of all idle time. To this
@@ -19,25 +19,25 @@ static const double once_at_least = 0.6, once_less = 0.25;
 static const double for_copy = 0.05, for_update = 0.01, for_name = 0.02, for_once = 0.1;
 
 /* If a segment is several times as long as a step, boundaries are missing in it and may be added. An added boundary
- * may be at most `fits` steps away from where it should be; in fill_late, at most `exactly` steps. Steps with fewer
+ * may be at most `fits` steps away from its expected place; in fill_late, at most `exactly` steps. Steps with fewer
  * operations than least_to_fill get no added boundaries. */
 static const double fits = 0.2, exactly = 0.01;
 static const double least_to_fill = 8;
 
-/* What is counted for one gram over the examined segments. */
+/* Counts for one gram over the examined segments. */
 struct gram_tally {
     uint32_t segment; /* index of the last segment in which the gram occurred, + 1 */
     bool again;       /* the gram occurred more than once in that segment */
     uint16_t name;
     uint32_t once; /* number of segments in which the gram occurs exactly once */
     uint32_t after_update;
-    double idle; /* ns before it */
+    double idle; /* idle ns before it */
 };
 
 struct gram_tallies {
     struct gram_tally *of_gram; /* WS_GRAMS entries */
     uint32_t segments;
-    double idle; /* ns in total */
+    double idle; /* total idle time, ns */
 };
 
 /* The operation that steps begin with is chosen from about OPERATIONS_LOOKED_AT operations. They are in segments that
@@ -67,7 +67,7 @@ static uint32_t lane_of(const struct ws_period_text *text, size_t place)
 /* A walk over the operations of the stream with most kernels. */
 struct walk {
     uint32_t place;  /* index of the next operation, on any stream */
-    uint32_t before; /* for ws_text_pair */
+    uint32_t before; /* state of ws_text_pair */
     int64_t end;     /* latest end of the operations so far */
     int64_t idle;    /* idle ns since the last operation of the stream */
 };
@@ -75,7 +75,7 @@ struct walk {
 /* The operation that walk_on has moved to. */
 struct passed {
     uint32_t place, name, pair;
-    double idle; /* ns before it */
+    double idle; /* idle ns before it */
 };
 
 /* Moves to the stream's next operation. Returns false if there is none before index `to`. */
@@ -118,8 +118,8 @@ static void note_segment(const struct ws_period_text *text, struct walk *walk, u
     tallies->segments++;
 }
 
-/* For segments that are not steps: adds only the idle time before their operations. This idle time counts too: while
- * the host works between steps, the device waits at the begin of a step. */
+/* For a segment that is not a step, adds only the idle time before its operations. This idle time counts because the
+ * device waits at the begin of a step while the host works between steps. */
 static void note_idle(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct gram_tallies *tallies)
 {
     struct passed at;

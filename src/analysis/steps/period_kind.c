@@ -7,8 +7,8 @@
 #include "base/minmax.h"
 
 /* Up to VOTERS segments, spread over the recording, vote. Up to CANDIDATES of them are candidates. A segment votes
- * for each candidate that it resembles. The winner is the pattern of a step: the kind is all segments that resemble
- * it. */
+ * for each candidate that it resembles. The winner is the pattern of a step: all segments that resemble the winner
+ * belong to the kind. */
 enum { VOTERS = 64, CANDIDATES = 16, OPERATIONS_LOOKED_AT = 1 << 21, LEAST_VOTERS = 12 };
 
 /* Two segments are alike if they share at least like_names of their names, and the ratio of their numbers of

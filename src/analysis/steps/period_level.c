@@ -51,12 +51,12 @@ uint32_t ws_period_median(uint32_t *values, size_t count)
 /* Counts of a name per segment. A majority vote (Boyer and Moore) finds the number that more than half of the
  * segments have. A second pass counts the segments that have this number. */
 struct tally {
-    uint32_t segment; /* last segment examined, + 1 */
-    uint32_t now;     /* count in this segment */
+    uint32_t segment; /* number of the last segment in which the name occurs, from 1 on */
+    uint32_t now;     /* occurrences of the name in this segment */
     uint32_t segments;
-    uint32_t usual; /* the number that leads the vote */
+    uint32_t usual; /* the count per segment that leads the vote */
     uint32_t votes;
-    uint32_t agree; /* segments with this number */
+    uint32_t agree; /* number of segments with the usual count */
     uint64_t sum;
 };
 
@@ -165,8 +165,8 @@ static void period_level_count_names(const struct ws_period_text *text, const st
     }
 }
 
-/* What segments do, by enum ws_period_hint: the number of operations with the hint per segment, and whether most
- * segments have such an operation. */
+/* The kinds of operations in segments, by enum ws_period_hint: the number of operations with the hint per segment,
+ * and whether most segments have such an operation. */
 struct doing {
     double times[WS_HINT_COUNT];
     bool usual[WS_HINT_COUNT];

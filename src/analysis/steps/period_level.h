@@ -8,8 +8,8 @@
  * WS_PERIOD_NAMES; different pairs may have the same number. */
 enum { WS_GRAMS = 2 * WS_PERIOD_NAMES };
 
-/* Operations as the search reads them, by index in `order`. There may be tens of millions, so pairs are not
- * stored but computed on every pass. */
+/* Operations as the search reads them, by index in `order`. There may be tens of millions of operations, so pairs are
+ * computed on every pass and not stored. */
 struct ws_period_text {
     const struct ws_period_source *source;
     size_t count;
@@ -56,10 +56,11 @@ struct ws_period_level {
     double steady_mass;      /* share of operations with steady names */
     unsigned names;          /* number of names in nearly all typical segments */
     double multiplicity;     /* how often these names occur in a segment on average */
-    bool updates, graphs;    /* most typical segments have an optimizer's kernel; have a graph */
-    bool fed, read;          /* a segment has on average at least about one copy from the host; one to the host */
-    uint16_t *presence;      /* by name: share of typical segments that have it, in units of 1/65535 */
-    float *mass;             /* by name: operations per typical segment */
+    bool updates, graphs;    /* most typical segments have an optimizer's kernel; have a CUDA graph */
+    bool fed, read; /* segments have on average about one copy from the host, or more; about one copy to the host, or
+                       more */
+    uint16_t *presence; /* by name: share of typical segments that have it, in units of 1/65535 */
+    float *mass;        /* by name: operations per typical segment */
 };
 
 /* Cuts the operations and examines the segments. Returns 0 or -ENOMEM. */

@@ -10,7 +10,7 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* The deepest level of nesting that is kept, because each operation is counted once per level. */
+/* The deepest level of nesting that is kept. There is a limit because each operation is counted once per level. */
 enum { DEEPEST = 64 };
 
 /* A range that the analysis covers (ranges.h). */
@@ -76,8 +76,8 @@ static uint32_t steps_ranges_add_row(struct ws_vector *rows, struct ws_map *text
     return (uint32_t)(*number = rows->count);
 }
 
-/* Returns the range that encloses the range at `place`, or WS_NO_RANGE. `stack` holds the ranges that are open at its
- * begin; the range itself is pushed onto it. */
+/* Returns the range that encloses the range at `place`, or WS_NO_RANGE. `stack` holds the ranges that are open before
+ * this range begins; the call pushes this range onto it. */
 static uint32_t steps_ranges_nest(const struct chosen *list, uint32_t *stack, uint32_t *depth, uint32_t place)
 {
     while (*depth && list[stack[*depth - 1]].end <= list[place].begin)
@@ -288,7 +288,9 @@ static bool ends_in_steady(const struct summer *summer, const struct chosen *cho
     return ws_step_is_steady(step) && last < step->host_end;
 }
 
-/* Adds a range's time to its row's own time, and takes it from that of the range around it. */
+/* Adds a range's host time to the own time of its row, and subtracts it from the own time of the enclosing range's
+ * row.
+ */
 static void add_own_stay(const struct summer *summer, const struct chosen *chosen)
 {
     struct ws_range_row *rows = summer->result->rows.data, *row = &rows[chosen->row];

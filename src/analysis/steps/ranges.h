@@ -1,20 +1,22 @@
-/* What a device did for the ranges that a program sets (NVTX, record_function), and for the operators of its
+/* The work of a device for the ranges that a program sets (NVTX, record_function), and for the operators of its
  * framework.
  *
- * These are two analyses: of ranges of kind WS_RANGE_ANNOTATION, and of WS_RANGE_OPERATOR. Steps have their own
- * section. Ranges are grouped by name. Each analysis looks only at ranges of its kind, as if there were no others. An
- * operation belongs to the ranges that its thread was in when the launch call began. The innermost of these ranges
- * has the operation as its own work (`own`). All of these ranges count it (`work`), but a name counts it only once.
- * If ranges overlap without nesting, both count the operation. An operation launched by another thread (autograd's
- * backward pass) does not belong to a range of the thread that waits for it.
+ * There are two analyses: one of ranges of kind WS_RANGE_ANNOTATION, and one of kind WS_RANGE_OPERATOR. Steps have
+ * their own section. Ranges are grouped by name. Each analysis looks only at ranges of its kind, as if there were no
+ * others. An operation belongs to the ranges that were open in its thread when the launch call began. The innermost
+ * of these ranges counts the operation as its own work (`own`). All of these ranges count the operation (`work`), but
+ * ranges of the same name count it only once. If two ranges overlap without nesting, both count the operation. An
+ * operation launched by another thread (autograd's backward pass) does not belong to a range of the thread that waits
+ * for it.
  *
  * `busy` is the length of the union of the operations' intervals; `sum` is the sum of their lengths. `idle` is the
- * length of the gaps that these operations ended. It shows which range the device waited for; gaps.h tells why. Host
- * time is the time that threads spent in the range: the union of the intervals of each thread, summed over threads.
- * Its `own` part is outside nested ranges.
+ * length of the gaps on the device that these operations ended. It shows which range the device waited for; gaps.h
+ * gives the causes. Host time is the time that threads spent in the range: the union of the intervals of each thread,
+ * summed over threads. The `own` part of the host time is the part outside nested ranges.
  *
- * Operations and gaps belong to the steady step in which they begin, with their full length. Host time counts if the
- * host spent it between the host_begin and host_end of a steady step. A range belongs to the step in which it ended.
+ * Figures for steady steps (`steady`) count an operation with its full length if it begins in a steady step. They
+ * count the part of a gap that lies in steady steps, and the host time between the host_begin and host_end of steady
+ * steps. A range belongs to the step in which it ended.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_RANGES_H
 #define WALLSHIM_ANALYSIS_STEPS_RANGES_H
@@ -33,7 +35,7 @@ struct ws_range_amount {
 
 struct ws_range_work {
     struct ws_range_amount all, steady; /* whole recording; steady steps only */
-    int64_t until;                      /* `busy` counts the time up to here */
+    int64_t until;                      /* `busy` already counts the time before this, ns */
 };
 
 struct ws_range_stay {

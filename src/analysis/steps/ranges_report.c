@@ -12,7 +12,7 @@ static const char *ranges_name_of(const struct ws_process *process, uint32_t lab
     return label < process->labels.rows.count ? labels[label].text.data : "(name not in the trace)";
 }
 
-/* What the printed figures are for: an average steady step, or the recording. */
+/* The time that the printed figures are for: an average steady step, or the recording. */
 struct scale {
     const struct ws_track_steps *steps;
     size_t count;    /* number of steady steps; 0: figures are for the whole recording */
@@ -258,7 +258,8 @@ static json_t *outside_json(const struct ws_range_outside *outside, size_t steps
     return NULL;
 }
 
-/* Prints the operators as torch.profiler's key_averages() do: with what they call, and without ("own"). */
+/* Prints the operators as torch.profiler's key_averages() does: with the operators that they call, and without them
+ * ("own"). */
 void ws_operators_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
@@ -308,7 +309,7 @@ void ws_operators_text(const struct ws_report *report, size_t subject, const voi
     ws_page_more(page, shown + more, "operator");
 }
 
-/* Sets the rows of ranges or operators under `key`. */
+/* Adds the list of ranges or operators to the JSON object, under `key`. */
 static int set_rows(const struct ws_report *report, size_t subject, const struct ws_track_ranges *result,
                     const char *key, json_t *object)
 {

@@ -11,7 +11,7 @@
 #include "analysis/steps/slow_steps.h"
 #include "base/minmax.h"
 
-/* Thresholds; steps.h explains them and gives sources. */
+/* Thresholds. steps.h explains them and gives their sources. */
 static const int warm_up_percent = 125, stock_percent = 75, slow_percent = 150, unsteady_percent = 10, slow_in = 20,
                  short_in = 10;
 
@@ -177,8 +177,8 @@ static void leave_out_counted(const struct ws_report *report, const struct ws_tr
             list[i].kind = WS_STEP_STEADY;
 }
 
-/* Leaves out steps during which recording was off for a time: their true length and idle time are not known. A step
- * that the host began while recording was off begins with the recording. */
+/* Leaves out steps during which recording was off for a time: their true length and idle time are not known. If
+ * recording was off at the begin of a step, the step begins when recording is on again. */
 static void leave_out_paused(const struct ws_track_activity *activity, struct ws_vector *steps)
 {
     const struct ws_hole *holes = activity->holes.data;

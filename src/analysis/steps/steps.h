@@ -1,41 +1,41 @@
-/* The steps of a device: the iterations of the program's main loop. They come from the program's step markers, or are
- * found in the operations of the device if there are none (period.h).
+/* The steps of a device: the iterations of the program's main loop. They come from the program's step markers. If
+ * there are no markers, they are found in the device's operations (period.h).
  *
- * From the first boundary to the last, each step begins where the one before ends. Operations before the first
- * boundary are in no step.
+ * Each step begins where the previous step ends. Operations before the first step are in no step.
  *
- * Marked steps: an iteration runs on the host from marker to marker, and on the device from when its work could
- * begin. So a step begins when the host has begun its marker and the device has ended all that was launched before.
- * If the host is ahead, steps have the device's period; if the device waits, they have the host's, and what the host
- * does before the step's first launch is in the step. The last step ends likewise, with its marker and its work.
- * - At the latest, a step begins with its first operation on the main stream: the stream of the device with most
- * kernels other than communication. Other streams do not decide because they run ahead: a copy for the batch after
- * next says nothing about the current step.
- * - Work without a recorded launch, before all other work of its stream, was launched before the recording. So was
- * what held up the main stream's first operation, if nothing that was recorded did.
- * - If no earlier work is recorded, the first step begins later than its marker by as much as the next boundary is
- * behind the next marker. Otherwise work that overlaps with the host's next step would count twice.
+ * Marked steps: on the host, an iteration lasts from marker to marker. On the device, it begins when its work could
+ * begin. So a step begins as soon as the host has begun its marker and the device has ended all work launched before
+ * the marker. If the host runs ahead, a step lasts as long as the device's work. If the device waits, a step lasts as
+ * long as the host's work, including the work before its first launch. The last step ends when both its marker and
+ * its work have ended.
+ * - A step begins no later than its first operation on the main stream. The main stream is the stream of the device
+ * with most kernels other than communication. Other streams do not count, because they may run ahead, for example
+ * with copies of later batches.
+ * - Work without a recorded launch was launched before the recording if it comes before all other work of its stream.
+ * The main stream's first operation may have waited although no recorded work delayed it. In that case it waited for
+ * work launched before the recording, and the step begins with this operation.
+ * - No step before the first step is recorded. So the first step begins as long after its marker as the next step
+ * begins after the next marker. Otherwise work that overlaps with the host's next step would count twice.
  *
- * Found steps: a boundary is the begin of a step's first operation on the main stream. When the host began the step
- * is not known, so the idle time before this operation is in the step before.
- * The ranges of the program may show that found steps are parts of an iteration (named_parts.h). Then its ranges give
- * the steps, which begin and end like marked ones, or there are none.
+ * Found steps: a step begins with its first operation on the main stream. The time at which the host began the step
+ * is not known, so the idle time before this operation belongs to the previous step. The program's ranges may show
+ * that found steps are only parts of an iteration (named_parts.h). In that case the ranges give the steps, which
+ * begin and end like marked steps. If the ranges do not tell when iterations begin, there are no steps.
  *
- * Every figure "per step" in a report is taken over the steady steps. The other kinds are left out:
- * - warm-up: the leading steps before the first two in a row that are at most 25 % longer than the median. Also
- * leading steps that are more than 25 % shorter, if hardly any later step is that short: they use up a stock, such as
- * batches loaded beforehand;
- * - other: segments that repeat with the steps but are not like them (evaluation, checkpoint); only for steps that
- * were found, not marked;
- * - cut: the last step, if its end was not recorded: nothing runs after it, or markers leave time between them (among
- * fewer than four marked steps it counts as steady);
+ * Every figure "per step" in a report is taken over the steady steps. Steps of the following kinds are left out:
+ * - warm-up: leading steps. Warm-up ends at the first two successive steps that are at most 25 % longer than the
+ * median. Leading steps that are more than 25 % shorter than the median are warm-up too, if hardly any later step is
+ * that short: they use up a stock, such as batches loaded beforehand;
+ * - other: segments between the steps with other work (evaluation, checkpoint); only among found steps;
+ * - cut: the last step, if its end is not certain because nothing runs after it or because there are gaps between
+ * markers. If there are fewer than four marked steps, the last step counts as steady;
  * - counted: steps with launches that were delayed while hardware counters were read; they are left out only if at
  * least three other steps remain;
- * - paused: steps during which recording was off for a time, as between bursts.
+ * - paused: steps during which recording was off for a time, for example between two bursts of recording.
  *
  * The step time is stable if the interquartile range is at most 10 % of the median (above this limit
- * torch.utils.benchmark warns of fluctuation) and at most one step in twenty is slow. It is not judged with fewer
- * than three steps. A slow step takes more than 1.5 times the median, as in nsys-ai.
+ * torch.utils.benchmark warns of fluctuation) and at most one step in twenty is slow. Stability is not judged with
+ * fewer than three steps. A slow step takes more than 1.5 times the median, as in nsys-ai.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_STEPS_H
 #define WALLSHIM_ANALYSIS_STEPS_STEPS_H
@@ -52,12 +52,12 @@ enum { WS_STEPS_TO_JUDGE = 3 };
 
 enum ws_steps_source { WS_STEPS_NONE, WS_STEPS_MARKED, WS_STEPS_FOUND };
 
-/* What shows that found steps are iterations, and not layers or the like (named_parts.h). */
+/* The evidence that found steps are iterations, and not parts such as layers (named_parts.h). */
 enum ws_steps_proof {
-    WS_PROOF_STRUCTURE, /* only that they hold repetitions of their own, or many kernels: doubtful */
-    WS_PROOF_EXCHANGE,  /* each copies from or to the host, or launches a graph: likely */
-    WS_PROOF_UPDATE,    /* each updates the model: likely */
-    WS_PROOF_RANGES,    /* ranges of the program repeat with them: confirmed */
+    WS_PROOF_STRUCTURE, /* each step only contains inner repetitions, or many kernels: doubtful */
+    WS_PROOF_EXCHANGE,  /* each step copies from or to the host, or launches a graph: likely */
+    WS_PROOF_UPDATE,    /* each step updates the model: likely */
+    WS_PROOF_RANGES,    /* ranges of the program repeat once per step: confirmed */
     WS_PROOF_NAMES,     /* the steps are the periods of the program's ranges: confirmed */
     WS_PROOF_LENGTH,    /* the only step is a piece of the recording, as long as the period of the ranges: likely */
     WS_PROOF_COUNT
@@ -76,8 +76,9 @@ enum ws_step_kind {
 struct ws_step {
     int64_t begin, end; /* ns, host clock; end is the begin of the next step */
 
-    /* When the host ran the step, ns on the host clock. Marked steps: from the begin of the step marker to the next
-     * one's. Other steps: from the launch of the first operation to the launch of the next step's first operation. */
+    /* When the host ran the step, ns on the host clock. Marked steps: from the begin of the step marker to the begin
+     * of the next marker. Other steps: from the launch of the first operation to the launch of the next step's first
+     * operation. */
     int64_t host_begin, host_end;
     uint32_t first; /* index in ws_track.order of the first operation that begins in the step */
     uint32_t count;
@@ -104,10 +105,10 @@ struct ws_step_figure {
 
 struct ws_track_steps {
     enum ws_steps_source source;
-    enum ws_steps_proof proof;   /* of found steps */
+    enum ws_steps_proof proof;   /* the evidence for found steps */
     const char *why_none;        /* a sentence, if there are no steps */
     struct ws_vector steps;      /* struct ws_step, in order of time */
-    struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; only the first ones */
+    struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; up to a limit */
     size_t kinds[WS_STEP_KIND_COUNT];
     int64_t lasted[WS_STEP_KIND_COUNT]; /* ns: sum of the lengths of all steps of a kind */
     size_t slow;                        /* number of slow steps among the steady ones */
@@ -124,8 +125,8 @@ struct ws_track_steps {
 
 extern const struct ws_analysis ws_analysis_steps;
 
-/* Finds the steps. In its result (struct ws_track_steps) only source, why_none and the begins and ends of the steps
- * may be used. It has no section. */
+/* This analysis only finds the steps. In its result (struct ws_track_steps), only source, why_none and the begins and
+ * ends of the steps may be used. The report has no section for it. */
 extern const struct ws_analysis ws_analysis_step_bounds;
 
 /* The step at this time, or NULL. */
@@ -140,17 +141,17 @@ static inline const struct ws_step *ws_steps_next(const struct ws_track_steps *s
     return *cursor < steps->steps.count && list[*cursor].begin <= time ? &list[*cursor] : NULL;
 }
 
-/* Does this step count for figures per step? A NULL step does not. */
+/* Does this step count for figures per step? NULL does not count. */
 static inline bool ws_step_is_steady(const struct ws_step *step)
 {
     return step && step->kind == WS_STEP_STEADY;
 }
 
-/* State of ws_steady_at, which tells whether a time is in a steady step. It is fast for millions of times in
- * ascending order. */
+/* State of ws_steady_at, which tells whether a time is in a steady step. ws_steady_at is fast for millions of times
+ * in ascending order. */
 struct ws_steady_walk {
     const struct ws_step *next, *end; /* next step and end of the array */
-    int64_t until;                    /* `steady` holds for times before this */
+    int64_t until;                    /* `steady` is valid for times before this */
     bool steady;
 };
 

@@ -112,8 +112,8 @@ static void more_cell(const struct ws_track_steps *result, const struct ws_slow_
     ws_table_cell(table, "%s", text);
 }
 
-/* Prints two cells: the largest extra time of an operation, and the operation. If the time is at most a tenth of the
- * step's extra time, the cells are empty and "none". */
+/* Prints two cells: the largest extra time of an operation, and the operation's name. If this time is at most a tenth
+ * of the step's extra time, the first cell is empty and the second says "none". */
 static void operation_cells(const struct ws_report *report, const struct ws_track_steps *result,
                             const struct ws_slow_step *slow, struct ws_table *table)
 {
