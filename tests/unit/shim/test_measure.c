@@ -81,7 +81,7 @@ static void measuring_keeps_to_its_share(void **state)
             shape = (struct shape_entry){ .until_sample = 2 };
             shim_options.overhead = shares[i];
             launch(&counts, 2 * MILLION, spacings[k], COST);
-            /* The first samples may exceed the share: 20 of them are allowed for. */
+            /* The first samples may exceed the share, so the cost of 20 is added. */
             assert_true((double)counts.took <=
                         (double)(counts.now - MILLION) * (double)shares[i] / MILLION + 20 * COST);
             assert_true(counts.samples > 100 &&
@@ -108,7 +108,7 @@ static void samples_and_anchors_take_turns(void **state)
     assert_true(counts.anchors > counts.samples / 3);
 }
 
-/* After a pause, anchors stand close together at first; what they may cost on average stays the same. */
+/* After a pause, anchors come in quick succession at first. Their permitted average cost stays the same. */
 static void a_burst_after_a_pause_has_many_anchors(void **state)
 {
     (void)state;
@@ -125,7 +125,7 @@ static void a_burst_after_a_pause_has_many_anchors(void **state)
     assert_true((double)counts.took <= (double)(counts.now - began + (uint64_t)100 * MILLION) * 0.02 + 2 * COST);
 }
 
-/* Copies are measured in any case. However many they are, launches are measured again soon after. */
+/* Copies are always measured. After any number of copies, launches are measured again soon. */
 static void debts_are_paid_within_a_window(void **state)
 {
     (void)state;
@@ -207,7 +207,7 @@ static void only_ordinary_launches_are_left_out(void **state)
     stream.blocking = true;
     context.legacy_order.work[1] = LEGACY_ONE; /* the legacy stream had work meanwhile */
     assert_false(measure_leaves_out(thread, &record, &shape));
-    assert_true(stream.fresh); /* so the next launch is not left out either */
+    assert_true(stream.fresh); /* so the next launch is measured too */
 }
 
 static void what_is_not_computed_is_measured(void **state)
@@ -217,7 +217,7 @@ static void what_is_not_computed_is_measured(void **state)
     struct ws_ring_op record = ordinary_launch(&context);
     assert_int_equal(measure_of_op(thread, &record, &shape, true), MEASURE_PAIR);
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
-    thread->measure = MEASURE_END; /* what measure_leaves_out decided */
+    thread->measure = MEASURE_END; /* the decision of measure_leaves_out */
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_END);
     record.header.detail = WS_OP_BLOCKING;
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);

@@ -213,7 +213,7 @@ static void memory_that_was_not_forgotten_is_not_believed(void **state)
     assert_int_equal(memory_space(5000, &complete), WS_SPACE_PINNED);
     assert_true(complete);
     pthread_t other = held_by_another(LOCK_MEMORY);
-    memory_removed(1 << 20); /* no memory is known at this address */
+    memory_removed(1 << 20); /* no block of memory is listed at this address */
     assert_int_equal(memory_space(5000, &complete), WS_SPACE_PINNED);
     assert_true(complete);
     memory_removed(4096);

@@ -110,7 +110,7 @@ static uint64_t read_records(void)
 static void a_thread_that_launches_takes_no_page_fault(void **state)
 {
     (void)state;
-    write_records(1); /* afterwards the pages of the functions that it calls are resident too */
+    write_records(1); /* makes the code pages of the called functions resident */
     read_records();
     for (int round = 0; round < 40; round++) {
         assert_int_equal(write_records(2000), 0);
@@ -138,7 +138,7 @@ static void a_thread_that_begins_has_pages_before_the_round(void **state)
     unsigned pages = resident();
     assert_in_range(pages, WS_RING_LOOK_EVERY * WS_RING_SLOT / PAGE, 100);
     assert_int_equal(write_records(WS_RING_LOOK_EVERY), 0);
-    ring_pages_of_new_threads(); /* no thread has begun since */
+    ring_pages_of_new_threads(); /* no thread has started since the last call */
     assert_int_equal(resident(), pages);
 }
 

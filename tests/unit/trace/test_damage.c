@@ -121,7 +121,7 @@ static void cut_anywhere_gives_every_whole_frame(void **state)
     small_trace_destroy(&trace);
 }
 
-/* The piece `hurt` is unreadable: only its rows may be missing, and no row of a dictionary. */
+/* The piece `hurt` is unreadable. Only the rows of that piece may be missing, and no dictionary row. */
 static void check_hurt(const struct small_trace *trace, size_t hurt)
 {
     uint32_t rows[WS_FAMILY_COUNT];
@@ -236,7 +236,7 @@ static void rubbish_is_refused_or_skipped(void **state)
     small_trace_destroy(&trace);
 }
 
-/* A file of a few KB whose frames claim millions of rows, all alike. */
+/* A small file whose frames claim millions of equal rows. */
 static void rows_are_bounded_by_the_size_of_the_file(void **state)
 {
     (void)state;
@@ -279,8 +279,8 @@ static void holes_cost_nothing(void **state)
     small_trace_destroy(&trace);
 }
 
-/* A damaged trace without a footer still gives its dictionaries, because they are repeated now and then. That costs
- * little. */
+/* A damaged trace without a footer still gives its dictionaries, because the writer repeats them at intervals. The
+ * repetition costs less than 5 % of the file. */
 static void dictionaries_are_repeated_on_the_way(void **state)
 {
     (void)state;

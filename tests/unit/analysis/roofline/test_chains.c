@@ -239,7 +239,7 @@ static void no_more_is_moved_again_than_was_allocated(void **state)
 }
 
 /* Two kernels that read the same array need not pass data on. If the order of a kernel's parameters is not known, a
- * shared array may be just read twice. */
+ * shared array may have been only read. */
 static void sharing_is_no_proof_of_writing_then_reading(void **state)
 {
     struct built built;

@@ -223,8 +223,8 @@ static void names_suggest_a_wall(void **state)
     }
 }
 
-/* A graph that was timed only as a whole may contain any work. Then the only wall that can be known is overhead: GPU
- * delays long enough for a warning. */
+/* A graph that was timed only as a whole may contain any work. Beside a long graph the only known wall can be
+ * overhead, if the GPU's delays are long enough for a warning. */
 static void graphs_leave_delays_their_verdict(void **state)
 {
     static const struct {
