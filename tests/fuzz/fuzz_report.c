@@ -1,5 +1,5 @@
-/* Fuzz target: the input is rows of one or several processes (rows.h). They go through everything that is made of a
- * trace: file, model, report as text and as JSON, comparison, exports. */
+/* Fuzz target: the input is rows of one or several processes (rows.h). From them the target makes all that a trace
+ * can become: file, model, report as text and as JSON, comparison, exports. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct job {
     const char *names[PROCESSES];
     size_t count;
     size_t rows;
-    struct ws_writer *writer; /* of the last process */
+    struct ws_writer *writer; /* writer of the last process */
 };
 
 #define MUST(holds) must(holds, #holds)

@@ -1,5 +1,5 @@
-/* Changes inputs of fuzz_report row by row and column by column. Blind changes of bytes would mostly shift all rows
- * behind them. */
+/* Changes inputs of fuzz_report by rows and columns. Random insertions of bytes would mostly shift all rows behind
+ * them. */
 #include <string.h>
 
 #include "rows.h"
@@ -14,7 +14,7 @@ struct input {
     uint8_t *data;
     size_t size, capacity;
     uint64_t random;
-    size_t starts[STARTS_MOST + 1]; /* where each item begins, and where the last one ends */
+    size_t starts[STARTS_MOST + 1]; /* offset of each item, and of the end of the last item */
     size_t count;
 };
 
@@ -54,7 +54,7 @@ static uint64_t odd_value(struct input *input, uint64_t value)
     }
 }
 
-/* A random row of the same family; the row itself where none is found. */
+/* A random item of the same family; the item itself if none is found. */
 static size_t row_like(struct input *input, size_t item)
 {
     for (int attempts = 0; attempts < 50; attempts++) {
