@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests `wallshim check` as a CI pipeline uses it: what it prints about rules, and its exit status.
+# Tests `wallshim check` as a CI pipeline uses it: its output about rules, and its exit status.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 "$make_demo" demo.wst || fail "make_demo"
@@ -13,12 +13,12 @@ expect 1 "$wallshim" check demo.wst --rule 'busy >= 78 %' --rule 'kernels["gemm"
 says out "does not hold  kernels"
 says out "39.9 %"
 
-# Several devices: the one that breaks the rule is named.
+# With several devices, check names the device that breaks the rule.
 expect 1 "$wallshim" check demo.wst rank3.wst --rule 'busy > 90 %'
 says out "rank 3"
 [ "$(grep -c 'does not hold' out)" -eq 2 ] || fail "not a line for each that breaks it"
 
-# A rule about a figure that the trace does not have must not pass, nor one about an unknown figure.
+# A rule about a figure that the trace lacks must not pass. A rule about an unknown figure must not pass either.
 expect 2 "$wallshim" check demo.wst --rule 'busy > 1 %' --rule 'kernels["absent"].share < 1'
 one_line
 says out "not known"
