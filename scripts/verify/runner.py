@@ -1,4 +1,4 @@
-"""Starts programs under the modes of recording, and keeps what came of each run."""
+"""Runs programs under the modes of recording, and keeps the results of each run."""
 import json
 import os
 import re
@@ -7,9 +7,9 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-UNABLE = 77  # exit status of a sample whose machine lacks something
+UNABLE = 77  # exit status of a sample if the machine lacks something that it needs
 
-# Mode → switches of `wallshim record`; None is the program by itself.
+# Mode → switches of `wallshim record`; None: the program runs without wallshim.
 MODES = {
     "none": None,
     "host": ["--backend", "host"],
@@ -20,7 +20,7 @@ MODES = {
 }
 
 
-# Modes that are not compared for their cost: programs take much longer under them.
+# Modes whose cost is not compared, because programs take much longer under them.
 INTRUSIVE = {"counters": ["--backend", "events", "--counters"]}
 
 
