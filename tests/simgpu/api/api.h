@@ -83,7 +83,7 @@ static inline void api_let_signals(bool held, const sigset_t *before)
     API_NAME(name, body_##like, arguments, parameters, false)    \
     API_NAME(name##suffix, body_##like, arguments, parameters, true)
 
-/* Most bodies begin with these checks. */
+/* Checks at the begin of most function bodies. */
 #define NEED(condition)                         \
     do {                                        \
         if (!(condition))                       \

@@ -2,7 +2,7 @@
  * simulated GPU's kernels.
  *
  * SIMGPU_CUPTI gives the reason why calls are refused: "privileges" (missing), "another" (client) or "busy"
- * (hardware). If it is unset, calls succeed. Calls out of order are refused as the real library refuses them. A range
+ * (hardware). If it is unset, calls succeed. Calls in a wrong order are refused, as by the real library. A range
  * counts all kernels that ended on the device between its push and its pop, whoever launched them. A kernel that
  * still runs does not count. */
 #ifndef SIMGPU_CUPTI_CUPTI_H

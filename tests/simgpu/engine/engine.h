@@ -17,8 +17,9 @@
  *
  * A context may be destroyed, or a primary one reset, while other threads use it. After that it accepts no work:
  * every function that queues work or creates an object first asks sim_alive, with sim_lock held. Work already queued
- * is done first; then everything the context owns is freed. So a call that looked up its stream or memory before the
- * destruction is refused, and never touches freed objects. Streams of a destroyed context are not used again.
+ * is done first; then everything the context owns is freed. So if a call looked up its stream or memory before the
+ * destruction, the call is refused, and never touches freed objects. Streams of a destroyed context are not used
+ * again.
  *
  * Handles are pointers to structures whose memory is never returned to the system, so that a stale handle is
  * recognised by its magic number. */

@@ -1,6 +1,6 @@
 /* Executable graphs. A launch queues each node as an operation on one of the graph's own streams, between a begin and
- * an end operation on the stream it was launched into. So order, overlap and times come from the same model as for
- * all other work. */
+ * an end operation on the stream of the launch. So order, overlap and times come from the same model as for all other
+ * work. */
 #include "engine/graph.h"
 
 #include <stdlib.h>

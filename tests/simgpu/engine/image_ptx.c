@@ -58,7 +58,8 @@ struct declaration {
     unsigned alignment;
 };
 
-/* Reads what follows .param or .global: alignment, type, name, [length]. Returns the character that ended it. */
+/* Reads the declaration after .param or .global: alignment, type, name, [length]. Returns the character that ended
+ * it. */
 static char read_declaration(struct text *text, struct declaration *declaration)
 {
     const char *token;

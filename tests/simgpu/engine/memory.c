@@ -247,8 +247,8 @@ static void give_back(const struct sim_range *range)
     pthread_mutex_unlock(&memory_lock);
 }
 
-/* Frees a range that sim_memory_find gave. Fails when another thread has freed it since: the address may already be
- * that of a new allocation, so the range's id is compared as well. */
+/* Frees a range that sim_memory_find found. Fails if another thread has freed the range since then. A new allocation
+ * may already have the same address, so the range's id is compared as well. */
 ws_CUresult sim_memory_free_found(const struct sim_range *found, enum sim_memory_kind kind)
 {
     bool device_side = found->kind == SIM_MEMORY_DEVICE || found->kind == SIM_MEMORY_MANAGED;

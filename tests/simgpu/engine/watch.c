@@ -183,7 +183,7 @@ static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
     return false;
 }
 
-/* Waits until there is an operation to watch. Returns false if none came within IDLE_NS. */
+/* Waits until there is an operation to watch. Returns false if there was none for IDLE_NS. */
 static bool has_work(void)
 {
     int64_t end = sim_now() + IDLE_NS;

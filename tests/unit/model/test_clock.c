@@ -59,7 +59,7 @@ static void known_drift_is_taken_out(void **state)
     assert_int_equal(cursor.error_ns, 1000);
 }
 
-/* Two comparisons 1 µs apart that disagree by 3 µs must not make a clock that runs four times as fast. */
+/* Two comparisons 1 µs apart disagree by 3 µs. They must not make a clock that runs four times as fast. */
 static void comparisons_close_together_do_not_bend_the_rate(void **state)
 {
     struct ws_clock points[] = { { .device_ns = 0, .host_ns = 0, .error_ns = 2000 },

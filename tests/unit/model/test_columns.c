@@ -119,7 +119,7 @@ static void threads_come_back_whatever_they_are(void **state)
 
 enum { TIMES = 700000, RUNS = 5 }; /* enough for several threads to share the sorting */
 
-/* Times in blocks of 1000 rows: near each other, further apart than 32-bit offsets reach, and at the limits of
+/* Times in blocks of 1000 rows: close together, further apart than 32-bit offsets reach, and at the limits of
  * int64_t. */
 static int64_t time_of(size_t row, uint64_t *random)
 {

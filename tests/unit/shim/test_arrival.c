@@ -1,5 +1,5 @@
-/* Tests of shim/timing/arrival, which learns when launches reach the device. Clocks drift, event times are rounded,
- * and probes come late. */
+/* Tests of shim/timing/arrival, which learns from probes (events of the shim's own) when launches reach the device.
+ * Clocks drift, event times are rounded, and probes come late. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Tests of shim/timing/device_clock: comparisons of the clocks by the shim's own events. The true time always lies
- * within the stated error. */
+/* Tests of shim/timing/device_clock: comparisons of the clocks by probes. A probe is an event of the shim's own,
+ * recorded and queried at known host times. The true time always lies within the stated error. */
 #include "fake_device.h"
 
 /* --- comparisons by probes ---------------------------------------------------------------------- */

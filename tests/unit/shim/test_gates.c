@@ -1,5 +1,5 @@
-/* Tests of shim/timing/gates: whether a stream that waits at a gate could go on, and which thread opens a gate if the
- * thread that closed it does not. */
+/* Tests of shim/timing/gates. A gate makes a stream wait for a value in memory, until a thread opens the gate. The
+ * tests check whether the stream could go on, and which thread opens a gate if the thread that closed it does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -220,7 +220,8 @@ static void *send_signals(void *unused)
     return NULL;
 }
 
-/* Does once what an operation does; a signal may leave it at any point. Then does what op_give_up does. */
+/* Closes and opens a gate, as an operation does; a signal handler may leave this part at any point. Then opens the
+ * gate again, as op_give_up does. */
 static bool close_and_open(void)
 {
     static volatile bool jumped;
@@ -243,7 +244,7 @@ static void no_jump_leaves_a_stream_held(void **state)
 {
     (void)state;
 #ifdef __SANITIZE_THREAD__
-    skip(); /* it calls handlers late, even after a system call of ours has blocked signals */
+    skip(); /* ThreadSanitizer calls handlers late, even after a system call of the shim's has blocked signals */
 #endif
     pthread_t sender;
     struct sigaction action = { .sa_handler = jump };

@@ -58,7 +58,7 @@ static void launches_without_an_other_side_write_nothing(void **state)
     assert_true(legacy_order_matters(&order));
 }
 
-/* Threads take turns, each with an operation of one side; meanwhile other threads launch into streams of one side. */
+/* One thread launches on both sides in turn. At the same time two other threads launch into blocking streams. */
 static struct legacy_order shared;
 static _Atomic int stop;
 

@@ -1,5 +1,5 @@
-/* Tests of the shim's locks: signals are blocked while a thread holds one, nobody waits for long, and a forked child
- * does not wait for a lock that a thread of its parent held. */
+/* Tests of the shim's locks: signals are blocked while a thread holds a lock, no thread waits for long, and a forked
+ * child does not wait for a lock that a thread of its parent held. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* Tests of shim/calls/measure: which launches are measured with events, and that measuring takes no more than its
- * share of the thread's time. */
+ * share of the thread's time. A sample is a launch with a begin and an end event; an anchor is a launch with only an
+ * end event. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +46,7 @@ struct counts {
     uint64_t took, now;
 };
 
-/* Launches so many times, `spacing` ticks apart. Each launch that is measured takes `cost` ticks more. */
+/* Makes `launches` launches, `spacing` ticks apart. A measured launch takes `cost` ticks more. */
 static void launch(struct counts *counts, unsigned launches, uint64_t spacing, uint64_t cost)
 {
     for (unsigned i = 0; i < launches; i++) {
@@ -205,7 +206,7 @@ static void only_ordinary_launches_are_left_out(void **state)
     assert_true(stream.user == STREAM_SHARED);
     record = ordinary_launch(&context);
     stream.blocking = true;
-    context.legacy_order.work[1] = LEGACY_ONE; /* the legacy stream had work meanwhile */
+    context.legacy_order.work[1] = LEGACY_ONE; /* the legacy stream has had work since the last launch */
     assert_false(measure_leaves_out(thread, &record, &shape));
     assert_true(stream.fresh); /* so the next launch is measured too */
 }

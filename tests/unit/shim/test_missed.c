@@ -1,5 +1,5 @@
-/* Tests of what happens to an operation, to the list of memory and to the count of losses when one of the shim's
- * locks cannot be taken within its deadline. */
+/* Tests the effect on an operation, on the list of memory and on the count of losses if one of the shim's locks
+ * cannot be taken within its deadline. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Tests of shim/timing/reconstruct: each step of the arithmetic by its numbers. test_reconstruct.c tests whole
- * windows. */
+/* Tests of shim/timing/reconstruct: each step of the arithmetic in numbers. test_reconstruct.c tests whole windows. A
+ * run is a series of operations that ran without a pause; the line holds a stream's computed times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
-/* Tests of shim/drain/ring_pages: the drain touches the pages of a ring before the ring's thread writes to them, so
- * that the thread takes no page faults. It touches no more pages than the thread needs. */
+/* Tests of shim/drain/ring_pages. The drain is the shim's thread that empties the rings. It touches the pages of a
+ * ring before the ring's thread writes to them, so that the thread takes no page faults. It touches no more pages
+ * than the thread needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

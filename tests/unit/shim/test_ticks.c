@@ -17,7 +17,7 @@ static uint64_t fake_ticks(void);
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-static unsigned cpuid_edx; /* what the processor says about its counter; 0: it says nothing */
+static unsigned cpuid_edx; /* the processor's answer about its counter; 0: no answer */
 
 static int fake_cpuid(unsigned leaf, unsigned *a, unsigned *b, unsigned *c, unsigned *d)
 {
@@ -44,7 +44,7 @@ enum { SLEWS = 64 };
 static struct slew {
     int64_t from; /* true ns */
     double rate;  /* of the clock, from `from` on */
-    double clock; /* what the clock says at `from` */
+    double clock; /* reading of the clock at `from` */
 } slews[SLEWS];
 static int slew_count;
 static int64_t true_now; /* ns since the test's beginning */
@@ -106,7 +106,7 @@ static int begin_anew(void **state)
     return 0;
 }
 
-/* Compares counter and clock as the drain does: every `every` ns, up to the time `until`. */
+/* Compares counter and clock every `every` ns, up to the time `until`, as the drain (the shim's own thread) does. */
 static void compare_until(int64_t until, int64_t every)
 {
     while (true_now + every < until) {

@@ -248,7 +248,7 @@ static void a_thread_held_up_measures_nothing(void **state)
     pending.late = UINT32_MAX; /* the longest delay that a ring record can hold */
     struct expected expected = { 12750, 2850, 13750, 89986750, WS_TIME_BOUNDED, WS_TIME_BOUNDED };
     check(pending, 5000, 90000000, expected);
-    /* Once another operation of this shape has been measured, this one is taken to last as long. */
+    /* Once another operation of this shape has been measured, this one is assumed to have the same length. */
     struct pending other = kernel(0, 0);
     other.op.shape = 3;
     check(other, 100000, 150000, busy);
@@ -329,7 +329,7 @@ static void some_lengths_are_not_usual(void **state)
     check(pending, 100000, 104000,
           (struct expected){ 102000, 2500, 103500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
     assert_int_equal(shown_length(14, 0), NOT_KNOWN);
-    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* its thread was held up in the launch */
+    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* its thread was delayed in the launch call */
     pending.op.shape = 14;
     pending.op.host_end = 99000;
     check(pending, 5000, 150000, (struct expected){ 56250, 46350, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });

@@ -185,7 +185,7 @@ static void globals_begin_as_the_image_says(void **state)
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(found[i], 0);
     succeeds(cuModuleUnload(module));
-    /* Another module of the same image has globals of its own: it does not see what the first one wrote. */
+    /* Another module of the same image has globals of its own: it does not see the first module's writes. */
     succeeds(cuLibraryLoadData(&library, make_elf(), NULL, NULL, 0, NULL, NULL, 0));
     succeeds(cuLibraryGetKernel(&kernel, library, "scale"));
     succeeds(cuKernelGetFunction(&function, kernel));

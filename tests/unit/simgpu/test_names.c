@@ -10,7 +10,7 @@ static const struct look_up {
     int version;
     uint64_t flags;
     const char *symbol; /* NULL: not found */
-    int status, since;  /* status: what the look-up must say; since: the first driver version that has the symbol */
+    int status, since;  /* status: the expected status; since: the first driver version that has the symbol */
 } look_ups[] = {
     { "cuMemAlloc", 3010, 0, "cuMemAlloc", 0, 0 },
     { "cuMemAlloc", 3020, 0, "cuMemAlloc_v2", 0, 0 },

@@ -175,7 +175,8 @@ static void a_missing_frame_is_counted(void **state)
     small_trace_destroy(&trace);
 }
 
-/* Two neighbouring pieces are exchanged: the piece that comes too late is left out, and no row comes twice. */
+/* Two neighbouring pieces are exchanged. The reader must leave out the piece that stands too late, and give no row
+ * twice. */
 static void a_frame_out_of_order_is_left_out(void **state)
 {
     (void)state;

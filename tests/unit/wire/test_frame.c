@@ -66,7 +66,7 @@ static void each_wrong_bit_of_a_frame_header_is_refused(void **state)
     assert_true(ws_frame_header_read(bytes, &back));
 }
 
-/* Does the reader accept this header? Its hash is right, whatever its fields say. */
+/* Does the reader accept this header? The header gets a right hash for any values of its fields. */
 static bool is_read(struct ws_frame_header header)
 {
     uint8_t bytes[WS_FRAME_HEADER_SIZE];

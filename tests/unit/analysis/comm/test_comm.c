@@ -193,7 +193,7 @@ static void exposed_times_add_up(void **state)
     }
 }
 
-/* Times at the limits of what the model allows, on clocks that differ by as much. */
+/* Times at the limits of the model, on clocks that differ by the same amount. */
 static void times_beyond_measure_do_no_harm(void **state)
 {
     static const int64_t most = WS_TIME_MOST;
@@ -219,7 +219,7 @@ static void times_beyond_measure_do_no_harm(void **state)
     }
 }
 
-/* Rows with identifiers that nothing describes, numbers that come twice and absurd sizes do no harm. */
+/* Rows with unknown identifiers, repeated numbers and absurd sizes do no harm. */
 static void rows_are_not_believed(void **state)
 {
     static const char *const numbers[] = { "99999999999999999999", "-1" };

@@ -96,7 +96,8 @@ static void rows_are_counted_by_each_kernels_parameters(void **state)
     }
 }
 
-/* Megatron's masked softmax works on square matrices, of which it neither reads nor computes the upper half. */
+/* Megatron's masked softmax works on square matrices. It skips their upper half: it does not read it, and computes
+ * nothing for it. */
 static void triangles_are_half_read(void **state)
 {
     static const char forward[] =

@@ -89,8 +89,8 @@ static void short_kernels_in_a_queue_are_no_storm(void **state)
     built_finish(&built);
 }
 
-/* A wait in the middle of a storm makes two storms of it. The promised saving covers at most the gaps between
- * launches, not the wait. */
+/* A storm is a series of short kernels, for each of which the device waits. A host's wait in the middle divides it
+ * into two storms. The promised saving covers at most the gaps between launches, not the wait. */
 static void a_wait_ends_a_storm(void **state)
 {
     struct built built;

@@ -51,7 +51,7 @@ static void what_nothing_hides_is_counted_once(void **state)
      * saves nothing. */
     assert_int_equal(advice(&built, "pageable_copies")->saving_ns, 300000);
     assert_null(advice(&built, "exposed_copies"));
-    assert_int_equal(advice(&built, "transfers")->saving_ns, 900000); /* the rest of what is exposed */
+    assert_int_equal(advice(&built, "transfers")->saving_ns, 900000); /* the rest of the exposed time */
     built_finish(&built);
 }
 

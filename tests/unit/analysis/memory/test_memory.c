@@ -35,7 +35,7 @@ static const struct ws_memory_use *pool(const struct built *built, enum ws_memor
     return &memory_of(built, 0)->pools[pool];
 }
 
-/* The rows stand out of order in the file, as those of several threads do. */
+/* The rows stand out of order in the file, as rows of several threads may. */
 static void what_lives_at_most_is_found(void **state)
 {
     struct built built;

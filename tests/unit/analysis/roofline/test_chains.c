@@ -292,7 +292,7 @@ static void kernels_on_different_buffers_are_taken_apart(void **state)
     built_finish(&built);
 }
 
-/* The third kernel reads what the first one writes: all three belong to one chain. */
+/* The third kernel reads the first kernel's output, so all three belong to one chain. */
 static void data_may_go_past_a_neighbour(void **state)
 {
     struct built built;

@@ -282,7 +282,7 @@ static void run_distinct(struct built *built, uint32_t count, bool with_steps)
 }
 
 /* More kernels than the search tells names apart. ThreadSanitizer makes the test take twenty times as long, so there
- * the numbers are only a little larger. */
+ * the numbers exceed the search's limit only a little. */
 #ifdef __SANITIZE_THREAD__
 enum { DISTINCT = 70000, DISTINCT_AND_STEPS = 135000 };
 #else

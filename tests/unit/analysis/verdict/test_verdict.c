@@ -155,7 +155,7 @@ static void the_wall_says_which_copies_are_exposed(void **state)
 {
     static const struct {
         enum ws_space from, to;
-        int64_t length;   /* of the copy; a kernel of 10 ms comes behind it */
+        int64_t length;   /* of the copy; a kernel of 10 ms follows */
         int64_t opposite; /* length of a second copy, from the device to pinned memory; 0: none */
         const char *said;
     } cases[] = {
