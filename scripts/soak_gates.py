@@ -16,7 +16,7 @@ import tempfile
 import time
 
 THREADS, SHAPES, PATIENCE_S = 3, 6000, 300
-LONGER_MOST = 0.03  # share of gates that may hold longer than 300 us, as threads are preempted, even the device's
+LONGER_MOST = 0.03  # share of gates that may hold a stream for over 300 us, as any thread may be preempted
 
 
 def start(root, build, folder, seed, shim):

@@ -68,7 +68,7 @@ class Runner:
         if switches is not None:
             self.traces += 1
             trace = os.path.join(self.scratch.name, f"{self.traces}.wst")
-            # A program of two processes writes two traces, so the name must tell them apart.
+            # A program of two processes writes two traces, so the name contains the process id.
             command = [self.command, "record", *switches, "-o", f"{trace[:-4]}-%p.wst", "--", *command]
         began = time.monotonic_ns()
         try:

@@ -90,7 +90,7 @@ def test_packed_without_end():
 
 
 def test_holes_in_a_file():
-    """Sparse files of 4 TiB that hold nothing but their first bytes."""
+    """Sparse files of 4 TiB, in which only the first bytes are not 0."""
     for begin in (b"wallshim trace\n\0", b'{"traceEvents": [', b'{"traceEvents": [{"name": "', b"SQLite format 3\0"):
         file = write(begin, "sparse")
         os.truncate(file, 1 << 42)

@@ -49,7 +49,7 @@ expect 2 "$wallshim" frobnicate
 one_line
 expect 2 "$wallshim"
 
-# In a folder with traces of ours, files of other profilers are not read, and report says so.
+# In a folder with wallshim's own traces, report does not read files of other profilers, and says so.
 mkdir both
 cp demo.wst both
 expect 0 "$wallshim" report --full both
@@ -278,7 +278,7 @@ grep -q 'GPU 0 *[0-9.]* ms' out || fail "names of GPUs that are all alike on eve
 expect 0 "$wallshim" report --full --all job
 [ "$(sections)" -eq 3 ] || fail "not three sections of devices but $(sections)"
 
-# Copies of the trace of one rank are not a job: the report says which rank comes twice, and how many are missing.
+# Copies of one rank's trace are not a job. The report names the rank that occurs twice, and counts the missing ranks.
 expect 0 "$wallshim" report --section ranks job
 says out "Rank 0 was recorded more than once"
 says out "1 of 8 ranks were recorded"
