@@ -5,7 +5,7 @@ wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 "$make_demo" demo.wst || fail "make_demo"
 "$make_demo" rank3.wst 3 || fail "make_demo"
 
-# Four rules that hold, and one that does not.
+# Four rules that hold; then three rules, one of which does not hold.
 expect 0 "$wallshim" check demo.wst --rule 'busy >= 78 %' --rule 'busy<=0.79' -r 'busy_ns < 90 ms' -r 'wall == overhead'
 [ "$(grep -c '^ *holds ' out)" -eq 4 ] || fail "not a line for each rule"
 says out "78.8 %"
