@@ -1,5 +1,5 @@
-"""Runs meson's benchmarks and tabulates the figures that they print: one JSON object a line, with name, value and unit,
-and where they are known budget and floor. A figure whose unit is a rate (…/s) should reach its budget; any other figure
+"""Runs meson's benchmarks and tabulates the figures that they print. Each figure is a line of JSON with name, value
+and unit, and perhaps budget and floor. A figure whose unit is a rate (…/s) should reach its budget; any other figure
 should not exceed it.
 """
 import argparse
@@ -18,7 +18,8 @@ def find_benchmarks(build):
 
 
 def run(benchmark, build):
-    """The rows that one run prints, or None when it failed; exit status 77 is a benchmark that cannot run here."""
+    """The rows that one run prints, or None if it failed. A benchmark that cannot run here exits with status 77 and
+    gives no rows."""
     environment = {**os.environ, **benchmark["env"]}
     result = subprocess.run(benchmark["cmd"], env=environment, cwd=benchmark["workdir"] or build,
                             stdout=subprocess.PIPE, text=True, timeout=benchmark["timeout"] or None, check=False)

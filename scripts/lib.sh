@@ -1,4 +1,4 @@
-# What the scripts of this folder share. Sourced, never run.
+# Shared functions of the scripts in this folder. To be sourced, not run.
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 
@@ -9,7 +9,7 @@ fail() {
     exit 1
 }
 
-# Debian packages by what they are needed for.
+# Debian packages by purpose.
 packages_build=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev libxxhash-dev libjansson-dev libyajl-dev libsqlite3-dev zlib1g-dev libiberty-dev libarchive-dev libprotobuf-c-dev protobuf-c-compiler libcmocka-dev python3)
 packages_test=(git binutils clang-format clang-tidy procps python3-jsonschema python3-numpy ffmpeg)
 packages_clients=(hashcat python3-numba blender clang libomp-14-dev)
@@ -19,7 +19,7 @@ packages_fuzz=(clang libclang-rt-14-dev)
 
 installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 
-# Installs those of the given packages that are missing. Prints nothing when none is missing.
+# Installs the given packages that are missing. Prints nothing if none is missing.
 need_packages()
 {
     local name missing=() as_root=()
@@ -46,8 +46,7 @@ need_packages()
     rm -f "$log"
 }
 
-# build_tree DIR [MESON OPTION…]: configures DIR the first time or when there are options, and builds it. Prints only
-# errors.
+# build_tree DIR [MESON OPTION…]: configures DIR if it is new or options are given, and builds it. Prints only errors.
 build_tree()
 {
     local directory=$1 log
@@ -67,7 +66,8 @@ build_tree()
     fail "the build in $directory failed"
 }
 
-# Is there a driver that initialises and knows a device? Sets gpu_name; if not, sets gpu_missing to the reason.
+# Looks for a driver that initialises and has a device. If there is one, sets gpu_name; otherwise sets gpu_missing to
+# the reason.
 find_gpu()
 {
     local answer
@@ -94,7 +94,7 @@ PROBE
     [ "${answer%% *}" = found ]
 }
 
-# use_simulated_gpu BUILD: programs that are started from here on find the simulated GPU of BUILD as their driver.
+# use_simulated_gpu BUILD: programs started after this call use the simulated GPU of BUILD as their driver.
 use_simulated_gpu()
 {
     [ -e "$1/tests/simgpu/libcuda.so.1" ] || fail "the simulated GPU is not built in $1"

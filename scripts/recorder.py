@@ -1,4 +1,4 @@
-"""Questions that scripts have about the recorder (`wallshim record`) of a build."""
+"""Answers questions of scripts about a build's recorder (`wallshim record`)."""
 import os
 import subprocess
 

@@ -4,7 +4,7 @@ the file's own folder may not use.
 
     scripts/rooms.py [--list]       the build runs it; --list prints each folder's files, lines and what it may use
 
-Ends with 1 and a line for each such include, or for a folder that the table lacks."""
+Exits with status 1 if there is such an include, or a folder that the table lacks. Prints a line for each."""
 import os
 import re
 import sys

@@ -1,8 +1,8 @@
 """Runs rounds of tests/programs/stress, each with and without the shim and with the next seed.
 
-A round has found something when stdout, stderr or status differ, when a run does not end (the stacks of all its threads
-are then kept), when a trace cannot be read, or when the operations that the simulated GPU was given (its truth) are
-more than the operations in the trace and the losses that it counts, or fewer than those in the trace."""
+A round fails if stdout, stderr or status differ, if a run does not end (then the stacks of all its threads are kept),
+or if a trace cannot be read. It also fails if the simulated GPU's truth has more operations than the trace holds and
+counts as lost, or fewer than the trace holds."""
 import argparse
 import collections
 import difflib
@@ -26,11 +26,11 @@ ENDINGS = {"return": True, "thread": True, "handler": True, "_exit": True, "exec
 KINDS = {"kernel": 1, "copy": 2, "memset": 3, "graph": 4}  # kind in the truth → kind of shape in the trace
 CAPTURED = 0x20
 LIMIT_S = 30
-LEFT_AT_EXIT = 1  # a call during which a handler called exit() never returns: whether it took effect is not known
+LEFT_AT_EXIT = 1  # if a handler calls exit() during a call, the call never returns, and may or may not have taken effect
 
 
 def losses_of_calls(root):
-    """{number: name} of the loss reasons in src/record/record.h that mean that a call is not in the trace."""
+    """{number: name} of the loss reasons in src/record/record.h by which a call is missing in the trace."""
     with open(os.path.join(root, "src/record/record.h"), encoding="utf-8") as file:
         listed = re.search(r"#define WS_LOSSES\(X\)(.*?)\n\n", file.read(), re.S).group(1)
     reasons = re.findall(r'X\((\w+),\s*"([^"]*)"', listed)
@@ -39,7 +39,7 @@ def losses_of_calls(root):
 
 
 def sanitizer(build):
-    """The sanitizer that a build is made with: "asan", "tsan" or None."""
+    """The sanitizer of a build: "asan", "tsan" or None."""
     listed = subprocess.run(["ldd", os.path.join(build, "tests/simgpu/libcuda.so.1")], stdout=subprocess.PIPE, check=True)
     return "asan" if b"libasan" in listed.stdout else "tsan" if b"libtsan" in listed.stdout else None
 
@@ -93,14 +93,14 @@ class Soak:
         self.build = os.path.abspath(options.build or os.path.join(root, "build"))
         self.kept = os.path.abspath(options.keep or os.path.join(self.build, "soak-findings"))
         self.sanitizer = sanitizer(self.build)
-        # The command of the plain build reads the traces if there is one: a sanitized one takes ten times as long.
+        # If there is a plain build, its command reads the traces: a sanitized command takes ten times as long.
         plain = os.path.join(root, "build/tools/wallshim")
         self.tool = plain if os.path.exists(plain) else os.path.join(self.build, "tools/wallshim")
         self.losses = losses_of_calls(root)
         self.totals = collections.Counter()
 
     def run(self, arguments, shim, mode, scratch):
-        """Runs the program once; returns what it did, or None where it did not end."""
+        """Runs the program once. Returns its results, or None if it did not end."""
         os.makedirs(scratch)
         environment = {**os.environ, "SIMGPU_HOLD_SIGNALS": "1", "SIMGPU_TRUTH_SYNC": "1",
                        "SIMGPU_TRUTH": os.path.join(scratch, "truth.tsv"),
@@ -177,8 +177,8 @@ class Soak:
         missing = sum(max(0, given[kind] - held[kind]) for kind in KINDS.values())
         invented = {kind: held[number] - given[number] for kind, number in KINDS.items() if held[number] > given[number]}
         allowed = LEFT_AT_EXIT if arguments[2] == "handler" else 0
-        # At _exit the shim has 50 ms to write the rest, which may not be enough on a busy machine. The trace then has
-        # no end, and the missing operations are not counted as lost.
+        # At _exit the shim has 50 ms to write the rest of the trace, which may not be enough on a busy machine. Then
+        # the trace has no end record, and the missing operations are not counted as lost.
         cut = arguments[2] == "_exit" and not all(self.has_end(trace) for trace in traces)
         self.totals["rounds with _exit"] += arguments[2] == "_exit"
         self.totals["ends cut at 50 ms"] += cut

@@ -1,11 +1,11 @@
-"""Gates (shim/timing/gates.h) by the million, among all that they could get in the way of.
+"""Tests a million gates (shim/timing/gates.h) in programs that do many other things at the same time.
 
     scripts/soak --gates [GATES] [--build FOLDER]
 
-Runs tests/programs/gated until so many launches (1,000,000) were measured behind gates. Every third run is stopped and
-continued by signals at random times, and then killed in one of two. Without these signals, the output must be that of a
-run without the shim. No run may hang; the trace of a killed one must be readable. Prints how long gates held streams, by
-the simulated GPU's own record; those of runs that were stopped are left out."""
+Runs tests/programs/gated until GATES launches (1,000,000) were measured behind gates. Every third run is stopped and
+continued by signals at random times, and half of these runs are then killed. Without such signals, the output must be
+the same as without the shim. No run may hang, and the trace of a killed run must be readable. Prints how long gates
+held streams, by the simulated GPU's truth; runs that were stopped are left out."""
 import argparse
 import os
 import random
@@ -16,7 +16,7 @@ import tempfile
 import time
 
 THREADS, SHAPES, PATIENCE_S = 3, 6000, 300
-LONGER_MOST = 0.03  # the share of gates that may be held longer than 300 us: threads are preempted, also that of the device
+LONGER_MOST = 0.03  # share of gates that may hold a stream for over 300 us, as any thread may be preempted
 
 
 def start(root, build, folder, seed, shim):
@@ -29,7 +29,8 @@ def start(root, build, folder, seed, shim):
 
 
 def disturb(process, seed):
-    """Stops and continues the program at random times; kills it in one of two runs. True: it was killed."""
+    """Stops and continues the program at random times. Kills it in half of the runs. Returns whether it was
+    killed."""
     random_of = random.Random(seed)
     for _ in range(random_of.randrange(3, 12)):
         time.sleep(random_of.random() * 0.3)
@@ -52,7 +53,7 @@ def holds_of(folder):
 
 
 def run(root, build, seed, disturbed):
-    """One run. Returns the holds, and what went wrong."""
+    """Runs the program once. Returns how long each gate held its stream, and what went wrong."""
     with tempfile.TemporaryDirectory(prefix="wallshim-gates-") as folder:
         process = start(root, build, folder, seed, True)
         killed = disturbed and disturb(process, seed)

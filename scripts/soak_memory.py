@@ -1,4 +1,4 @@
-"""Runs a training loop under the shim for minutes in each mode and watches its memory.
+"""Runs a training loop under the shim for minutes in each mode, and checks its memory.
 
 The loop itself allocates nothing after its first steps, so any growth is the shim's: the resident memory at the end may
 exceed that after a quarter of the time by GROWTH at most.
@@ -20,7 +20,7 @@ def resident(pid):
 
 
 def watch(root, mode, seconds, scratch):
-    """Runs one mode; returns what went wrong."""
+    """Runs one mode. Returns what went wrong, or None."""
     trace = os.path.join(scratch, f"{mode}.wst")
     environment = {**os.environ, **MODES[mode], "WALLSHIM_OUTPUT": trace}
     command = [os.path.join(root, "tests", "run_preloaded.sh"), os.path.join(root, "build"), sys.executable,

@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 
 def describe_machine(runner):
-    """What the driver says of the device. A child process asks it, so that this process holds no context."""
+    """The driver's facts about the device. A child process asks for them, so that this process holds no context."""
     question = "import sys; sys.path.insert(0, sys.argv[1]); import driver; d = driver.Driver(); v = driver.ctypes.c_int();" \
                "d.call('cuDriverGetVersion', driver.ctypes.byref(v)); print(d.name, v.value, sep='\\n')"
     result = runner.run([sys.executable, "-c", question, os.path.join(ROOT, "samples")])

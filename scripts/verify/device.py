@@ -1,4 +1,4 @@
-"""Device times: those that wallshim records, compared with references that are measured without it."""
+"""Compares the device times that wallshim records with references measured without it."""
 import json
 import os
 import subprocess
@@ -16,7 +16,7 @@ SIMULATED_KERNELS = [row for row in KERNELS if row[0] == "spin"]
 
 
 def measure_kernels(runner):
-    """For every kernel: its time by the driver's own events, and as recorded in each mode that knows device times."""
+    """The time of each kernel by the driver's own events, and as recorded in each mode that has device times."""
     probe, rows = os.path.join(runner.samples, "probe"), []
     for name, size, count in SIMULATED_KERNELS if runner.simulated else KERNELS:
         command = [probe, "kernel", name, str(size), str(count)]
@@ -36,7 +36,8 @@ def measure_kernels(runner):
 
 
 def compare_launches(runner, outcome, name, count, expected):
-    """The mean time of the launches that have one. All must be in the trace; some may be without device times."""
+    """The mean time of the launches that have device times. All launches must be in the trace, but some may lack
+    device times."""
     if not outcome.trace:
         return {"failed": f"no trace: {outcome.error.strip()[-400:]}"}
     report = runner.report(outcome.trace)
@@ -48,7 +49,7 @@ def compare_launches(runner, outcome, name, count, expected):
 
 
 def measure_overlap(runner):
-    """How far kernels on two streams still overlap under each mode: 1 fully, 0 not at all."""
+    """How much kernels on two streams still overlap in each mode: 1: fully, 0: not at all."""
     command = [os.path.join(runner.samples, "probe"), "overlap", "200", "200000"]
     rows = {}
     for mode in ("none", "host", "sampled", "shared", "pairs"):
@@ -64,8 +65,8 @@ def measure_costs(runner):
 
 
 def calibrate(runner):
-    """Both ceilings of the roofline, as `wallshim calibrate` measures them."""
-    # Without the copies' data: simulated memory is the host's, and copying it would take long.
+    """Both ceilings of the roofline (compute and bandwidth), as `wallshim calibrate` measures them."""
+    # On the simulated GPU copies move no data: its memory is host memory, so real copies would take long.
     few = {"SIMGPU_COPY_DATA": "0"} if runner.simulated else {}
     outcome = runner.run([runner.command, "calibrate", "--json", "--seconds", "2" if runner.simulated else "10", "-o",
                           os.path.join(runner.out, "gpu.json")], environment=few)
@@ -73,14 +74,14 @@ def calibrate(runner):
 
 
 # Kernel, size, FLOPs and bytes of a launch according to its source. The counters do not see bytes that caches serve, so
-# the bytes of small kernels say little.
+# the counted bytes of small kernels mean little.
 COUNTED = [("scale", 1 << 24, 1 << 24, 8 << 24), ("sgemm", 512, 2 * 512 ** 3, 12 * 512 ** 2)]
 SIMULATED_COUNTED = [("scale", 1 << 12, 1 << 12, 8 << 12), ("sgemm", 32, 2 * 32 ** 3, 12 * 32 ** 2)]
 
 
 def read_counters(runner):
-    """FLOPs and bytes by the hardware counters, as shares of what the kernels are known to do. It is not a failure when
-    the driver refuses counters: the shim's message, which says why, is then the result."""
+    """FLOPs and bytes by the hardware counters, as shares of the kernels' known FLOPs and bytes. If the driver
+    refuses counters, that is not a failure: then the result is the shim's message with the reason."""
     probe, rows = os.path.join(runner.samples, "probe"), []
     for name, size, flops, byte_count in SIMULATED_COUNTED if runner.simulated else COUNTED:
         count = 60
@@ -113,8 +114,8 @@ def demangle(names):
 
 
 def compare_with_torch(runner):
-    """The GPT sample under torch.profiler and under wallshim: the kernels' times, and what each profiler costs a
-    step."""
+    """Runs the GPT sample under torch.profiler and under wallshim. Compares the kernels' times, and each profiler's
+    cost per step."""
     command = [sys.executable, os.path.join(runner.root, "samples", "gpt.py"), "--timing"]
     path = os.path.join(runner.scratch.name, "torch.json")
     theirs = runner.run(command + ["--profile", path])
@@ -138,7 +139,7 @@ def compare_with_torch(runner):
 
 
 def compare_kernels(ours, reference):
-    """Mean time of each kernel, by name: torch's runs have no warm-up in them, so counts differ."""
+    """Compares the mean time of each kernel, by name. torch's runs have no warm-up, so counts differ."""
     plain = demangle(list(ours))
     rows, weight, off = [], 0, 0
     for name, (count, total) in ours.items():

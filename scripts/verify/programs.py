@@ -32,8 +32,8 @@ def catalogue(runner):
 
 
 def median_time(outcomes):
-    """The median step time where the program prints it, else the median time of a whole run; "step" or "run" says
-    which."""
+    """The median step time if the program prints it, otherwise the median time of a whole run. The second value is
+    "step" or "run"."""
     steps = [outcome.timing.get("median_step_ns") for outcome in outcomes]
     if all(steps):
         return statistics.median(steps), "step"

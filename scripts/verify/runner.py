@@ -1,4 +1,4 @@
-"""Starts programs under the modes of recording, and keeps what came of each run."""
+"""Runs programs under the modes of recording, and keeps the results of each run."""
 import json
 import os
 import re
@@ -7,9 +7,9 @@ import tempfile
 import time
 from dataclasses import dataclass
 
-UNABLE = 77  # exit status of a sample whose machine lacks something
+UNABLE = 77  # exit status of a sample if the machine lacks something that it needs
 
-# Mode → switches of `wallshim record`; None is the program by itself.
+# Mode → switches of `wallshim record`; None: the program runs without wallshim.
 MODES = {
     "none": None,
     "host": ["--backend", "host"],
@@ -20,7 +20,7 @@ MODES = {
 }
 
 
-# Modes that are not compared for their cost: programs take much longer under them.
+# Modes whose cost is not compared, because programs take much longer under them.
 INTRUSIVE = {"counters": ["--backend", "events", "--counters"]}
 
 
@@ -68,7 +68,7 @@ class Runner:
         if switches is not None:
             self.traces += 1
             trace = os.path.join(self.scratch.name, f"{self.traces}.wst")
-            # A program of two processes writes two traces, so the name must tell them apart.
+            # A program of two processes writes two traces, so the name contains the process id.
             command = [self.command, "record", *switches, "-o", f"{trace[:-4]}-%p.wst", "--", *command]
         began = time.monotonic_ns()
         try:

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Tests `wallshim check` as a CI pipeline uses it: what it prints about rules, and its exit status.
+# Tests `wallshim check` as a CI pipeline uses it: its output about rules, and its exit status.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 "$make_demo" demo.wst || fail "make_demo"
 "$make_demo" rank3.wst 3 || fail "make_demo"
 
-# Rules that hold, and one that does not.
+# Four rules that hold; then three rules, one of which does not hold.
 expect 0 "$wallshim" check demo.wst --rule 'busy >= 78 %' --rule 'busy<=0.79' -r 'busy_ns < 90 ms' -r 'wall == overhead'
 [ "$(grep -c '^ *holds ' out)" -eq 4 ] || fail "not a line for each rule"
 says out "78.8 %"
@@ -13,12 +13,12 @@ expect 1 "$wallshim" check demo.wst --rule 'busy >= 78 %' --rule 'kernels["gemm"
 says out "does not hold  kernels"
 says out "39.9 %"
 
-# Several devices: the one that breaks the rule is named.
+# With several devices, check names the device that breaks the rule.
 expect 1 "$wallshim" check demo.wst rank3.wst --rule 'busy > 90 %'
 says out "rank 3"
 [ "$(grep -c 'does not hold' out)" -eq 2 ] || fail "not a line for each that breaks it"
 
-# A rule about a figure that the trace does not have must not pass, nor one about an unknown figure.
+# A rule about a figure that the trace lacks must not pass. A rule about an unknown figure must not pass either.
 expect 2 "$wallshim" check demo.wst --rule 'busy > 1 %' --rule 'kernels["absent"].share < 1'
 one_line
 says out "not known"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests `wallshim diff` as a person and a CI pipeline use it: what it prints, and its exit status.
+# Tests `wallshim diff` as a person and a CI pipeline use it: its output and its exit status.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 "$make_demo" before.wst || fail "make_demo"
@@ -11,7 +11,7 @@ says out "What changed"
 says out "(0.0 %)"
 grep -q "Appeared" out && fail "kernels appeared out of nothing"
 
-# A folder is a job of several processes; the figures are of one device.
+# A folder is a job of several processes. The figures are those of one device.
 expect 0 "$wallshim" diff before.wst after
 says out "2 processes, 2 GPUs"
 says out "58.72 GB/s  58.72 GB/s  all-reduce of 8"

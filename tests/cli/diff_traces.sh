@@ -1,5 +1,5 @@
 #!/bin/sh
-# Tests `wallshim diff` on recordings of real programs: the program that got loader processes has no more input gaps.
+# Tests `wallshim diff` on recordings of real programs. With loader processes, the program has no input gaps any more.
 wallshim=$(realpath "$1") source=$2
 . "$source/tests/support/shell.sh"
 traces=$given/traces
@@ -24,13 +24,13 @@ assert abs(parts[0]["change_ns"]) > 0.9 * abs(length["change_ns"])
 assert abs(sum(p["change_ns"] for p in parts) - length["change_ns"]) <= len(parts)
 PYTHON
 
-# `wallshim check` sees the same difference in each of the two recordings alone.
+# `wallshim check` on each recording alone shows the same difference.
 set -- --rule 'gaps.input < 5 ms' --rule 'gaps.input < 5 %' --rule 'wall.cause != input'
 expect 1 "$wallshim" check "$slow" "$@"
 [ "$(grep -c 'does not hold' out)" -eq 3 ] || fail "the loader is not seen"
 expect 0 "$wallshim" check "$fast" "$@"
 
-# In the other direction it is a regression.
+# In the other direction the change is a regression.
 expect 1 "$wallshim" diff "$fast" "$slow" --fail-on-regression 5
 one_line
 expect 0 "$wallshim" diff "$fast" "$slow" --fail-on-regression 50

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Compares the report on a small trace, word for word, with the expected text and JSON in tests/golden. To store what
-# has changed on purpose: golden.sh WALLSHIM MAKE_DEMO SOURCE --update
+# Compares the report on a small trace, word for word, with the expected text and JSON in tests/golden. To store an
+# intended change: golden.sh WALLSHIM MAKE_DEMO SOURCE --update
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 golden=$source/tests/golden
 
 "$make_demo" demo.wst || fail "make_demo"
-# Without the size of the file, which depends on the encoder.
+# Removes the size of the file, which depends on the encoder.
 "$wallshim" report --full demo.wst | sed 's/^\(  trace  *demo.wst\), .*/\1/' >demo.txt
 "$wallshim" report demo.wst >summary.txt
 "$wallshim" report --json demo.wst >demo.json

@@ -1,5 +1,5 @@
-"""Files that are made to cost much: small ones that unpack to huge ones, nest deeply, refer to themselves or claim
-absurd amounts. The work of a command must be bounded by the size of the file: import_bounded.py WALLSHIM"""
+"""Tests malicious files: small files that unpack to huge ones, nest deeply, refer to themselves or claim absurd
+amounts. The work of a command must be bounded by the size of the file: import_bounded.py WALLSHIM"""
 import gzip
 import json
 import os
@@ -26,7 +26,8 @@ def bounded(file, *arguments, command="report"):
         except subprocess.TimeoutExpired:
             process.kill()
             raise
-    # Of all children so far: the largest, and no more than what this one adds.
+    # RUSAGE_CHILDREN covers all children so far: memory is the largest of all, and processor time is a sum, of which
+    # the earlier part is subtracted.
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     seconds = used.ru_utime + used.ru_stime - bounded.before
     bounded.before += seconds
@@ -64,7 +65,7 @@ def test_nothing_nests_without_end():
         assert bounded(file).returncode == 0
         process = report(file)[0]
         assert process["devices"][0]["gpu_events"] == 1 and process["damage"]["lost_bytes"] > 0
-    # An event that nests too deeply is broken; the events behind it are read.
+    # An event that nests too deeply counts as broken. The events behind it are read.
     file = write('{"traceEvents": [{"args": ' + "[" * 5000 + "]" * 5000 + "}, " + KERNEL % (1, 0, 7, 1) + "]}")
     assert report(file)[0]["devices"][0]["gpu_events"] == 1
 
@@ -89,7 +90,7 @@ def test_packed_without_end():
 
 
 def test_holes_in_a_file():
-    """Sparse files of 4 TiB that hold nothing but their first bytes."""
+    """Sparse files of 4 TiB, in which only the first bytes are not 0."""
     for begin in (b"wallshim trace\n\0", b'{"traceEvents": [', b'{"traceEvents": [{"name": "', b"SQLite format 3\0"):
         file = write(begin, "sparse")
         os.truncate(file, 1 << 42)
@@ -111,7 +112,7 @@ def test_more_devices_and_streams_than_any_machine_has():
 
 
 def test_more_process_groups_than_any_job_has():
-    """In two files that might be of one job."""
+    """Many process groups in two files that may belong to one job."""
     os.mkdir(path("groups"))
     event = ('{"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":9,"tid":9,"ts":%d,"dur":1,"args":{"Collective name":"allreduce",'
              '"Group size":2,"Process Group Name":"%d","Process Group Ranks":"[0, 1]"}}')
@@ -120,7 +121,7 @@ def test_more_process_groups_than_any_job_has():
         write('{"distributedInfo": {"rank": %d}, "traceEvents": [%s]}' % (rank, text), os.path.join("groups", f"rank{rank}.json"))
     assert bounded(path("groups")).returncode == 0
     shutil.rmtree(path("groups"))
-    # Each group says where it is configured, in a list as long as a name may be.
+    # The trace configures one group with a list of ranks as long as a name may be, and each event refers to that group.
     ranks = ",".join(str(i) for i in range(1, 12000))
     groups = ",".join('{"ph":"X","cat":"cpu_op","name":"record_param_comms","pid":9,"tid":9,"ts":%d,"dur":1,"args":{"Collective name":"allreduce",'
                       '"Group size":%d,"Process Group Name":"g","Process Group Ranks":"[7]"}}' % (2 * i, i + 2) for i in range(40000))
@@ -129,7 +130,7 @@ def test_more_process_groups_than_any_job_has():
 
 
 def test_numbers_that_fall_on_one_place_of_a_map():
-    """Correlations whose hashes in base/map.h would end alike if the map used no salt."""
+    """Correlations that would collide in the hash map of base/map.h if the map used no salt."""
     inverse, numbers, half = pow(0x9e3779b97f4a7c15, -1, 1 << 64), [], 1
     while len(numbers) < 80000:
         mixed = (half | half << 29) * inverse % (1 << 64)
@@ -174,7 +175,7 @@ def test_views_are_not_read():
                  f"CREATE VIEW NVTX_EVENTS AS {FOREVER} SELECT id AS start, id AS end, 59 AS eventType, 1 AS globalTid, 'x' AS text FROM c",
                  f"CREATE VIEW CUPTI_ACTIVITY_KIND_MEMCPY AS {FOREVER} SELECT id AS start, id AS end, 1 AS globalPid FROM c"):
         assert gpu_events(bounded(database(view), "--json")) == 10, view
-    # A view that the list of tables calls a table.
+    # The schema of this file calls a view a table.
     file = database(f"CREATE VIEW StringIds AS {FOREVER} SELECT id, 'value' || id AS value FROM c")
     with open(file, "r+b") as changed:
         content = changed.read()

@@ -1,5 +1,4 @@
-"""Checks what the report says of gaps and their causes in the given traces of other profilers: import_causes.py
-WALLSHIM"""
+"""Checks the report's gaps and their causes in the given traces of other profilers: import_causes.py WALLSHIM"""
 import glob
 import gzip
 import json
@@ -54,7 +53,8 @@ def hostless_idle(path):
 
 
 def check_missing_host():
-    """The trace lacks the launches of some kernels: idle time before these must not be blamed on the program."""
+    """The trace lacks the launches of some kernels. Idle time before such kernels must not be blamed on the
+    program."""
     for name in "h100-qwen", "vllm-graphs", "queue-1rank":
         path = f"{traces}/{name}.json.gz"
         said, truth = device_of(path)["gaps_without_host_ns"], hostless_idle(path)
@@ -63,8 +63,8 @@ def check_missing_host():
 
 
 def check_loader():
-    """The same training with a loader in the loop, and with four workers: the report on the first must predict about
-    the step time of the second."""
+    """The same training was recorded with a loader in the loop, and with four workers. The report on the first must
+    predict about the step time of the second."""
     slow, fast = device_of(f"{traces}/resnet50-workers0.json.gz"), device_of(f"{traces}/resnet50-workers4.json.gz")
     first = slow["advice"][0]
     assert slow["wall"]["name"] == "overhead" and slow["wall"]["cause"] == "input", slow["wall"]

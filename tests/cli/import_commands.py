@@ -61,13 +61,13 @@ def many_kernels():
     return path("many.json")
 
 
-# ThreadSanitizer runs signal handlers late: a command may have ended by then.
+# ThreadSanitizer runs signal handlers late, so a command may end before its handler runs.
 THREAD_SANITIZER = b"libtsan" in subprocess.run(["ldd", WALLSHIM], stdout=subprocess.PIPE, check=False).stdout
 
 
 def interrupted(number, appears, *arguments):
-    """The status of a command that gets a signal as soon as a file appears. On a busy machine the command may have
-    ended before; then it is tried again."""
+    """The status of a command that gets a signal as soon as a file appears. On a busy machine the command may end
+    before the signal; then it runs again."""
     for _ in range(10):
         with subprocess.Popen([WALLSHIM, *arguments], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
             began = time.monotonic()
@@ -134,7 +134,7 @@ def test_every_command_takes_them():
     file = write(of_rank(0))
     for arguments in (("info", file), ("dump", file), ("export", "--format", "chrome", file, "-o", "-")):
         assert "gemm" in done(*arguments) or arguments[0] == "info"
-    # `info` gives bytes per operation only for traces of ours, not for files of other profilers.
+    # `info` gives bytes per operation only for wallshim's own traces, not for files of other profilers.
     own = path("own.wst")
     done("import", file, "-o", own)
     assert "bytes for each" not in done("info", file) and "blocks" not in done("info", file).split("host time")[0]

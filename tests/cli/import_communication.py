@@ -1,4 +1,4 @@
-"""Checks what the report says of communication in the given traces of other profilers against a second computation:
+"""Checks the report's figures of communication in the given traces of other profilers against a second computation:
 import_communication.py WALLSHIM"""
 import glob
 import gzip
@@ -39,7 +39,7 @@ def check_sums(path):
 
 
 def check_tensor_parallel():
-    """Eight ranks on one host: every all-reduce has all of them, and two of the processes are late."""
+    """Eight ranks on one host: every all-reduce involves all ranks, and two of the processes are late."""
     paths = sorted(glob.glob(f"{traces}/megatron-tp8/*"))
     job = report(*paths)
     kernels = [kernels_of(path) for path in paths]

@@ -8,7 +8,7 @@ import sys
 
 from given import FOLDER, PROJECT, REFERENCE, need
 
-# The reference's name → the report's.
+# The reference's name → the report's name.
 PLAIN = {"gpu_events": "gpu_events", "start_ns": "begin_ns", "span_ns": "span_ns", "busy_union_ns": "busy_ns",
          "idle_ns": "idle_ns", "n_idle_gaps": "gap_count"}
 UNIONS = {"compute_union_ns": "compute_ns", "comm_union_ns": "comm_ns", "mem_union_ns": "memory_ns",
@@ -56,7 +56,7 @@ def check_rank(wallshim, folder, name, rank, reference):
     devices = {device["device"]: device for device in process["devices"] if device["gpu_events"]}
     check(f"{where}: devices", sorted(devices), reference["devices"])
     device = devices[reference["devices"][0]]
-    # The reference knows no work from before the recording: there, the gap that it filled is idle time.
+    # The reference does not know that work from before the recording filled a gap: it counts the gap as idle time.
     device["idle_ns"] += device["unrecorded_ns"]
     device["gap_count"] += device["unrecorded_ns"] > 0
     for theirs, ours in PLAIN.items():
@@ -68,8 +68,8 @@ def check_rank(wallshim, folder, name, rank, reference):
     check_kernels(where, device, reference["kernels"])
 
 
-# The same for exports of Nsight Systems. There the reference sums kernels by their short names, which the export holds
-# beside the long ones.
+# The same names for exports of Nsight Systems. There the reference sums kernels by their short names, which the export
+# holds in addition to the long names.
 DEVICE = {"gpu_ops": "gpu_events", "span_ns": "span_ns", "busy_ns": "busy_ns", "idle_ns": "idle_ns",
           "compute_union_ns": "compute_ns", "comm_union_ns": "comm_ns", "overlap_ns": "comm_overlap_ns"}
 

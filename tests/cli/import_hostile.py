@@ -1,5 +1,5 @@
-"""Files that are not what they say they are: cut, damaged, of wrong types, of absurd sizes. Each gives a clear
-error or a report that says what was left out: import_hostile.py WALLSHIM"""
+"""Tests broken files: cut, damaged, with wrong types or absurd sizes. Each must give a clear error, or a report that
+says what was left out: import_hostile.py WALLSHIM"""
 import gzip
 import json
 import os
@@ -54,7 +54,7 @@ def test_no_json_from_here_on():
 
 
 def test_broken_events_are_passed_over():
-    """Kineto writes names of Python's frames as they are, with quotation marks in them, where code was generated."""
+    """Kineto does not escape the names of Python's frames. Names of generated code may contain quotation marks."""
     odd = event("python_function", "@", 1, 3)
     for indent in (None, 2):
         for name in ('{"device": "cuda:0"}(12): __init__', 'x = ["a", "b"]', '"', "\x01", "line\nbreak"):
@@ -72,7 +72,7 @@ def test_broken_events_are_passed_over():
 
 
 def test_backslashes_as_they_are():
-    """Profilers on Windows write paths with single backslashes, and so the file's own name at the end."""
+    """Profilers on Windows write paths with unescaped backslashes, including the file's own name at the end."""
     text = json.dumps(trace(*[{**CALL, "cat": "python_function", "name": "@"} for _ in range(9000)], *kernels(4000), traceName="@"))
     for path_, name in (("C:\\Users\\me\\x.py(4): f", "C:/Users/me/x.py(4): f"), ("\\unix", "/unix"), ("a\\\\b", "a\\b"),
                         ("\\u0041\\Q", "A/Q")):
@@ -206,7 +206,8 @@ def test_many_of_everything_else():
 
 
 def attention(sides, lengths=(10, 10)):
-    """A product, a softmax and a product, four times: products with these sides, and kernels of these lengths."""
+    """Four times a product, a softmax and a product. The arguments are the products' sizes and the kernels'
+    lengths."""
     events = []
     for i in range(4):
         for j, (operator, kernel) in enumerate((("aten::bmm", "ampere_sgemm_128x64_nn"), (None, "softmax_warp_forward"),
@@ -227,7 +228,7 @@ def test_sides_and_lengths_that_no_tensor_has():
         file = write(json.dumps(attention([[2, "M", 0], [2, 0, 0]])).replace('"M"', side))
         assert run("report", "--full", file).returncode == 0
         report(file)
-    for lengths in ((0, 10), (0, 0)): # kernels of no length under operators of known work
+    for lengths in ((0, 10), (0, 0)): # kernels of length 0 under operators of known work
         report(write(attention([[2, 64, 64], [2, 64, 64]], lengths)))
 
 
@@ -258,8 +259,8 @@ def taking_memory(count):
 
 
 def test_time_does_not_grow_with_the_square():
-    """Eight times as many events may take 24 times as long. Under a sanitizer, where times mean nothing, only the small
-    file is read."""
+    """Eight times as many events may take at most 24 times as long. Under a sanitizer times mean nothing, so only the
+    small file is read."""
     for made, count in ((in_contexts, 20000), (launched_after_all, 5000), (on_devices, 2500), (taking_memory, 20000)):
         few = time_of(made(count // 4 if sanitized() else count))
         many = 0 if sanitized() else time_of(made(8 * count))

@@ -62,7 +62,7 @@ def test_the_outermost_call_counts():
 
 
 def test_calls_of_several_processes():
-    """In traces that were merged without a note of the rank of each event, two processes use the same correlations."""
+    """A merged trace may not note the rank of each event. Then two processes use the same correlation ids."""
     other = {**CALL, "pid": 77, "tid": 70, "ts": 8}
     families = rows(write(trace(KERNEL, CALL, {**other, "args": {"correlation": 6}})))
     assert op_of(families)[3].name == "cudaLaunchKernel"
@@ -213,7 +213,8 @@ def test_collectives_that_kernels_tell_of():
 
 
 def test_ranks_of_large_groups():
-    """An event names only the first 30 ranks of its group; the trace's configuration of groups, if present, has all."""
+    """An event names only the first 30 ranks of its group. The trace's configuration of groups, if present, has all
+    ranks."""
     ranks = list(range(0, 160, 2))
     group = {**GROUP, "Process Group Ranks": str(ranks[:30])[:-1] + ", ...]", "Group size": 80}
     kernel = {**NCCL, "args": {**NCCL["args"], **group}}
@@ -224,7 +225,7 @@ def test_ranks_of_large_groups():
                         {"distributedInfo": {**as_text, "rank": rank}, **trace(kernel, CALL)}):
             comm = rows(write(content))["comm"][0]
             assert (comm.rank, comm.size) == (place, 80), (rank, comm)
-    # Without it a rank's place in the group is not known, but no two ranks may get the same place.
+    # Without the configuration a rank's place in the group is not known, but no two ranks may get the same place.
     assert [rows(write(trace(kernel, CALL, distributedInfo={"rank": rank})))["comm"][0].rank for rank in (4, 70, 90)] == [2, 70, 90]
 
 
@@ -252,8 +253,8 @@ def test_what_says_nothing_of_its_own():
 
 
 def of_ranks(labels):
-    """A merged trace of several ranks, as merging tools write it: a label before each pid, all else as each rank wrote
-    it."""
+    """A merged trace of several ranks, as merging tools write it: each pid has a label before it, and all else is
+    unchanged."""
     events = []
     for i, label in enumerate(labels):
         process = name_of("process_name", f"worker {label}", pid=f"[{label}] 99")
@@ -271,7 +272,7 @@ def test_ranks_in_one_file():
     devices = [process["devices"][0] for process in processes]
     assert [(device["device"], device["gpu_events"], device["busy_ns"], device["launches"]["count"]) for device in devices] == \
         [(0, 2, 20000, 2), (0, 2, 22000, 2)], devices
-    # One rank alone, ranks beyond the first piece, and more than any job has.
+    # One rank alone; ranks beyond the first piece of the file; more ranks than any job has.
     assert [process["devices"][0]["gpu_events"] for process in report(write(of_ranks(["TP00"])))] == [2]
     content = of_ranks([f"TP{i:02}" for i in range(6)])
     content["traceEvents"].insert(12, {"name": "x" * 200000, "ph": "i", "pid": "[TP02] 99"})

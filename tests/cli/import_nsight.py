@@ -55,7 +55,7 @@ def test_copies():
     assert (shape.kind, shape.from_space, shape.to_space, op.bytes, op.thread) == (2, 2, 3, 4096, 0), shape
     names = {row["name"] for row in report(write(**WHOLE))[0]["devices"][0]["kernels"]}
     assert "Memcpy HtoD (Pinned -> Device)" in names, names
-    # Without the table of memory kinds, the kind of the copy tells from where to where it goes.
+    # Without the table of memory kinds, the kind of the copy tells the copy's source and destination.
     families = rows(write(CUPTI_ACTIVITY_KIND_MEMCPY=[COPY]))
     shape = families["shape"][0]
     assert (shape.from_space, shape.to_space) == (7, 3), shape
@@ -93,7 +93,7 @@ def test_processes_do_not_mix():
 
 
 def of_two_processes():
-    """One process named, the other not; a third that only launched them; each with work of its own."""
+    """Two processes with their own work, one of them without a name, and a third process that only launched them."""
     other, launcher = 1 << 48 | 99 << 24, 1 << 48 | 5 << 24
     kernels = [{**KERNEL, "start": 20500 + i * 1000, "end": 21000 + i * 1000, "correlationId": 5 + i} for i in range(3)]
     kernels += [{**KERNEL, "globalPid": other, "start": 40000, "end": 41000, "deviceId": 1}]
@@ -115,7 +115,7 @@ def test_each_process_is_one():
     assert [sum(device["gpu_events"] for device in process["devices"]) for process in processes] == [3, 2]
     text = run("report", "--full", "--all", file).stdout
     assert "trace.sqlite pid 77, GPU 0" in text and "trace.sqlite pid 99, GPU 1" in text, text
-    # An export shows the work of each process under that process, and nothing twice.
+    # An export must show the work of each process under that process, and nothing twice.
     events = json.loads(run("export", "--format", "chrome", file, "-o", "-").stdout)["traceEvents"]
     spans = [(event["pid"], event["name"]) for event in events if event["ph"] == "X" and event["cat"] == "kernel"]
     assert len(spans) == 4 and len({pid for pid, name in spans}) == 2, spans
@@ -148,14 +148,14 @@ def test_ranges():
     labels = by_id(families["label"])
     found = [(labels[row.name].text, row.kind, row.number) for row in families["range"]]
     assert found == [("forward", 2, 0), ("main", 2, 0), ("aten::mm", 3, 0), ("ProfilerStep#8", 1, 8), ("phase", 2, 0)], found
-    # A mark is not a range, so it is not counted as lost; nor are the ranges that are kept.
+    # A mark is not a range, so it is not counted as lost. Ranges that are kept are not counted either.
     assert {row.reason: row.count for row in families["loss"]} == {16: 3}, families["loss"]
     said = run("report", "--section", "losses", path("trace.sqlite")).stdout
     assert "3 ranges left out: never ended, ended on another thread, or without a name" in said, said
 
 
 def test_device_time_of_ranges():
-    """An operation belongs to the range in which it was launched, whenever it ran."""
+    """An operation belongs to the range in which it was launched, even if it ran later."""
     note = {"start": 9000, "end": 13000, "eventType": 59, "globalTid": PROCESS | 78, "text": "forward"}
     events = [note, {**note, "start": 14000, "end": 15000, "text": "backward"}, {**note, "globalTid": PROCESS | 79, "text": "loader"}]
     device = report(write(StringIds=STRINGS, CUPTI_ACTIVITY_KIND_KERNEL=[KERNEL], CUPTI_ACTIVITY_KIND_RUNTIME=[CALL],
@@ -216,7 +216,7 @@ def test_memory():
 
 
 def test_memory_without_calls():
-    """Memory events whose calls are not in the file or are not named there; and events of unknown kinds."""
+    """Memory events whose calls are missing or not named in the file, and events of unknown kinds."""
     tables = with_memory()
     events = tables["CUDA_GPU_MEMORY_USAGE_EVENTS"]
     nameless = [{key: event[key] for key in event if key != "correlationId"} for event in events]
@@ -232,7 +232,7 @@ def test_memory_without_calls():
 
 
 def test_memory_of_several_devices():
-    """An allocation's device and context come from its memory event, since the call's row does not name them."""
+    """An allocation's device and context come from its memory event, because the call's row does not name them."""
     kernels = [KERNEL, {**KERNEL, "deviceId": 1, "contextId": 2, "streamId": 15, "correlationId": 0}]
     events = [{"correlationId": 100, "bytes": 1000}, {"correlationId": 101, "bytes": 3000, "deviceId": 1, "contextId": 2},
               {"correlationId": 102, "bytes": 500, "address": 0x7f0000200000, "deviceId": 1, "contextId": 9}]
@@ -246,7 +246,7 @@ def test_memory_that_cannot_be():
     odd = [{"bytes": (1 << 63) - 1}, {"bytes": -5}, {"address": -1, "bytes": 8}, {"address": "x", "bytes": "y"}, {"address": None, "bytes": None},
            {"bytes": 1 << 20, "deviceId": -7, "contextId": 1 << 60}, {"bytes": 1 << 20, "globalPid": None}]
     events = [{**MEMORY_EVENT, **event, "correlationId": 100 + i} for i, event in enumerate(odd)]
-    events += [{**events[5], "bytes": 9}] * 3  # one call can say it once only
+    events += [{**events[5], "bytes": 9}] * 3  # a call makes only one such allocation
     calls = calls_of(*[("cudaMalloc_v3020", 100 * i, 100 * i + 50, 1 << 40 if i == 9 else 0) for i in range(10)])
     families = rows(write(**calls, CUPTI_ACTIVITY_KIND_KERNEL=[KERNEL], CUDA_GPU_MEMORY_USAGE_EVENTS=events))
     assert [row.bytes for row in families["call"]][:7] == [(1 << 63) - 1, 0, 8, 0, 0, 1 << 20, 0], families["call"]
@@ -260,7 +260,8 @@ NO_STREAM = NO_EVENT = 4294967295
 
 
 def of_two_streams(records, waits, **changed):
-    """Two kernels on streams 7 and 13, the second launched in time and held up by an event until the first is done."""
+    """Two kernels on streams 7 and 13. The second is launched early enough, but waits for an event behind the
+    first."""
     calls = calls_of(("cudaLaunchKernel_v7000", 100, 200, 0), ("cudaEventRecordWithFlags_v11010", 300, 310, 0),
                      ("cudaStreamWaitEvent_v3020", 400, 410, 0), ("cudaLaunchKernel_v7000", 500, 600, 0),
                      ("cudaStreamSynchronize_v3020", 700, 45000, 0), ("cudaEventSynchronize_v3020", 46000, 46500, 0))
@@ -297,8 +298,8 @@ def test_what_streams_wait_for():
 
 
 def test_events_that_are_not_known():
-    """Waits whose event is not known: the version writes no records of events, or only another event's, or one of an
-    unknown stream, or columns are missing or meaningless."""
+    """Waits whose event is not known: the file has no records of events, or only another event's record, or a record
+    of an unknown stream, or columns are missing or meaningless."""
     last = [("dispatch", "last_ended", 1)]
     assert waited_for(of_two_streams([], [])) == last
     assert waited_for(of_two_streams([], [WAIT])) == last
@@ -312,7 +313,7 @@ def test_events_that_are_not_known():
 
 
 def test_events_of_another_device():
-    """Stream 13 of the second GPU waits for what the first does, 30 µs after its own queue was empty."""
+    """Stream 13 of the second GPU waits for work of the first GPU, 30 µs after its own queue was empty."""
     other = {"deviceId": 1, "contextId": 2}
     both = {**other, "streamId": 13}
     calls = calls_of(("cudaLaunchKernel_v7000", 100, 200, 0), ("cudaEventRecord_v3020", 300, 310, 0), ("cudaLaunchKernel_v7000", 320, 330, 0),
@@ -320,8 +321,8 @@ def test_events_of_another_device():
     kernels = [{**KERNEL, "start": 10000, "end": 900000, "correlationId": 100, "demangledName": 2},
                {**KERNEL, **both, "start": 11000, "end": 20000, "correlationId": 102}, {**KERNEL, **both, "start": 902000, "end": 950000, "correlationId": 104}]
     wait = {**WAIT, **other, "correlationId": 103}
-    # The event is not known where two contexts have an event with its number, or where its record is not in the file,
-    # has no call, or comes after the wait. Then the file may lack what the GPU did.
+    # The event is not known if two contexts have an event of that number, or if its record is missing, has no call, or
+    # comes after the wait. Then the file may lack some of the GPU's work.
     unknown = [], [RECORD, {**RECORD, **both, "correlationId": 999}], [{**RECORD, "correlationId": 999}], [{**RECORD, "correlationId": 105}]
     for records, cause in ([RECORD], "wait"), *((records, "unrecorded") for records in unknown):
         tables = {"CUPTI_ACTIVITY_KIND_CUDA_EVENT": records} if records else {}
@@ -358,7 +359,7 @@ def test_facts():
 
 
 def test_devices_that_a_process_numbers_itself():
-    """Under CUDA_VISIBLE_DEVICES: device 0 of the second process is the machine's second GPU."""
+    """CUDA_VISIBLE_DEVICES renumbers devices: device 0 of the second process is the machine's second GPU."""
     other = 1 << 48 | 99 << 24
     gpus = [{"vmId": 1 << 48, "id": i, "cuDevice": i, "name": name, "uuid": f"uuid{i}", "smCount": sms} for i, (name, sms) in
             enumerate((("NVIDIA A100", 108), ("NVIDIA H100", 132)))]

@@ -1,5 +1,5 @@
-"""Files that are not traces: each is refused with one line that says what it is and what to do: import_others.py
-WALLSHIM"""
+"""Tests files that are not traces. Each must be refused in one line that names its kind and what to do:
+import_others.py WALLSHIM"""
 import gzip
 import json
 import os
@@ -103,7 +103,7 @@ def test_traces_in_the_same_format():
            {"name": "sgemm", "ph": "X", "ts": 3, "dur": 9, "tid": 0, "pid": "CUDA functions", "args": {}}]
     says("torch.profiler", json.dumps(old), "old.json")
     says("operator of the PyTorch profiler", json.dumps([{"ph": "X", "cat": "FEE", "name": "f", "pid": 1, "tid": 1, "ts": 1, "dur": 2}]), "viz.json")
-    # Files with operators only, or only with rows that repeat others, are accepted as traces with little in them.
+    # Files that hold only operators, or only rows that repeat others, are accepted as traces without operations.
     for category in ("cpu_op", "gpu_user_annotation", "overhead"):
         assert report(write([{**KERNEL, "cat": category}, {**KERNEL, "cat": "nonsense"}]))[0]["devices"] == []
     assert report(write(gzip.compress(TRACE.encode()), "odd.json"))[0]["devices"][0]["gpu_events"] == 1

@@ -1,5 +1,5 @@
-"""Traces that cannot be read in place: from standard input and pipes, packed files, archives. And what is left behind:
-nothing. import_packed.py WALLSHIM"""
+"""Tests traces that cannot be read in place: from standard input, pipes, packed files and archives. No temporary file
+may be left behind. import_packed.py WALLSHIM"""
 import ctypes
 import gzip
 import io
@@ -49,7 +49,7 @@ def of_rank(rank):
 
 
 def own_trace(content=JSON):
-    """The bytes of a trace of ours."""
+    """The bytes of a trace of wallshim's own."""
     out = path("own.wst")
     assert run("import", write(content, "own.json"), "-o", out).returncode == 0
     with open(out, "rb") as file:
@@ -133,7 +133,7 @@ def test_an_archive_is_as_a_folder():
     assert len(traces_of(run("report", "--json", path("a.zip")))) == 2
     file = write(tar({"a.tar.gz": tar(ranks, "w:gz")}), "c.tar")
     assert len(traces_of(run("report", "--json", file))) == 2
-    # Its own traces come first, and what is no trace is left out.
+    # wallshim's own traces are preferred, and files that are not traces are left out.
     file = write(tar({"rank0.wst": own_trace(of_rank(0)), **ranks}), "d.tar")
     result = run("report", "--json", file)
     assert list(traces_of(result)) == [f"{file}/rank0.wst"] and "not 2 of other profilers" in result.stderr, result.stderr
@@ -198,13 +198,13 @@ def test_a_rest_without_a_verdict_is_an_error():
         for command in (("report",), ("report", "--json"), ("diff", file)):
             result = run(*command, file)
             assert result.returncode == 2 and file in result.stderr.splitlines()[-1], (command, result)
-    # A cut file with enough left is read, and so is a whole one without a device.
+    # A cut file with enough data is read, and so is a whole file without a device.
     assert run("report", write(JSON[: len(JSON) // 2], "cut.json")).returncode == 0
     assert run("report", write(trace(CALL))).returncode == 0
 
 
 def started(data, *arguments):
-    """A command that has got some of its standard input, and waits for more."""
+    """A command that has read a part of its standard input, and waits for more."""
     process = subprocess.Popen([WALLSHIM, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdin.write(data)
     process.stdin.flush()

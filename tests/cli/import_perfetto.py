@@ -31,7 +31,7 @@ SAME = ("gpu_events", "busy_ns", "span_ns", "begin_ns", "kernels", "steps", "gap
 
 
 def without_ids(families):
-    """All rows without identifiers, which depend on the order in the file."""
+    """All rows, without identifiers, because these depend on the order in the file."""
     return {family: sorted(str({key: value for key, value in vars(row).items() if not isinstance(value, int) or "begin" in key or "end" in key})
                            for row in families[family]) for family in ("op", "call", "range", "function", "label", "thread", "driver_function")}
 
@@ -61,7 +61,8 @@ def test_facts():
 
 
 def test_kernels_back_to_back():
-    """PyTorch writes all begins of a stream before all ends; the end of one kernel is the begin of the next."""
+    """PyTorch writes all begins of a stream before all ends. Here the end of each kernel is the begin of the next
+    one."""
     events = [{**one, "ts": i * 10, "dur": 10} for i, one in enumerate(kernels(50))]
     for writer in WRITERS:
         device = report(write(writer(events), "a.pftrace"))[0]["devices"][0]
@@ -101,7 +102,7 @@ def test_cut_anywhere():
 
 
 def test_any_bytes():
-    """Whatever a file holds, the command ends as it should."""
+    """For any content of a file, the command must end with a normal exit status."""
     source = random.Random(7)
     for writer in WRITERS:
         whole = writer(EVENTS * 3)

@@ -1,6 +1,6 @@
-"""Names from traces (of kernels, ranges, threads, devices, files) must not bring control characters to a terminal, also
-not by standard error. In JSON and exports they are escaped, and equal the original when read:
-import_terminal.py WALLSHIM"""
+"""Names from traces (of kernels, ranges, threads, devices, files) must not bring control characters to a terminal,
+neither on standard output nor on standard error. In JSON and exports they are escaped, and equal the original when
+read: import_terminal.py WALLSHIM"""
 import json
 import os
 import shutil

@@ -1,4 +1,4 @@
-/* Loaded in place of the shim where a test is about the command alone. */
+/* A library to load in place of the shim, for tests of the command alone. */
 int wallshim_tests_nothing(void);
 
 int wallshim_tests_nothing(void)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks what a report says of a program's ranges against a second computation from the profiler's file: how often each
-range came, how long it took, what was launched in it, and what the device waited for; over the whole recording, and
-over the steady steps where steps are marked.
+"""Checks a report's figures of a program's ranges against a second computation from the profiler's file: how often
+each range occurred, how long it took, what was launched in it, and how long the device was idle. It checks the whole
+recording, and the steady steps if steps are marked.
 
 ranges_reference.py WALLSHIM"""
 import collections
@@ -49,8 +49,8 @@ def is_range(event):
 
 
 def marked_steps(events):
-    """{number: (begin, end)} of the marked steps on the host: each ends where the next begins, the last where its
-    marker ends."""
+    """{number: (begin, end)} of the marked steps on the host. Each step ends where the next one begins; the last step
+    ends with its marker."""
     markers = sorted((*interval(event), int(STEP.search(event["name"])[1])) for event in events
                      if event.get("cat") == "user_annotation" and STEP.search(event["name"]))
     ends = [begin for begin, _, _ in markers[1:]] + [end for _, end, _ in markers[-1:]]
@@ -78,8 +78,8 @@ def begun_in(intervals, others):
 
 
 class Counted:
-    """The figures of one device of a file. Where several operations end a gap at once, the gap may be blamed on any of
-    them: so idle time is given as a least and a most."""
+    """The figures of one device of a file. If several operations end a gap at the same time, the gap may be blamed on
+    any of them. So idle time has a lower and an upper bound."""
 
     def __init__(self, events, device):
         self.calls = {e["args"]["correlation"]: e for e in events
@@ -102,8 +102,8 @@ class Counted:
             until = max([end for _, end, _ in group] + ([until] if until is not None else []))
 
     def add(self, begin, end, event):
-        """Adds an operation. Returns the names of the ranges in which it was launched, or its thread if there are
-        none."""
+        """Adds an operation. Returns the names of the ranges in which it was launched, or the launching thread if
+        there are none."""
         call = self.calls.get(event["args"].get("correlation"))
         thread = (call["pid"], call["tid"]) if call else None
         time = interval(call)[0] if call else None
@@ -111,7 +111,7 @@ class Counted:
         places = {r[2] for r in within} or {thread}
         for place in places:
             self.work[place].append((begin, end))
-        if within: # the innermost range began last; of those that began with it, it ends first or is last in the file
+        if within: # the innermost range began last; with equal begins, it ends first or stands last in the file
             self.own[max(within, key=lambda r: (r[0], -r[1], r[3]))[2]].append((begin, end))
         return places
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Tests `wallshim record` with a library that does nothing in place of the shim: exit statuses, signals, environment,
-# and what it prints about the traces that were written.
+# and its messages about the written traces.
 [ $# -eq 4 ] || { echo "usage: record.sh WALLSHIM LIBRARY SOURCE STATIC-PROGRAM" >&2; exit 2; }
 wallshim=$(realpath "$1") library=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
@@ -34,7 +34,7 @@ expect $((128 + 15)) "$wallshim" record sh -c 'kill -TERM $$'
 echo hello | "$wallshim" record cat >out 2>err
 [ "$(cat out)" = hello ] || fail "input did not reach the command"
 
-# Switches become variables; what follows the command is the command's.
+# Switches become variables. The words after the command belong to the command.
 expect 0 "$wallshim" record --backend host --no-env -o here-%p.wst --burst 1s/30s sh -c 'env; echo "$0"' --backend
 says out "WALLSHIM_BACKEND=host"
 says out "WALLSHIM_ENV=0"
@@ -71,7 +71,7 @@ awk '/^  +(-., )?--/ && /   *[a-z]/' out | grep -q -- "--redact WORD,WORD…    
 WALLSHIM_LIBRARY=/nowhere.so expect 2 "$wallshim" record true
 one_line
 
-# record names the new traces and what to type next, but no trace that existed before.
+# record names the new traces and the next command to type, but no trace that existed before.
 : >here-1.wst
 expect 0 "$wallshim" record -o here-%p.wst sh -c ': >here-2.wst'
 says err "wrote here-2.wst; next: wallshim report here-2.wst"
@@ -80,7 +80,7 @@ expect 2 "$wallshim" record -o here-1.wst true
 one_line
 expect 0 "$wallshim" record -o 'odd[name]-%h-%%.wst' sh -c ': >"odd[name]-host-%.wst"; : >"odd[name]-other-%.wst"'
 says err "wrote 2 traces"
-# In what to type next, names are quoted if the shell would otherwise misread them.
+# In the suggested next command, names are quoted if the shell would otherwise misread them.
 next_is() {
     wanted=$1
     eval "set -- $(sed 's/.*next: wallshim report//' err)"
@@ -93,7 +93,7 @@ for name in "it's \$(touch typed) 'that'.wst" '~a*.wst' '-x.wst'; do
 done
 [ -e typed ] && fail "what was named ran"
 
-# A signal reaches the command once, whether it was sent to record alone or to the process group as well.
+# A signal reaches the command once, whether it was sent only to record or to the whole process group.
 cat >count.py <<'END'
 import os, signal, subprocess, sys, time
 wallshim, whom = sys.argv[1:]
@@ -117,7 +117,7 @@ for whom in group record; do
     python3 count.py "$wallshim" "$whom" || fail "not one signal where it was sent to the $whom"
 done
 
-# If no trace was written, record says what may be the reason.
+# If no trace was written, record names a possible reason.
 cp /bin/true elevated
 chmod u+s elevated
 expect 0 "$wallshim" record ./elevated
@@ -137,8 +137,8 @@ if $without sh -c '[ ! -w closed ]' 2>/dev/null; then
     one_line
 fi
 
-# If nobody reads record's messages, or their pipe is full, the exit status is the command's all the same. The command's
-# own disposition of SIGPIPE is unchanged.
+# If nobody reads record's messages, or their pipe is full, the exit status is still the command's. record does not
+# change the command's disposition of SIGPIPE.
 {
     "$wallshim" record sh -c 'until [ -e unread ]; do sleep 0.02; done; exit 7' 2>&1
     echo $? >status

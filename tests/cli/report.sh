@@ -1,10 +1,11 @@
 #!/bin/sh
-# Tests `wallshim report`, `info`, `dump` and `export` as a person uses them: what they print, on which stream, and
-# their exit status.
+# Tests `wallshim report`, `info`, `dump` and `export` as a person uses them: their output on each stream, and their
+# exit status.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 
-# Without arguments, report reads the newest trace of the folder: first there is none, then one, then a newer one.
+# Without arguments, report reads the newest trace of the folder. The folder has no trace at first, then one, then a
+# newer one.
 expect 2 "$wallshim" report
 one_line
 says err "record one with"
@@ -48,7 +49,7 @@ expect 2 "$wallshim" frobnicate
 one_line
 expect 2 "$wallshim"
 
-# In a folder with traces of ours, files of other profilers are not read, and report says so.
+# In a folder with wallshim's own traces, report does not read files of other profilers, and says so.
 mkdir both
 cp demo.wst both
 expect 0 "$wallshim" report --full both
@@ -59,7 +60,7 @@ one_line
 says err "not the 1 *.json"
 rm -r both
 
-# Kernels have short labels; with --wide their whole names.
+# Kernels have short labels. With --wide they have their whole names.
 expect 0 "$wallshim" report --section kernels demo.wst
 says out "gelu (vectorized_elementwise)"
 expect 0 "$wallshim" report --section kernels --wide demo.wst
@@ -82,8 +83,8 @@ done
 for section in "" co nothing; do
     expect 2 "$wallshim" report --section "$section" demo.wst
 done
-# Several sections come in the report's order, whatever order they are asked for in. A wrong name is an error before any
-# section is printed.
+# Several sections are printed in the report's order, not in the order of the switches. A wrong name is an error before
+# any section is printed.
 expect 0 "$wallshim" report --section gaps -s wall --section=verdict demo.wst
 [ "$(grep '^[A-Z]' out | cut -c 1-8)" = "The wall
 Gaps" ] || fail "sections gaps and wall: $(grep '^[A-Z]' out)"
@@ -97,7 +98,7 @@ for columns in 60 80 100 200; do
     COLUMNS=$columns expect 0 "$wallshim" report --full demo.wst
     python3 -c 'import sys; sys.exit(max(len(l) for l in open("out", encoding="utf-8").read().split("\n")) > int(sys.argv[1]))' \
         "$columns" || fail "lines wider than $columns"
-    # Notes and facts do not break between a number and its unit.
+    # Notes and facts have no line break between a number and its unit.
     grep -A 1 '[0-9]$' out | grep -E '^ +(%|ns|µs|ms|s|kB|MB|GB)([ ,;:.)]|$)' && fail "a unit on a line of its own"
 done
 for columns in 60 80 100 200; do # the first page, which is shown by default
@@ -134,7 +135,8 @@ python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) !
 expect 0 "$wallshim" report --json .
 python3 -c 'import json,sys; sys.exit(len(json.load(open("out"))["processes"]) != 2)' || fail "not two processes"
 
-# A trace cut short is read as far as it goes, and the report says so. It is an error if the rest gives no verdict.
+# A trace that was cut short is read up to the cut, and the report says so. It is an error if what is left gives no
+# verdict.
 head -c 5000 demo.wst >cut.wst
 expect 2 "$wallshim" report --full cut.wst
 one_line
@@ -143,7 +145,8 @@ says out "the recording was not"
 expect 0 "$wallshim" info cut.wst
 says out "no footer"
 
-# The saving of an advice is per step where there are steps, and says so; else it is for the whole recording.
+# If there are steps, the saving of an advice is per step, and the report says so. Otherwise it is for the whole
+# recording.
 advice() {
     python3 - "$1" <<'PYTHON' || fail "what advice wins, with --steps $1"
 import json, sys
@@ -183,7 +186,7 @@ PYTHON
 expect 2 "$wallshim" dump --family nothing demo.wst
 one_line
 
-# A section counts the rows that it leaves out of its tables. --top says how many of the longest gaps are shown.
+# A section counts the rows that it leaves out of its tables. --top sets how many of the longest gaps are shown.
 "$wallshim" report --full --wide --all --top 0 demo.wst >whole
 "$wallshim" report --full --wide --all --top 1 demo.wst >cut
 python3 - <<'PYTHON' || fail "rows left out and not counted"
@@ -205,7 +208,7 @@ for name, lines in cut.items():
 assert said >= 4, said
 PYTHON
 
-# export: never over a file; whole JSON; arrows from every launch to its work.
+# export never overwrites a file, writes complete JSON, and draws an arrow from every launch to its work.
 expect 0 "$wallshim" export --format chrome demo.wst -o demo.json
 expect 2 "$wallshim" export --format chrome demo.wst -o demo.json
 one_line
@@ -237,7 +240,7 @@ begins = {e["id"] for e in events if e["ph"] == "s"}
 ends = {e["id"] for e in events if e["ph"] == "f"}
 assert len(device) == 600 and len(begins) == 600 and begins == ends
 assert {e["tid"] for e in device} == {1, 2}
-# Kernels have the names of a wide report, with the mangled names beside them.
+# Kernels have the names of a wide report. Their mangled names are in the arguments.
 report = open("wide.txt").read()
 names = {e["name"]: e["args"].get("mangled") for e in device}
 [gelu] = [name for name in names if "GeluCUDAKernelImpl" in name]
@@ -275,7 +278,7 @@ grep -q 'GPU 0 *[0-9.]* ms' out || fail "names of GPUs that are all alike on eve
 expect 0 "$wallshim" report --full --all job
 [ "$(sections)" -eq 3 ] || fail "not three sections of devices but $(sections)"
 
-# Copies of the trace of one rank are not a job: the report says which rank comes twice, and how many are missing.
+# Copies of one rank's trace are not a job. The report names the rank that occurs twice, and counts the missing ranks.
 expect 0 "$wallshim" report --section ranks job
 says out "Rank 0 was recorded more than once"
 says out "1 of 8 ranks were recorded"

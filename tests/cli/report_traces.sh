@@ -1,12 +1,12 @@
 #!/bin/sh
-# Tests `wallshim report` on recordings of real programs: it says nothing about trifles, and gives no verdict on too
+# Tests `wallshim report` on recordings of real programs: it must not mention trifles, and must give no verdict on too
 # little evidence.
 wallshim=$(realpath "$1") source=$2
 . "$source/tests/support/shell.sh"
 traces=$given/traces
 [ -e "$traces/h100-qwen.json.gz" ] || { echo "skipped: no traces in $traces"; exit 77; }
 
-# Saving 7.7 of 49300 µs is not advice to do first. Matrix products are judged if the sizes of most are known.
+# A saving of 7.7 of 49300 µs is not listed under "do first". Matrix products are judged if the sizes of most are known.
 expect 0 "$wallshim" report --section verdict "$traces/h100-qwen.json.gz"
 says out "do first"
 says out "% of 989.4 TFLOP/s"
@@ -14,7 +14,8 @@ grep -q 'wait for the GPU less often' out && fail "advice that wins next to noth
 expect 0 "$wallshim" report --section verdict "$traces/b200-eager.json.gz"
 says out "the trace holds no shapes for most of them"
 
-# If the wall is not the largest share, the verdict says why it is named first. Delays that are no wall are named beside it.
+# If the wall is not the largest share, the verdict says why it is named first. Delays that are not the wall are named
+# beside the wall.
 expect 0 "$wallshim" report --section verdict "$traces/xdit-sd35.json.gz"
 says out "named first"
 expect 0 "$wallshim" report --section verdict "$traces/diff-control.json.gz"
@@ -24,7 +25,8 @@ grep -q "named first" out && fail "a reason where none is needed"
 expect 0 "$wallshim" report --section verdict "$traces/diff-test.json.gz"
 says out "the wall                bandwidth: "
 says out "copy less within the device"
-# The first section and the roofline say the same: what has a class, and what only names suggest.
+# The first section and the roofline agree on the time with a known class, and on the time whose class only names
+# suggest.
 expect 0 "$wallshim" report --section verdict --section roofline "$traces/vllm-decode.json.gz"
 says out "in matrix work that memory limits"
 says out "memory-bound     9.43 ms   88.3 %"
@@ -32,8 +34,8 @@ expect 0 "$wallshim" report --section verdict --section roofline "$traces/vllm-g
 says out "only the names of kernels suggest it"
 says out "unknown           148 ms   94.8 %"
 
-# Of a GPU that the table lacks the peaks are not known, so there is no roofline table. The kernels' names still tell which
-# cores computed.
+# The peaks of a GPU that the table lacks are not known, so there is no roofline table. The kernels' names still tell
+# which cores computed.
 zcat "$traces/linear.json.gz" | sed 's/NVIDIA GeForce RTX 2080 Ti/Test GPU/' >nameless.json
 expect 0 "$wallshim" report --section roofline nameless.json
 says out "give them with --gpu FILE.json"
@@ -50,19 +52,19 @@ grep -q '!' out && fail "a warning of one short copy"
 expect 0 "$wallshim" report --section copies "$traces/cutlass-benchmark.sqlite"
 says out "! 4 copies use pageable host memory, for 361 ms"
 
-# Columns that do not fit are named, since other parts of the report refer to them.
+# The report names columns that do not fit, because its other parts refer to them.
 expect 0 "$wallshim" report --section chains "$traces/resnet50-workers0.json.gz"
 says out "no room for evidence (--wide shows all)"
 expect 0 "$wallshim" report --wide --section chains "$traces/resnet50-workers0.json.gz"
 says out "evidence"
 grep -q 'no room' out && fail "no room where there is"
 
-# A gap behind a copy whose call waited for the device counts as waiting, though calls of this kind do not always wait.
+# A gap behind a copy counts as waiting if the copy's call waited for the device. Not all calls of this kind wait.
 expect 0 "$wallshim" report --section sync --section gaps "$traces/b200-eager.json.gz"
 says out "sync       122 µs"
 says out "No call that waits for the device is in the trace."
 
-# The time of the memory's peak counts from where the times of gaps count from, not from the first allocation.
+# The time of the memory's peak is relative to the same origin as the times of gaps, not to the first allocation.
 expect 0 "$wallshim" report --section memory "$traces/h100-qwen.json.gz"
 says out "2.09 GB  46.4 ms"
 
@@ -71,13 +73,14 @@ expect 0 "$wallshim" report --top 0 --section roofline "$traces/resnet50-workers
 says out "at least 18.7 %: 520 GFLOPs in a step of 178 ms"
 grep -E '[0-9]e[+-][0-9]' out && fail "powers of ten"
 
-# The times of slow steps count from where the times of gaps count from. The report says what makes steps unstable.
+# The times of slow steps are relative to the same origin as the times of gaps. The report gives the reason why steps
+# are unstable.
 expect 0 "$wallshim" report --section steps "$traces/linear.json.gz"
 says out "9  236 ms  59.3 ms"
 says out "(stable: up to one in 20)"
 
-# Chains whose fusion would save nothing are not counted among those that --top 0 would show, nor among the kinds in the
-# roofline.
+# Chains whose fusion would save nothing are not counted among the rows that --top 0 would show. They are not counted
+# among the kinds in the roofline either.
 expect 0 "$wallshim" report --top 3 --section chains --section roofline "$traces/linear.json.gz"
 says out "with 6 kinds"
 says out "and 3 more; all together"
@@ -90,14 +93,14 @@ says out "None in the trace: PyTorch's profiler records its allocator with profi
 expect 0 "$wallshim" report --section memory "$traces/resnet50-workers0.json.gz"
 grep -q '0 ns' out && fail "time in calls of an allocator whose calls have none"
 
-# Calls that only one step of forty makes are not reported as 0.0 a step. Threads without names are given by number.
+# Calls made by only one step in forty are not reported as 0.0 a step. Threads without names have numbers.
 expect 0 "$wallshim" report --section memory "$traces/linear.json.gz"
 grep -q '0\.0 times' out && fail "nothing, in every step"
 expect 0 "$wallshim" report --section sync "$traces/vllm-graphs.json.gz"
 grep -qE ' 851 +hipEventSynchronize' out || fail "the thread: $(cat out)"
 
-# Ranges that a program set have a section, also if an old profiler recorded them among the operators. If it set none,
-# the report does not mention ranges, unless the section is asked for.
+# Ranges that a program set have a section, even if an old profiler recorded them as operators. If the program set none,
+# the report mentions ranges only if that section is asked for.
 expect 0 "$wallshim" report --full "$traces/resnet50-workers0.json.gz"
 says out "Ranges of the program"
 grep -q ' 1  70.6 ms  enumerate(DataLoader)#' out || fail "the loader: $(grep -A 9 'Ranges of' out)"
@@ -130,8 +133,8 @@ for width in 60 100; do
 done
 unset COLUMNS
 
-# A folder of recordings that have nothing to do with each other: the newest is read, the rest are named. Ranks of one
-# job are read together, also if one ran longer than the others; so are all files that are named one by one.
+# In a folder of unrelated recordings, report reads the newest and names the others. It reads the ranks of one job
+# together, even if one ran longer than the others. It also reads together all files that are named one by one.
 mkdir mixed
 for name in resnet50-workers0 resnet50-workers4 b200-eager; do ln -s "$traces/$name.json.gz" mixed/; done
 ln -s "$traces/sampled-2ranks/rank0.json.gz" "$traces/sampled-2ranks/rank1.json.gz" mixed/
@@ -157,7 +160,8 @@ head -c 500000 "$traces/xdit-sd35.json.gz" >cut.json.gz
 expect 2 "$wallshim" report --section verdict cut.json.gz
 says out "No verdict: the file was cut"
 
-# AMD's terms for AMD's chips. A rate that only the Infinity Cache makes possible is not called inconsistent.
+# The report uses AMD's terms for AMD's chips. A rate that only the Infinity Cache makes possible is not called
+# inconsistent.
 expect 0 "$wallshim" report --full "$traces/xdit-sd35.json.gz"
 says out "AMD Instinct MI300X, 304 CUs, 192 GiB, gfx94x"
 grep -q "compute capability" out && fail "compute capability of an AMD GPU"

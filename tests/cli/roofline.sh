@@ -29,7 +29,7 @@ says out "556 µs"
 says out "up to 9.37 times as fast"
 COLUMNS=60 expect 0 "$wallshim" roofline --op attention --queries 8192 --heads 32 --causal --gpu h100
 grep -qx "  question        attention of 8192 × 8192, 32 heads of 128," out || fail "a question wider than the terminal"
-# Tensor cores do no pointwise work: the ordinary cores have 66.9 × 2 TFLOP/s.
+# Tensor cores do no pointwise work. The ordinary cores have 66.9 × 2 TFLOP/s.
 expect 0 "$wallshim" roofline --op pointwise --shape 32,2048,4096 --flops-per-element 100 --kernels 5 --gpu h100
 says out "ordinary ones: tensor cores run only GEMMs. 133.8 TFLOP/s, ridge 40"
 says out "4 launches saved"
@@ -43,7 +43,7 @@ grep -q "sizes" out && fail "padding for a vector"
 expect 0 "$wallshim" roofline --list
 says out "MI300X"
 
-# A GPU that the table lacks, described in a file; the same for reports.
+# A file may describe a GPU that the table lacks. Reports accept the same file.
 echo '{ "name": "mine", "gb_per_s": 1000, "tflops": { "bf16": 100 }, "source": "a guess" }' >mine.json
 expect 0 "$wallshim" roofline --op gemm --m 4096 --n 4096 --k 4096 --gpu mine.json
 says out "mine: 100 TFLOP/s bf16, 1 TB/s, ridge 100"

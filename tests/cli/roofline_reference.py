@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks the roofline of real traces: the FLOPs of matrix products equal 2·m·n·k of the operators that launched them,
-no kernel is above its roofs unless the report says so, and most of the kernel time has a roofline class. In all traces
-the parts add up.
+no kernel is above its roofs unless the report says so, and most of the kernel time has a roofline class. In all
+traces the parts of each device's time must add up.
 
 roofline_reference.py WALLSHIM"""
 import bisect
@@ -27,7 +27,7 @@ def product_flops(operator):
 
 
 def expected_flops(path):
-    """The FLOPs of every matrix product operator inside which a kernel was launched."""
+    """The FLOPs of every matrix product operator that launched a kernel."""
     with gzip.open(path) as file:
         events = json.load(file)["traceEvents"]
     kernels = {e["args"]["correlation"] for e in events if e.get("cat") in ("kernel", "Kernel")}
@@ -54,7 +54,7 @@ def report_of(wallshim, path):
 
 
 def check_sums(device):
-    """Checks how the figures of a device must agree, whatever it ran."""
+    """Checks relations between a device's figures that hold for any work."""
     roofline, failures = device["roofline"], []
 
     def holds(what, truth):

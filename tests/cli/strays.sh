@@ -1,5 +1,6 @@
 #!/bin/sh
-# Files in a folder that are not traces stop no command: each is named in one line, and the traces are read.
+# Tests folders with files that are not traces. No command may stop: it names each such file in one line, and reads the
+# traces.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 
@@ -23,7 +24,7 @@ for text in '{"name":"a package","version":1}' '{}' '[]' '[1,2]' '["a"]' '{"trac
     processes 2
 done
 
-# What such a trace does not say of a device is null in the JSON, so that programs need not ask whether the key exists.
+# If such a trace lacks a fact about a device, its JSON value is null, so that programs need not test for the key.
 python3 -c 'import json
 for process in json.load(open("out"))["processes"]:
     for device in process["devices"]:
@@ -44,7 +45,7 @@ says err "left out: foreign/package.json: "
 [ "$(ls imported)" = "rank0.wst
 rank1.wst" ] || fail "imported: $(ls imported)"
 
-# A trace of ours that never got its header does not stop the report either.
+# Broken traces of wallshim's own do not stop the report either.
 : >imported/rank2.wst
 echo "no trace" >imported/rank3.wst
 expect 0 "$wallshim" report --json imported
@@ -66,7 +67,7 @@ rm foreign/other.json
 expect 2 "$wallshim" report foreign
 one_line
 
-# A file that is named itself is not left out: if it cannot be read, that is an error.
+# A file that the user names is not left out. If it cannot be read, that is an error.
 expect 2 "$wallshim" report demo.wst foreign/package.json
 one_line
 grep -q 'left out' err && fail "a trace that was asked for is left out"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Checks what `report --json` writes against docs/report.schema.json.
+# Checks the output of `report --json` against docs/report.schema.json.
 wallshim=$(realpath "$1") make_demo=$(realpath "$2") source=$3
 . "$source/tests/support/shell.sh"
 "$make_demo" demo.wst || fail "make_demo"

@@ -1,4 +1,5 @@
-"""Tests `wallshim calibrate` on the simulated GPU: it finds the true rates, and reports use them when asked to.
+"""Tests `wallshim calibrate` on the simulated GPU: it must find the true rates, and a report must use them if asked
+to.
 
     calibrate.py BUILD rates|lacking|report|files
 """
@@ -9,12 +10,12 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# The device takes DISPATCH_NS before each operation, which makes measured times longer. RESOLUTION_NS is the resolution
-# of its events: a measured time may be wrong by that much.
+# DISPATCH_NS is the device's time before each operation, which makes measured times longer. RESOLUTION_NS is the
+# resolution of its events, and so the largest error of a measured time.
 DISPATCH_NS, RESOLUTION_NS = 1000, 500
-# Samples take longer if other work keeps the host from feeding the device: a rate that is too low is measured again.
+# On a busy machine the host may feed the device too slowly. So a rate that is too low is measured again.
 ATTEMPTS = 4
-# Enough device memory for all sizes; the copies move no data, which would take the host long.
+# Enough device memory for all sizes. The copies move no data, to save host time.
 MEMORY = {"SIMGPU_MEMORY": str(16 << 30), "SIMGPU_COPY_DATA": "0"}
 
 
@@ -56,8 +57,8 @@ def validate(schema, document):
 
 
 def true_times(truth, products):
-    """{(what, size): (bytes or FLOPs, ns)} of what the device did. Which size a kernel's time belongs to follows from
-    the order of the times."""
+    """{(what, size): (bytes or FLOPs, ns)} by the simulated GPU's truth. Times are assigned to sizes in ascending
+    order."""
     times, sizes = {}, {}
     with open(products, encoding="ascii") as lines:
         for kernel, m, *_, flops in map(str.split, lines):
@@ -73,7 +74,8 @@ def true_times(truth, products):
         elif kind == "memset":
             times[("write", int(size))] = int(size), int(end) - int(start)
     for name, lengths in durations.items():
-        # A product of twice the size takes eight times as long. Times that differ by less are of the same size.
+        # A product of twice the size takes eight times as long. Times that differ by less than a factor of 2 belong to
+        # one size.
         apart = [length for length in sorted(lengths) if not any(length / 2 < other < length for other in lengths)]
         assert len(apart) == len(sizes[name]), f"{name}: {lengths}, {sizes[name]}"
         for (size, flops), length in zip(sorted(sizes[name].items()), apart):
@@ -88,8 +90,7 @@ def precision_of(kernel):
 
 
 def check_rates(place, gpu, attempt):
-    """Returns the rates that are too low by more than the resolution of events explains; fails if a rate is too
-    high."""
+    """Returns the rates that are lower than the resolution of events can explain. Fails if a rate is too high."""
     truth, products = f"{place.folder}/truth-{gpu}-{attempt}", f"{place.folder}/products-{gpu}-{attempt}"
     calibration = place.calibrate(SIMGPU_GPU=gpu, SIMGPU_TRUTH=truth, SIMGPU_PRODUCTS=products)
     times, slow = true_times(truth, products), []
@@ -119,12 +120,12 @@ def rates(place):
 
 
 def lacking(place):
-    """calibrate names what a device or its libraries do not offer, and gives no figure for it."""
+    """calibrate names each precision that a device or its libraries lack, and gives no figure for it."""
     why = {row["what"]: row["why"] for row in place.calibrate(SIMGPU_GPU="V100")["not_measured"]}
     assert "CUBLAS_STATUS_NOT_SUPPORTED" in why["fp8"], why
     assert "compute capability 7.0" in why["tf32"] and "compute capability 7.0" in why["bf16"], why
-    # A driver without a cuBLAS beside it. If the toolkit is installed, its cuBLAS is tried, which cannot work with the
-    # simulated driver.
+    # The driver's folder has no cuBLAS. If the CUDA toolkit is installed, calibrate tries its cuBLAS, which cannot work
+    # with the simulated driver.
     alone = f"{place.folder}/driver"
     os.makedirs(alone)
     os.symlink(f"{place.build}/tests/simgpu/libcuda.so.1", f"{alone}/libcuda.so.1")
@@ -194,7 +195,7 @@ def report(place):
     peak = f"of measured peak {calibration['tflops']['bf16']:.4g} TFLOP/s bf16, calibrated {roofline['calibrated']}"
     assert peak in text and calibration["source"] in text, text
 
-    # A calibration that lacks a precision: the report takes the data sheet's ceiling and says so. A calibration with
+    # If a calibration lacks a precision, the report uses the data sheet's ceiling and says so. A calibration with
     # another UUID is used if the GPU's name is the same.
     name, = os.listdir(place.gpus)
     del calibration["tflops"]["bf16"]
@@ -213,7 +214,7 @@ def report(place):
     assert "not measured" in text and "H100 architecture whitepaper" in text, text
 
     # A rate above a measured ceiling is consistent if it is below the data sheet's. A rate above a ceiling that the
-    # user gave is not.
+    # user gave is inconsistent.
     calibration["tflops"]["bf16"] = 100
     with open(f"{place.gpus}/{name}", "w", encoding="utf-8") as file:
         json.dump(calibration, file)

@@ -1,5 +1,5 @@
-"""Convolutions, attention and products through cuDNN, by its older interface and by graphs: the report's FLOPs and
-bytes are the true ones, each call is counted once, and the program's output is the same as without the shim.
+"""Tests convolutions, attention and products through cuDNN's older interface and its graphs. The report must have the
+true FLOPs and bytes and count each call once. The program's output must be the same as without the shim.
 
     convolutions.py BUILD
 """
@@ -18,7 +18,7 @@ MASKED = "the trace does not say what masks or sequence lengths skip: counted in
 def main():
     build = os.path.abspath(sys.argv[1])
     program = f"{build}/tests/programs/convolutions"
-    # The program leaves its handles behind, which a leak checker would not like.
+    # The program never destroys its handles, which a leak checker would report.
     libraries = {**os.environ, "LD_LIBRARY_PATH": f"{build}/tests/simgpu", "ASAN_OPTIONS": "detect_leaks=0"}
     alone = subprocess.run([program], env=libraries, check=True, capture_output=True, text=True).stdout
     with tempfile.TemporaryDirectory() as folder:
@@ -34,7 +34,7 @@ def main():
             made = [line.split() for line in lines]
     assert recorded == alone, f"{recorded!r} with the shim, {alone!r} without"
 
-    # The last but one execution was given other sizes than its plan was made for.
+    # The second last execution used other sizes than its plan was made for.
     assert made[-2][0] == made[-1][0], made[-2:]
     del made[-2]
     flops, moved = collections.Counter(), collections.Counter()
@@ -51,7 +51,7 @@ def main():
         assert roofline["bytes"] == moved[name], f"{kernels[name]} moves {moved[name]} bytes"
         assert not roofline["inconsistent"], kernels[name]
         assert (roofline.get("note") == MASKED) == ("fprop_wgmma" in name), kernels[name]
-    # A kernel that only prepares data for a convolution is not credited with the convolution's FLOPs.
+    # A kernel that only prepares data for a convolution must not get the convolution's FLOPs.
     assert kernels["nchwToNhwcKernel"]["roofline"]["source"] != "shape", kernels["nchwToNhwcKernel"]
 
     # cuDNN calls cuBLASLt to multiply; such a call must not be counted as a product of the program's own.

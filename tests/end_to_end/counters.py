@@ -1,5 +1,6 @@
-"""Hardware counters by the simulated CUPTI: the trace and the report say what the kernels really do. Where counters are
-refused, the shim prints once what to do, and writes a valid trace without them. The program's output never changes.
+"""Tests hardware counters with the simulated CUPTI: trace and report must have the true FLOPs and bytes of the
+kernels. If CUPTI refuses counters, the shim must print once what to do, and write a valid trace without counters. The
+program's output must never change.
 
     counters.py BUILD alone|A100|B200|threads|host|refused|waits|long|late
 """
@@ -37,7 +38,7 @@ def run(folder, mode=None, **environment):
     done = subprocess.run([f"{ROOT}/tests/run_preloaded.sh", BUILD] + program, check=True, text=True,
                           capture_output=True, timeout=300,
                           env={**os.environ, "WALLSHIM_OUTPUT": trace, "WALLSHIM_COUNTERS": "1", **environment})
-    if mode != "threads":  # with two threads, the order of the labels is a matter of chance
+    if mode != "threads":  # with two threads, the order of the labels is random
         assert done.stdout == alone, f"{done.stdout!r} with the shim, {alone!r} without"
     labels = {}
     for line in done.stdout.splitlines():
@@ -77,7 +78,7 @@ def check_values(trace, labels):
         if counted["memory and time"]:
             assert counted["bytes"] == byte_count, f"{configuration}: {counted}, not {byte_count}"
         elif counted["flops"]:
-            # The group that holds this precision, or part of it.
+            # This group of metrics counts this precision, or a part of it.
             assert counted["flops"] == flops or configuration[0] == "mixed_fp16", f"{configuration}: {counted}"
     return collections.Counter(shapes[op["shape"]] for op in ops.values() if op["flags"] & COUNTED)
 
@@ -122,7 +123,7 @@ def check_counted(mode):
         labels, errors, trace = run(folder, "threads" if mode == "threads" else None, **settings)
         assert "counters" not in errors, errors
         counted = check_values(trace, labels)
-        # With two threads, the launches of one may keep all launches of the other from being counted.
+        # With two threads, the launches of one thread may prevent counting all launches of the other.
         assert not counted["of_a_graph", 64] and (counted["ordinary_fp32", 64] or mode == "threads"), counted
         if mode not in ("threads", "host"):
             check_report(trace, labels, counted, mode)
@@ -145,7 +146,7 @@ def check_refusals():
 
 
 def check_waits():
-    """A stream waits for a value and cannot end: launches meanwhile are not counted, those after it are."""
+    """While a stream waits for a value, launches are not counted. Launches after the wait are counted."""
     with tempfile.TemporaryDirectory() as folder:
         labels, errors, trace = run(folder, "waits")
         assert "counters" not in errors, errors
@@ -155,7 +156,7 @@ def check_waits():
 
 
 def check_late():
-    """CUPTI takes long to get ready: the shim waits for it only once, and uses it when it is ready."""
+    """CUPTI takes long to get ready. The shim waits for it only once, and uses it as soon as it is ready."""
     with tempfile.TemporaryDirectory() as folder:
         labels, errors, trace = run(folder, "late", SIMGPU_CUPTI_READY=f"{folder}/ready")
         assert "counters" not in errors, errors
@@ -165,7 +166,7 @@ def check_late():
 
 
 def check_long():
-    """A kernel runs too long for the shim to wait for it: the shim gives counting up, and the program goes on."""
+    """A kernel runs too long for the shim to wait for it. The shim stops counting, and the program goes on."""
     with tempfile.TemporaryDirectory() as folder:
         labels, errors, trace = run(folder, "long")
         lines = [line for line in errors.splitlines() if "counters" in line]

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs with more kernels (or other objects) than the shim has room for: what it leaves out is counted as lost, and
-the report says so.
+"""Tests programs with more kernels (or other objects) than the shim has room for. The shim must count the operations
+that it leaves out as lost, and the report must say so.
 
     full.py BUILD CASE
 

@@ -1,5 +1,6 @@
-"""Compares the report with the labels that tests/programs/labelled.c prints for its kernels: what limits each kernel,
-its FLOPs, and its bytes within 5 %. Where a kernel's parameters say neither, the report must claim neither.
+"""Compares the report with the labels that tests/programs/labelled.c prints for its kernels: which wall limits each
+kernel, its FLOPs, and its bytes within 5 %. If a kernel's parameters tell neither FLOPs nor bytes, the report must
+claim neither.
 
     labelled.py BUILD
 """
@@ -16,7 +17,7 @@ def check(kernel, label, failures):
     row = kernel["roofline"]
     holds, launches, count = label[1], int(label[2]), kernel["count"]
     byte_count, flops = float(label[3]) * count, float(label[4]) * count
-    if not launches / 2 <= count <= launches: # a starved shim may lose the times of some
+    if not launches / 2 <= count <= launches: # on a busy machine the shim may lose the times of some launches
         failures.append(f"{count} of {launches} launches have times")
     if row["class"] != holds:
         failures.append(f"{row['class']}, not {holds}")
@@ -43,7 +44,7 @@ def bytes_of(labels, part):
 
 def check_chain(chains, first, expected):
     """Checks the chain that begins with the kernel `first`: the bytes that one kernel writes and the next one reads."""
-    # Where a launch lost its times, on a busy machine, the kernels around it are a chain of their own.
+    # On a busy machine a launch may lose its times. Then the kernels around it form a chain of their own.
     chain = max((chain for chain in chains if first in chain["kernels"][0]), key=lambda chain: chain["count"], default=None)
     if not chain:
         return [f"no chain begins with {first}"]
@@ -62,8 +63,7 @@ def check_chains(chains, labels):
 
 
 def check_images(dump):
-    """The trace keeps images of parameter structures for the kernels whose structures a report can read, and only
-    these."""
+    """The trace must keep images of exactly those parameter structures that a report can read."""
     rows = [json.loads(line) for line in dump.splitlines()]
     names = {row["id"]: row["name"] for row in rows if row["family"] == "function"}
     readable = ("gpu_kernel_impl", "ReduceOp", "multi_tensor_apply", "Flash_kernel_traits")

@@ -1,4 +1,4 @@
-"""Prints what a script sees that looks for CUDA by ctypes on a machine without a driver."""
+"""Looks for CUDA through ctypes on a machine without a driver, and prints the results."""
 import ctypes
 import ctypes.util
 

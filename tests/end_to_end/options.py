@@ -1,4 +1,4 @@
-"""Tests what the shim's options do, by the trace of a small program on the simulated GPU.
+"""Tests the effects of the shim's options in the trace of a small program on the simulated GPU.
 
     options.py BUILD CASE|--list
 """
@@ -87,7 +87,7 @@ def case_existing(build):
         check(many == ["many", *(f"many-{i}" for i in range(1, 8))], many)
         for name in many:
             subprocess.run([f"{build}/tools/wallshim", "info", f"{folder}/{name}"], stdout=subprocess.DEVNULL, check=True)
-    # A device is not a file: the shim must not make a file beside it.
+    # /dev/null is a device, so the shim must not create a numbered file beside it.
     run = Run(build, ["100"], {"WALLSHIM_OUTPUT": "/dev/null"})
     check("wallshim: cannot write /dev/null:" in run.errors and not os.path.exists("/dev/null-1"), run.errors)
 
@@ -129,7 +129,7 @@ def case_backend(build):
                               env={**os.environ, "WALLSHIM_LIBRARY": "/dev/null"}, check=False).stdout
         check("\nWALLSHIM_EVENT_PLACEMENT=pairs\n" in said, f"record {switch}: {said}")
     run = Run(build, ["300"], new)
-    # On a busy machine the drain may be too late to make more events. Launches that found none have the flag 0x200.
+    # On a busy machine the drain may make more events too late. Launches without a free event have the flag 0x200.
     timed = [row for row in run.kernels() if not row["flags"] & 0x200]
     check(len(timed) >= 200 and all(row["flags"] & 3 in (1, 2) for row in timed), "pairs: begins measured or bounded")
     check(not [row for row in timed if row["flags"] & 0x400], "pairs are no samples")
@@ -144,9 +144,9 @@ def case_backend(build):
 
 
 def case_overhead(build):
-    """Where the records alone would cost more than allowed, some launches are only counted, and none is missing. On a
-    busy machine launches may be too slow for that, so one of three runs must show it."""
-    counted, launches = 0, 400000  # for longer than it takes until recording pauses
+    """If the records alone cost more than the allowed overhead, the shim only counts some launches, and none is
+    missing. On a busy machine launches may be too slow for that case, so one of three runs must show it."""
+    counted, launches = 0, 400000  # enough to last until recording pauses
     for _ in range(3):
         run = Run(build, [str(launches), "burst"], {"WALLSHIM_OVERHEAD": "0.1%"})
         counted = sum(row["count"] for row in run.rows.get("loss", []) if row["reason"] == 30)
@@ -161,8 +161,8 @@ def case_overhead(build):
 
 
 def case_queue(build):
-    """With one hardware queue for all streams, the shim's events in one stream delay the others: the report says so,
-    unless no events are recorded."""
+    """With one hardware queue for all streams, the shim's events in one stream delay the other streams. The report
+    must say so, unless no events are recorded."""
     one = {"CUDA_DEVICE_MAX_CONNECTIONS": "1", "WALLSHIM_ENV": "0"}
     for environment, said in ((one, True), ({**one, "WALLSHIM_BACKEND": "host"}, False), ({}, False)):
         report = Run(build, ["300"], environment).report
@@ -174,7 +174,7 @@ def case_params(build):
         run = Run(build, ["300"], {"WALLSHIM_PARAMS": setting})
         kept = sum(1 for row in run.kernels() if row["params"])
         check(low <= kept <= high, f"{kept} of 300 with params={setting}")
-        # The program's launches have five different durations as parameters: equal parameter blocks are kept once.
+        # The program launches with five different durations as parameters. Equal parameter blocks are kept once.
         check(len(run.rows.get("params", [])) == (5 if kept else 0), "distinct blocks")
 
 
@@ -210,9 +210,9 @@ def case_full(build):
 
 
 def case_events(build):
-    """Launches without pause always find free events: there are enough at first, and the drain makes more before they
-    run out. On a busy machine the drain may be late, so the best of five runs counts. If few events are allowed, the
-    report gives no verdict on the few launches that got times, and says how many have none."""
+    """Launches without pause must always find free events: there are enough at first, and the drain makes more before
+    the pool is empty. On a busy machine the drain may be late, so the best of five runs counts. If few events are
+    allowed, the report must give no verdict on the few launches with times, and say how many have none."""
     fast = {"SIMGPU_LAUNCH_NS": "0", "SIMGPU_EVENT_RECORD_NS": "0", "WALLSHIM_EVENT_PLACEMENT": "shared"}
     dry = []
     for _ in range(5):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Tests how often the shim's threads run, and how soon what happened is in the trace file.
+"""Tests how often the shim's threads run, and how soon launches are in the trace file.
 
     pace.py BUILD
 
-idle: when nothing happens, the threads hardly run. few, dormant: launches that find few free events, or are not
-recorded, do not keep the drain running. after-idle, slowly: what a program launches after a pause is in the file soon,
-since a SIGKILL loses everything that is not."""
+idle: in an idle program, the threads hardly run. few: launches that find few free events do not keep the drain
+running. dormant: launches that are not recorded do not do so either. after-idle, slowly: launches after a pause are
+in the file soon, because a SIGKILL loses all others."""
 import os
 import subprocess
 import sys
@@ -49,7 +49,7 @@ def idle():
 
 
 def few():
-    # The drain also wakes up when it has waited for a lock of the simulated driver: these wake-ups count, too.
+    # The drain also wakes up after waiting for a lock of the simulated driver. These wake-ups count too.
     cost, _ = run("busy", "2", events="16")
     return check(cost["wakeups_a_second"] <= 2500, "kept running by launches that find few events")
 

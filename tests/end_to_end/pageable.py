@@ -1,5 +1,5 @@
-"""Asynchronous copies from and to pageable memory block the host until they are done. In the trace they have the times
-of their calls. These must include the true times, and give no rate that is higher than the true one.
+"""Asynchronous copies from and to pageable memory block the host until they are done. In the trace such copies have
+the times of their calls. These times must include the true times, and must not give a rate above the true rate.
 
     pageable.py BUILD shared|pairs
 """
@@ -14,7 +14,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COPIES, BYTES = 50, 1 << 20
 PAGEABLE_GB_S = 12  # of the simulated GPU
-ATTEMPTS = 5  # on a busy machine, calls take longer than the copies that they wait for
+ATTEMPTS = 5  # on a busy machine, calls take longer than their copies
 
 
 def run(build, folder, placement):

@@ -1,5 +1,5 @@
-"""Matrix products through cuBLAS and cuBLASLt: their sizes, types and FLOPs in the report are the true ones, and the
-program computes the same as without the shim.
+"""Tests matrix products through cuBLAS and cuBLASLt: the report must have their true sizes, types and FLOPs, and the
+program must compute the same results as without the shim.
 
     products.py BUILD
 """
@@ -16,7 +16,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 def main():
     build = os.path.abspath(sys.argv[1])
     program = f"{build}/tests/programs/products"
-    # The program leaves its handles behind, which a leak checker would not like.
+    # The program never destroys its handles, which a leak checker would report.
     libraries = {**os.environ, "LD_LIBRARY_PATH": f"{build}/tests/simgpu", "ASAN_OPTIONS": "detect_leaks=0"}
     alone = subprocess.run([program], env=libraries, check=True, capture_output=True, text=True).stdout
     with tempfile.TemporaryDirectory() as folder:

@@ -1,5 +1,5 @@
-"""Collectives are matched across ranks, however their communicators were made: by an identifier that one rank passes to
-the others, by a split, or for all devices of a process at once.
+"""Tests that collectives are matched across ranks for each way to create a communicator: from an identifier that one
+rank passes to the others, by a split, or for all devices of a process at once.
 
     ranks.py BUILD processes|devices
 """
@@ -13,7 +13,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROUNDS = 5
 RANKS = {"processes": 4, "devices": 2}
-# One communicator of all and two pairs; or one of both devices.
+# processes: one communicator of all ranks, and two of a pair each; devices: one communicator of both devices.
 COLLECTIVES = {"processes": 3 * ROUNDS, "devices": ROUNDS}
 NAMES = {"processes": 3, "devices": 1}
 
@@ -44,8 +44,8 @@ def main():
         assert ranks == {(rank, size) for rank in range(size)}, f"ranks of one name: {ranks}"
 
     matching = report["matching"]
-    # On a busy machine, times may be so uncertain that the kernels of one collective do not overlap: these are counted
-    # as "apart".
+    # On a busy machine, times may be so uncertain that the kernels of one collective do not overlap. Such collectives
+    # are counted as "apart".
     assert matching["by_sequence"] + matching["apart"] == COLLECTIVES[mode], matching
     assert matching["by_sequence"] > COLLECTIVES[mode] / 2, matching
     assert matching["unmatched"] == 0, matching

@@ -1,14 +1,14 @@
-"""Runs programs of other projects, as their packages install them, under the shim on the simulated GPU.
+"""Runs installed programs of other projects under the shim on the simulated GPU.
 
     real_programs.py BUILD ffmpeg|numpy|numba|openmp|hashcat|blender
 
-Each must run to its end with the same output as without the shim, and what it did must be in the report. The times with
-and without the shim are printed; only a test's time limit judges them.
+Each program must run to its end with the same output as without the shim, and the report must contain its work. The
+script prints the times with and without the shim; only the test's time limit bounds them.
 
-ffmpeg uploads frames, scales them on the GPU and fetches them. numpy never uses CUDA and must run as without the shim.
-numba's driver layer links PTX and launches it from threads. It looks for names with _v2 first, and a newer driver has
-functions with some of these names that do something else; so it runs on a driver of CUDA 12.2. The OpenMP offload
-program is compiled here by clang, which needs the toolkit's ptxas. hashcat runs its benchmark, for which it needs the
+ffmpeg uploads frames, scales them on the GPU and fetches them. numpy never uses CUDA and must run as without the
+shim. numba's driver layer links PTX and launches it from threads. It runs on a driver of CUDA 12.2: it looks for
+names with _v2 first, and in newer drivers some functions of these names take other arguments. The OpenMP offload
+program is compiled here by clang, which needs the toolkit's ptxas. hashcat runs its benchmark, which needs the
 toolkit's NVRTC. Blender lists its devices."""
 import glob
 import json
@@ -27,7 +27,7 @@ PYTHON = "/usr/bin/python3"
 
 
 class Unavailable(Exception):
-    """Why a program cannot be run here."""
+    """The reason why a program cannot run on this machine."""
 
 
 def need_command(name):
@@ -73,15 +73,16 @@ def openmp(folder):
                            f"--cuda-path={toolkit}", "-Wno-unknown-cuda-version", f"{HERE}/clients/openmp_offload.c", "-o", f"{folder}/offload"], capture_output=True, text=True, check=False)
     if done.returncode:
         raise Unavailable(f"this clang cannot compile for this toolkit: {done.stderr.strip().splitlines()[-1]}")
-    # LD_LIBRARY_PATH and not the program's RUNPATH: under a sanitizer, its library calls dlopen, so the RUNPATH of the
-    # program is not searched.
+    # Under a sanitizer, the sanitizer's library calls dlopen, which does not search the program's RUNPATH. So the
+    # folder goes into LD_LIBRARY_PATH.
     os.environ["LD_LIBRARY_PATH"] = f"{os.path.dirname(plugin)}:{os.environ.get('LD_LIBRARY_PATH', '')}".rstrip(":")
     return [f"{folder}/offload"]
 
 
 def hashcat(_folder):
     need_command("hashcat")
-    # -D 2: GPUs only. The test is about CUDA; OpenCL may be installed as well. Only one hashcat can run in a session.
+    # -D 2: GPUs only. OpenCL is ignored: it may be installed, but this test is about CUDA. Only one hashcat can run in
+    # a session.
     return ["hashcat", "-b", "-m", "0", "-D", "2", "--backend-ignore-opencl", "--self-test-disable", "--runtime", "2",
             "--session", f"wallshim-{os.getpid()}"]
 
@@ -107,7 +108,7 @@ def run(build, arguments, folder, switches):
 
 
 def kernels_of(build, traces):
-    """How often each kernel, copy and memset ran, by name. On a busy machine some have no device times; they count,
+    """How often each kernel, copy and memset ran, by name. On a busy machine some have no device times; these count
     too."""
     done = subprocess.run([f"{build}/tools/wallshim", "report", "--json", *traces], capture_output=True, check=True)
     kernels = {}
@@ -128,7 +129,7 @@ def check_ffmpeg(kernels, _output):
 
 
 def check_numba(kernels, _output):
-    # Four threads, and once more after the context was reset: see clients/numba_driver.py.
+    # Four threads, and one more round after a reset of the context: see clients/numba_driver.py.
     assert kernels.get("saxpy") == 5 * 50 and kernels.get("vector_add") == 5, "not the launches that were made"
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ranks that each run under a `wallshim record` of their own, at the same time in one folder, as under
-# `mpirun -n 2 wallshim record PROGRAM`: each names the trace that its own program wrote, and no other.
+# Two ranks run at the same time in one folder, each under its own `wallshim record`, as under `mpirun -n 2 wallshim
+# record PROGRAM`. Each record must name only the trace that its own program wrote.
 #
 #   record_ranks.sh BUILD
 set -euo pipefail
@@ -21,8 +21,8 @@ fail() {
     exit 1
 }
 
-# record NAME COMMAND…: runs the command under a record of its own on the simulated GPU, with record's messages in
-# NAME.err.
+# record NAME COMMAND…: runs the command under its own `wallshim record` on the simulated GPU. Writes record's messages
+# to NAME.err.
 record() {
     local name=$1
     shift
@@ -31,7 +31,7 @@ record() {
         fail "$name: $(cat "$name.err")"
 }
 
-# A rank ends only when all ranks have written their traces, so every record sees all traces when it looks for new ones.
+# A rank ends only when all ranks have written their traces. So each record finds all traces when it looks for new ones.
 cat >rank.sh <<'SCRIPT'
 "$@"
 : >"done.$OMPI_COMM_WORLD_RANK"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# On the simulated GPU and without the shim: a sample computes the same result with and without its switches (fused
-# kernels, reading back in every step, a graph, communication that does not overlap).
+# Checks on the simulated GPU, without the shim, that a sample computes the same result with and without its switches
+# (fused kernels, a read-back in every step, a graph, communication that does not overlap).
 #
 #   samples_alone.sh BUILD SAMPLE
 set -euo pipefail

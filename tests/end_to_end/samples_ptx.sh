@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# kernels.ptx assembles for real GPUs, and has every kernel of kernels.cu. Skipped where there is no ptxas.
+# Checks that kernels.ptx assembles for real GPUs, and has every kernel of kernels.cu. Skipped without ptxas.
 set -euo pipefail
 samples=$1
 PATH=$PATH:/usr/local/cuda/bin

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Every Python sample compiles. On a machine that lacks what the sample needs, it says so in one line and ends with 77.
+# Checks that every Python sample compiles. Without a CUDA driver and torch, a sample must say so in one line and exit
+# with status 77.
 set -euo pipefail
 samples=$1
 scratch=$(mktemp -d)

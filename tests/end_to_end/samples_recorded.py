@@ -36,7 +36,7 @@ def run(build, arguments, environment, shim):
 
 
 def count_true(folder):
-    """What the simulated GPU did: kernels by name, copies, memsets, and launches of graphs. Work inside graphs does not
+    """The simulated GPU's work: kernels by name, copies, memsets, and launches of graphs. Work inside graphs does not
     count."""
     rows = []
     for path in glob.glob(f"{folder}/truth-*"):
@@ -57,7 +57,8 @@ def count_true(folder):
 
 
 def count_reported(build, folder):
-    """What is in the report: the operations with device times by name, the number of those without, and all by kind."""
+    """The report's operations: those with device times by name, the number of those without device times, and all by
+    kind."""
     traces = sorted(glob.glob(f"{folder}/*.wst"))
     assert traces, "no trace was written"
     result = subprocess.run([f"{build}/tools/wallshim", "report", "--json", *traces], capture_output=True, text=True, check=False)
@@ -74,7 +75,7 @@ def count_reported(build, folder):
 
 
 def check_devices(build, folder):
-    """The report shows a rank with the device that it used, not with all devices that it could see."""
+    """The report must show a rank with the device that it used, not with all visible devices."""
     for trace in glob.glob(f"{folder}/*.wst"):
         report = [f"{build}/tools/wallshim", "report", "--full", trace]
         shown = re.findall(r"^ +(?:GPU +)?(\d+) .*compute capability", subprocess.check_output(report, text=True), re.M)
@@ -84,7 +85,7 @@ def check_devices(build, folder):
 
 
 def check_graphs(build, folder):
-    """Which kernels a graph ran is not known, so the report must not count its time as non-GEMM."""
+    """The report does not know a graph's kernels, so it must not count the graph's time as non-GEMM."""
     verdict = subprocess.check_output([f"{build}/tools/wallshim", "report", "--section", "verdict", *glob.glob(f"{folder}/*.wst")],
                                       text=True)
     assert re.search(r"3 busy in matmuls\? +not known +most of it ran in CUDA graphs", verdict), verdict
@@ -107,7 +108,7 @@ def main():
             check_graphs(build, folder)
     assert reported == kinds, f"ran: {kinds}, reported: {reported}"
     for name, count in kernels.items():
-        # An operation may be without device times, but then it is counted as such.
+        # An operation without device times is allowed if the report counts it as untimed.
         assert timed[name] <= count <= timed[name] + untimed, f"{name}: {count} ran, {timed[name]} reported, {untimed} untimed"
     if mode == "host":
         assert not timed, f"device times without a device clock: {timed}"

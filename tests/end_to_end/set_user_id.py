@@ -1,5 +1,5 @@
-"""A set-user-ID program runs as without the shim, whatever its user puts into the shim's variables: set_user_id.py
-BUILD
+"""Tests that a set-user-ID program runs as without the shim, whatever its user puts into the shim's variables:
+set_user_id.py BUILD
 
 Otherwise the user could make the program load a library or write a file anywhere, with the rights of another user.
 """

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks in the file libwallshim.so what it needs and what it exports: shim_file.py LIBRARY ROWS
+"""Checks which libraries libwallshim.so needs and which symbols it exports: shim_file.py LIBRARY ROWS
 
-It needs nothing but libc, exports the names of the wrapper tables, dlsym and _exit and no other, and binds no symbol of a glibc
-newer than 2.31, so that it loads in old containers. ROWS is the tables as tests/abi/driver_rows.py writes them.
+The library must need only libc. It must export only the names of the wrapper tables, dlsym and _exit. It must bind no
+symbol of a glibc newer than 2.31, so that it loads in old containers. ROWS holds the tables as
+tests/abi/driver_rows.py writes them.
 """
 import os
 import re
@@ -32,7 +33,7 @@ def main():
     if any(re.match(r"lib[atu][a-z]*san", name) for name in needed):
         print("skipped: this one is built with sanitizers, which need and export what they will")
         return 77
-    # In older C libraries libdl and libpthread are separate; here the shim must need libc alone.
+    # In older C libraries libdl and libpthread are separate. With this one the shim must need only libc.
     if needed != ["libc.so.6"]:
         wrong.append(f"needs {needed}, should need libc.so.6 alone")
     if "TEXTREL" in readelf(library, "-d"):
@@ -54,14 +55,14 @@ def main():
             continue
         if fields[6] != "UND":
             exported.add(name)
-            # dlsym without a version must not find the shim's wrappers: so these have a hidden version ("@", not "@@").
-            # Exports that are not in the tables have no version. Programs are bound to the versions of cuBLAS and
-            # cuDNN.
+            # dlsym without a version must not find the shim's wrappers, so the wrappers have a hidden version ("@", not
+            # "@@"). Exports that are not in the tables have no version. Wrappers of cuBLAS and cuDNN have the versions
+            # of those libraries, to which programs are bound.
             library = "libcublasLt" if name.startswith("cublasLt") else "libcublas"
             of_library = (name.startswith("cublas") and re.fullmatch(rf"{library}\.so\.1[123]", version) or
                           name.startswith("cudnn") and re.fullmatch(r"libcudnn(\.so\.8|(_graph|_ops|_cnn)?\.so\.9)", version))
             allowed = version == ("" if name in beside else "WALLSHIM")
-            # A library in front of the shim asks for the next dlsym by one of libc's versions.
+            # A library preloaded before the shim looks up the next dlsym with a version of libc's.
             if name == "dlsym":
                 allowed = re.fullmatch(r"@?GLIBC_2\.\d+(\.\d+)?", version)
             if not allowed and not of_library:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Runs a small program with the shim and without, on the simulated GPU, and compares all that can be seen from outside.
+"""Runs a small program with and without the shim on the simulated GPU, and compares all its visible effects.
 
     transparency.py BUILD CASE…       some of the cases in transparency_cases.py, by name or by the word before a "/"
     transparency.py --list            lists the tests, and which of them need a build without sanitizers
 
-Compared are standard output, standard error (lines that begin with "wallshim:" aside), the exit status or signal, and
-the files left in the folder the program ran in (traces aside). Then the traces are looked at: whether there are as many
-as there should be, and whether each can be read.
+It compares standard output, standard error without lines that begin with "wallshim:", the exit status or signal, and
+the files left in the program's folder, except for traces. Then it checks the number of traces, and that each can be
+read.
 """
 import argparse
 import difflib
@@ -45,14 +45,14 @@ def program_of(build, name):
 
 
 def command_of(build, case, shim, scratch, traces):
-    """The command, and the environment for it."""
+    """The command and its environment."""
     environment = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "HOME": scratch, "LC_ALL": "C",
                    "SIMGPU_STALE_ABORTS": "1", "SIMGPU_CAPTURE_STRICT": "1",
                    "WALLSHIM_OUTPUT": os.path.join(case.folder or traces, "%n-%p.wst")}
     environment |= {name: os.environ[name] for name in ("STRIDE", "FIRST") if name in os.environ}
     environment |= case.environment
-    # Sanitizers must not handle the signals that programs die of, nor use alternate signal stacks, which do not survive
-    # the cancellation of a thread.
+    # Sanitizers must not handle the signals that kill programs. They must not use alternate signal stacks either,
+    # because these do not survive the cancellation of a thread.
     own = "handle_segv=0:handle_abort=0:use_sigaltstack=0"
     for name in ("ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"):
         environment[name] = ":".join(filter(None, (os.environ.get(name), own)))
@@ -107,7 +107,7 @@ def run(build, case, shim, top):
     command = own_place(case, command, traces)
     if case.closed:
         command = ["sh", "-c", '"$@" <&- >&- 2>&-', "sh", *command]
-    began_file = os.path.join(top, "began")  # made when the program begins, which may take seconds on a busy machine
+    began_file = os.path.join(top, "began")  # created when the program begins: seconds later on a busy machine
     environment["BEGAN_FILE"] = began_file
     with open(os.path.join(top, "out"), "w+b") as out, open(os.path.join(top, "err"), "w+b") as err:
         try:
@@ -136,8 +136,8 @@ BYPASSED = 12 # in enum ws_loss_reason
 
 
 def rows_of(build, trace, killed):
-    """The number of operations in a trace, and of look-ups that bypassed the shim; None if the command is not built. A
-    program that was killed, or became another one, may have written nothing yet, if the machine is busy."""
+    """The numbers of operations in a trace and of look-ups that bypassed the shim; None if the command is not built.
+    On a busy machine, a program that was killed or called exec may have written nothing yet."""
     tool = os.path.join(build, "tools/wallshim")
     if not os.path.exists(tool):
         return None
@@ -152,15 +152,15 @@ def rows_of(build, trace, killed):
 
 
 def said_in(build, trace, key):
-    """What the trace says of its process under this key."""
+    """The value of this key in the trace's metadata."""
     rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "meta", trace],
                           stdout=subprocess.PIPE, check=True).stdout
     return next((row["value"] for row in map(json.loads, rows.splitlines()) if row["key"] == key), None)
 
 
 def unaccounted(build, trace, scratch):
-    """Compares the operations that the driver was given with those that the process's trace has or counts as lost.
-    Yields what is wrong."""
+    """Compares the operations that the driver got with the operations that the trace holds or counts as lost. Yields
+    each difference."""
     with open(os.path.join(scratch, f"truth-{said_in(build, trace, 'pid')}.tsv"), encoding="utf-8") as truth:
         given = sum(line.split("\t")[4:5] in (["kernel"], ["copy"], ["memset"]) for line in truth)
     dumped = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", trace], stdout=subprocess.PIPE,
@@ -179,7 +179,8 @@ def flagged(build, trace, flags):
 
 
 def spoilt_at_last(build, trace, count):
-    """How many of the last operations have no device times, or have another thread's operation among their events."""
+    """How many of the last `count` operations have no device times, or another thread's operation between their
+    events."""
     rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "op", trace],
                           stdout=subprocess.PIPE, check=True).stdout
     last = sorted(map(json.loads, rows.splitlines()), key=lambda row: row["correlation"])[-count:]
@@ -284,8 +285,8 @@ def check(build, name, keep, alone):
 
 
 def check_again(build, name, keep, alone):
-    """A program that ends by _exit waits 50 ms at most for its trace to be finished. A machine that gives the process no
-    time for so long proves nothing: such cases get two more tries."""
+    """A program that ends by _exit waits at most 50 ms for its trace to be finished. A busy machine may give the
+    process no CPU time for so long, so such cases get two more tries."""
     tries = 3 if CASES[name].end == "without exit" else 1
     while True:
         tries -= 1

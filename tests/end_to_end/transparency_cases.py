@@ -1,22 +1,22 @@
-"""What transparency.py runs: a table of programs of tests/programs, and what is expected of each."""
+"""The cases of transparency.py: a table of programs of tests/programs, with the expected results of each."""
 
 
 class Case:
-    """A program with its arguments, and what is expected of a run with the shim.
+    """A program with its arguments, and the expected results of a run with the shim.
 
-    traces: how many there should be, a range of numbers, or None for any number; ops: the least number of operations
-    in the traces; says: messages of the shim on stderr are expected; faults: the functions of the C library that fail
-    for the shim (tests/programs/faults.c); driver: False takes the simulated driver away; plain_only: why the case
-    cannot run in a build with sanitizers; bypassed: the trace must count look-ups that bypassed the shim (False: it
-    must count none); only: there must be no more operations than `ops`; never: flags that no operation may have; often:
-    flags, and the least number of operations that must have them; captured: how many operations must be marked as
-    captured; timed: every operation must have device times; longer_s: how many seconds a run with the shim may take
-    longer; accounted: every operation that the driver was given is in the trace or counted as lost, and no other is;
-    end: how the program ended according to the traces; before, after: a library preloaded in front of the shim or
-    behind it; said: words that the shim must print; most: a family of records, and the most rows of it; last: so many
-    of the last operations must have device times, without an operation of another thread among their events; lost: the
-    least number of losses that the traces must count; execs: the program becomes another one, which ends the shim's
-    threads like a kill."""
+    traces: the number of traces, a range of numbers, or None for any number; ops: the least number of operations in
+    the traces; says: messages of the shim on stderr are expected; faults: the C library functions that fail for the
+    shim (tests/programs/faults.c); driver: False takes the simulated driver away; plain_only: why the case cannot run
+    in a build with sanitizers; bypassed: the trace must count look-ups that bypassed the shim (False: it must count
+    none); only: there must be no more operations than `ops`; never: flags that no operation may have; often: flags,
+    and the least number of operations that must have them; captured: how many operations must be marked as captured;
+    timed: every operation must have device times; longer_s: by how many seconds a run with the shim may be longer;
+    accounted: the trace must hold or count as lost every operation that the driver got, and no others; end: how the
+    program ended according to the traces; before, after: a library preloaded before or after the shim; said: words
+    that the shim must print; most: a family of records, and the largest number of its rows; last: this many of the
+    last operations must have device times, without an operation of another thread between their events; lost: the
+    least number of losses that the traces must count; execs: the program calls exec, which ends the shim's threads
+    like a kill."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
@@ -76,10 +76,11 @@ CASES = {
     "opening-library": Case("leaving", "opening", ops=11),
     "leave-child": Case("leaving", "child", ops=300, end="without exit"),
     "leave-vforked": Case("leaving", "vforked", ops=600, end="by exit"),
-    # calls that a signal interrupts at every few instructions of the shim; the handler launches or forks
+    # a signal interrupts calls at every few instructions of the shim; its handler launches or forks
     **{f"interrupted-{_what}-{_how}": Case("interrupted", _what, _how, accounted=True)
        for _what in ("launch", "copy", "wait", "product", "collective") for _how in ("launch", "fork")},
-    # the handler leaves the call by siglongjmp; what the call held is given back, so later launches are complete
+    # the handler leaves the call by siglongjmp; the shim must free the call's events and locks, so that later launches
+    # have times
     **{f"interrupted-{_what}-jump": Case("interrupted", _what, "jump", accounted=True, last=200)
        for _what in ("launch", "copy", "wait", "product", "collective", "capture")},
     "unsanitized/interrupted-launch-jump-events": Case("interrupted", "launch", "jump", last=200, never=POOL_DRY,
@@ -130,7 +131,7 @@ CASES = {
     "threads-starved": Case("threads", "starved", ops=1501, never=POOL_DRY),
     "threads-meeting": Case("jumping", "meeting", ops=40, often=(CONTENDED, 20)),
     "threads-left-running": Case("threads", "left-running"),
-    # threads, streams and contexts that come and go
+    # threads, streams and contexts that are created and destroyed often
     "signal-longjmp-from-threads": Case("jumping", "threads", ops=200, never=CONTENDED),
     "threads-own-streams": Case("churn", "own-streams", "4000", ops=4001, never=POOL_DRY,
                                 environment={"WALLSHIM_EVENTS": "1024"}),
@@ -217,7 +218,7 @@ CASES = {
     "kernels-of-library": Case("namesakes", "library", ops=6),
     "namesakes-contexts": Case("namesakes", "contexts", ops=6, environment={"SIMGPU_HANDLES_AGAIN": "1"}),
     "one-connection": Case("signals", "storm", ops=2000, environment={"CUDA_DEVICE_MAX_CONNECTIONS": "1"}),
-    # libraries, names, descriptors and standard error of the program's own
+    # the program's own libraries, names, descriptors and standard error
     "own-zstd": Case("plugins", "late", ops=200),
     "own-zstd-here": Case("plugins", "here", ops=200, environment={"LD_LIBRARY_PATH": ":"}),
     "descriptors-listed": Case("descriptors", "listed", ops=2000),
@@ -232,7 +233,7 @@ CASES = {
                     "reused", "closed")},
     "standard-error-limited": Case("standard_error", "limited", traces=None, environment={"WALLSHIM_SAMPLE": "many"}),
     "title-written-over": Case("state", "title", ops=100),
-    # one case of each kind once more, with hardware counters
+    # one case of each kind again, with hardware counters
     "counters-threads": Case("signals", "storm", ops=2000, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-jump": Case("jumping", ops=100, environment={"WALLSHIM_COUNTERS": "1"}),
     "counters-fork": Case("forking", "fork-many", ops=200, environment={"WALLSHIM_COUNTERS": "1"}),
@@ -247,11 +248,11 @@ CASES = {
                                               plain_only="ThreadSanitizer's own thread keeps such a program from ending"),
 }
 
-# parameters that the driver never looks at
+# parameters that the driver never reads
 CASES["refused"] = Case("refused", ops=20)
 CASES["refused-all-params"] = Case("refused", ops=20, environment={"WALLSHIM_PARAMS": "all"})
 
-# what a handler begins or ends while its thread is in a call
+# a handler begins or ends something while its thread is in a call
 CASES["within-profiler"] = Case("within", "profiler", ops=11, only=True,
                                 environment={"WALLSHIM_CAPTURE_RANGE": "profiler"})
 CASES["within-context"] = Case("within", "context", ops=31)
@@ -259,24 +260,25 @@ CASES["within-reset"] = Case("within", "reset", ops=31, environment={"SIMGPU_DEV
 CASES["within-capture"] = Case("within", "capture", ops=31, captured=10)
 CASES["within-current"] = Case("within", "current", ops=31, timed=True)
 
-# CUDA before main
+# programs that use CUDA before main
 for _when in ("library", "preinit"):
     CASES[f"early-{_when}"] = Case("early", ops=40, environment={"EARLY": _when})
     CASES[f"early-{_when}-range"] = Case("early", ops=40, environment={"EARLY": _when,
                                                                        "WALLSHIM_CAPTURE_RANGE": "profiler"})
 
-# how much memory the shim takes in a process that has little, or that locks all its memory
+# the shim's use of memory in a process that has little memory, or locks all of it
 CASES["faults/locked-early"] = Case("limits", "locked", ops=4000, plain_only="a sanitizer locks nothing")
 CASES["faults/locked-later"] = Case("limits", "locked-later", ops=4000, plain_only="a sanitizer locks nothing")
-# The simulated driver waits for values, and so for gates, in a thread of its own, whose heap takes 64 MB of address space.
+# Without gates: the simulated driver waits for values, and so for gates, in a thread of its own, whose heap takes 64 MB
+# of address space.
 NO_GATES = {"WALLSHIM_GATE": "off"}
 CASES["faults/little-address-space"] = Case("limits", "address-space", ops=2000, environment=NO_GATES, plain_only=ASLIMIT)
 CASES["faults/little-no-thread"] = Case("limits", "no-thread", traces=None, said="no thread could be started", plain_only=ASLIMIT)
-# With few events, the last operations may be computed only after the program has taken all memory that was left.
+# With few events, the shim may compute the last operations' times only after the program has used up all memory.
 CASES["faults/little-data"] = Case("limits", "data", ops=2000, environment={"WALLSHIM_EVENT_PLACEMENT": "shared"},
                                    plain_only=ASLIMIT)
 
-# a layer with a dlsym of its own, in front of the shim and behind it
+# a library with a dlsym of its own (a layer), before or after the shim
 DLSYM = "a sanitizer must be the first to see dlsym"
 for _order in ("before", "after"):
     for _found in ("next", "default", "libc"):

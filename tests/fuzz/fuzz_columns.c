@@ -1,5 +1,5 @@
-/* Fuzz target: decodes the payload of a frame. The first byte of the input is the family, the second and third are
- * the number of rows; the payload follows. */
+/* Fuzz target: decodes the payload of a frame. The first byte of the input is the family. The second and third are
+ * the number of rows. The payload follows. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* Fuzz target: the input is a whole file of another profiler (JSON, gzipped JSON, SQLite). check() says what must
- * hold for the rows that are read from it. */
+/* Fuzz target: the input is a whole file of another profiler (JSON, gzipped JSON, SQLite). check() aborts if a row
+ * read from it breaks a rule. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

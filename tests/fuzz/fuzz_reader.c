@@ -1,5 +1,5 @@
-/* Fuzz target: the input is a whole trace file. The hashes of its header and frames are corrected first, as far as
- * one frame follows the other: else the reader would reject every frame that the fuzzer has changed. */
+/* Fuzz target: the input is a whole trace file. First the hashes of its header and of consecutive frames are
+ * corrected. Without that, the reader would reject every frame that the fuzzer has changed. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "trace/reader.h"
 #include "wire/frame.h"
 
-/* Reads all values, so that a sanitizer sees an address that is wrong. */
+/* Reads all values, so that a sanitizer detects wrong addresses. */
 static void touch(const struct ws_block *block)
 {
     static volatile uint64_t sum;
@@ -86,7 +86,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (block.family == WS_FAMILY_op)
             touch(&block);
     }
-    /* Damage is passed over, so only an error in reading the file gives a negative status; there is none here. */
+    /* The reader skips damage. Only an error in reading the file gives a negative status, and a memory file has no
+     * such errors. */
     if (status < 0)
         abort();
     ws_reader_close(reader);

@@ -1,5 +1,5 @@
-/* Runs a fuzz target over files; each argument is a file or a folder of files. Tests run it over the inputs that
- * fuzzers have found, and need no fuzzer for that. */
+/* Runs a fuzz target over files; each argument is a file or a folder of files. Tests run it over inputs that fuzzers
+ * found earlier, without a fuzzer. */
 #include <dirent.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static int replay_file(const char *path)
     fseek(file, 0, SEEK_END);
     long size = ftell(file);
     rewind(file);
-    /* Allocates exactly the file's size, so that a sanitizer sees a read beyond the input. */
+    /* Allocates exactly the file's size, so that a sanitizer detects a read beyond the input. */
     uint8_t *data = size > 0 ? malloc((size_t)size) : NULL;
     int status = size > 0 && (!data || fread(data, 1, (size_t)size, file) != (size_t)size) ? -1 : 0;
     if (!status)

@@ -1,6 +1,5 @@
-/* A form of traces for fuzzers: rows as they are after frames are decoded, without the hashes of frames, at which
- * every changed trace would fail. An input is a sequence of items. Each is a byte that says what it is, and its
- * content:
+/* A form of traces for fuzzers: decoded rows, without the hashes of frames. With hashes, every changed trace would be
+ * rejected. An input is a sequence of items. Each item is a byte that gives its kind, followed by its content:
  *
  *     0xff            the rows of another process follow
  *     0xfe N16 S32    N more copies of the last row, each with an identifier higher by 1 and times later by S
@@ -19,21 +18,21 @@ enum { ROWS_ROW_SIZE = 256, ROWS_TEXT_MOST = 255, ROWS_PROCESS = 0xff, ROWS_REPE
 
 struct rows_item {
     uint8_t what;  /* ROWS_PROCESS, ROWS_REPEAT, or a family */
-    uint16_t more; /* of ROWS_REPEAT */
+    uint16_t more; /* of ROWS_REPEAT: number of copies */
     uint32_t step;
-    _Alignas(16) char row[ROWS_ROW_SIZE]; /* its texts point into the input */
+    _Alignas(16) char row[ROWS_ROW_SIZE]; /* the row's texts point into the input */
 };
 
-/* Takes the item at `at`; returns where the next one begins, or NULL when the input ends before the item does. */
+/* Takes the item at `at`. Returns the address of the next item, or NULL if the input ends before the item does. */
 const uint8_t *rows_take(const uint8_t *at, const uint8_t *end, struct rows_item *item);
 
-/* Writes a row as an item; returns its size, or 0 when `capacity` is too small for it. */
+/* Writes a row as an item. Returns the item's size, or 0 if `capacity` is too small for the item. */
 size_t rows_put(uint8_t *to, size_t capacity, enum ws_family family, const void *row);
 
 /* Changes a row into the next copy of a ROWS_REPEAT item: adds 1 to its identifier and `step` to its times. */
 void rows_advance(enum ws_family family, void *row, uint32_t step);
 
-/* Where the bytes of a column lie in a row that begins at `at`. */
+/* The address of a column's bytes in the row at `at`. */
 const uint8_t *rows_column(const uint8_t *at, uint32_t column);
 
 #endif

@@ -1,4 +1,5 @@
-/* rows_of ROWS TRACE…: traces as an input of fuzz_report on standard output, at most so many rows of each family. */
+/* rows_of ROWS TRACE…: writes traces as an input of fuzz_report to standard output, at most ROWS rows of each family
+ * of each trace. */
 #include <stdio.h>
 #include <stdlib.h>
 

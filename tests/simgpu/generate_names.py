@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Turns driver_names.tsv into driver_names.h: one X-macro row and one version constant per exported name. With
---names-until VERSION, turns it into a version script for the linker that exports no name newer than VERSION."""
+--names-until VERSION, turns it into a linker version script that exports no name newer than VERSION."""
 import sys
 
 FLAVOURS = {"-": "SIM_LEGACY", "ptsz": "SIM_PER_THREAD", "ptds": "SIM_PER_THREAD"}

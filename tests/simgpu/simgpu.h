@@ -1,5 +1,5 @@
-/* What the simulated driver exports beyond the real driver's functions, for the test programs and for the
- * other simulated libraries. Find these functions with dlsym: the real driver has none of them. */
+/* Functions that the simulated driver exports in addition to the real driver's, for test programs and for the other
+ * simulated libraries. Find them with dlsym, because the real driver has none of them. */
 #ifndef SIMGPU_H
 #define SIMGPU_H
 
@@ -12,20 +12,20 @@ typedef uint64_t (*simgpu_duration)(void **parameters, const unsigned grid[3], c
  * CLOCK_MONOTONIC. */
 typedef void (*simgpu_begin)(void **parameters, int64_t start_host_ns);
 
-/* Called again and again after the begin function. It returns the kernel's end (CLOCK_MONOTONIC ns), or -1 as long as
- * the end is not known. It must not call the driver. */
+/* Called repeatedly after the begin function. It returns the kernel's end (CLOCK_MONOTONIC ns), or -1 while the end
+ * is not known. It must not call the driver. */
 typedef int64_t (*simgpu_poll)(void **parameters, int64_t start_host_ns);
 
-/* From now on kernels of this name compute run(…) and take duration(…) nanoseconds. A name that ends in '*' stands
- * for all names that begin so. run and duration may be NULL. Register a kernel before its module is loaded. The name
- * is copied. Returns 0, or -1 when the table is full. */
+/* After this call, kernels of this name compute run(…) and take duration(…) nanoseconds. A name that ends in '*'
+ * stands for all names with that beginning. run and duration may be NULL. Register a kernel before its module is
+ * loaded. The name is copied. Returns 0, or -1 when the table is full. */
 int simgpuRegisterKernel(const char *name, simgpu_run run, simgpu_duration duration);
 
-/* Registers a kernel whose end the device alone cannot know, as that of a collective: poll says when it ended.
- * Returns as simgpuRegisterKernel does. */
+/* Registers a kernel whose end does not depend on the device alone, such as a collective's: poll says when it ended.
+ * Returns the same as simgpuRegisterKernel. */
 int simgpuRegisterPolledKernel(const char *name, simgpu_begin begin, simgpu_run run, simgpu_poll poll);
 
-/* What a simulated device can do: cuBLAS and cuDNN compute from this how long their kernels take. */
+/* The abilities of a simulated device, from which cuBLAS and cuDNN compute the durations of their kernels. */
 struct simgpu_device {
     int capability;                    /* 90 for 9.0 */
     double bytes_per_ns, flops_per_ns; /* peaks: of the memory; of bf16 (fp16 on GPUs without bf16) */
@@ -34,7 +34,7 @@ struct simgpu_device {
 /* The simulated devices are all alike. */
 void simgpuDescribeDevice(struct simgpu_device *device);
 
-/* What a kernel computes and moves, for the hardware counters of the simulated CUPTI. */
+/* The FLOPs and bytes of a kernel, for the hardware counters of the simulated CUPTI. */
 enum simgpu_precision {
     SIMGPU_FP64,
     SIMGPU_FP32,
@@ -54,8 +54,8 @@ struct simgpu_work {
 typedef void (*simgpu_count)(void **parameters, const unsigned grid[3], const unsigned block[3],
                              struct simgpu_work *work);
 
-/* Registers `count`, which fills in what kernels of this name compute and move; the structure it gets is all 0.
- * Register the kernel first. Returns 0, or -1 when no kernel of this name is registered. */
+/* Registers `count`, which fills in the FLOPs and bytes of kernels of this name. The structure that it gets is all 0.
+ * Call simgpuRegisterKernel first. Returns 0, or -1 when no kernel of this name is registered. */
 int simgpuRegisterWork(const char *name, simgpu_count count);
 
 /* Sums over the kernels that have ended on the device by now, and their durations in ns. Kernels that still run do
@@ -66,11 +66,11 @@ struct simgpu_counters {
 };
 int simgpuCounters(int device, struct simgpu_counters *counters);
 
-/* The chip as CUPTI calls it: "GH100"; NULL when there is no such device. */
+/* CUPTI's name of the chip, such as "GH100"; NULL if there is no such device. */
 const char *simgpuChip(int device);
 
-/* Retains a device's primary context and returns it (a CUcontext), without a public function of the driver: so do
- * programs that use the driver's private tables (cuGetExportTable). NULL when there is no such device. */
+/* Retains a device's primary context and returns it (a CUcontext) without a public function of the driver, as
+ * programs do through the driver's private tables (cuGetExportTable). NULL when there is no such device. */
 void *simgpuRetainPrimary(int device);
 
 /* The device of a context (a CUcontext), or -1. */

@@ -1,6 +1,6 @@
 """Uses numba's own driver layer: linker, modules, streams, events, pinned and managed memory, threads, a reset.
 
-No NVVM is needed: the kernels are PTX. The simulated GPU knows kernels of these names, and computes their results.
+The kernels are PTX, so NVVM is not needed. The simulated GPU has kernels of these names, and computes their results.
 """
 import ctypes
 import threading
@@ -64,7 +64,7 @@ def main():
     for thread in threads:
         thread.join()
     print(results)
-    # All of it once more, in the context that is made after the reset.
+    # Does all work once more, in the context that is created after the reset.
     cuda.current_context().reset()
     cuda.close()
     work(results, 0)

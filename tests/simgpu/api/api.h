@@ -1,10 +1,10 @@
 /* The macros that define the driver's functions.
  *
- * API(name, parameters, arguments) { body } exports one function. Before the body runs, the call is refused
- * when the driver is not initialised, or when the function is newer than SIMGPU_DRIVER_VERSION.
- * API_TWIN adds the twin whose null stream is the calling thread's own default stream (_ptsz, _ptds); for the body,
- * only sim_stream_get answers differently. API_SAME exports one more name for a function defined above it.
- */
+ * API(name, parameters, arguments) { body } exports one function. Before the body runs, the call is refused when the
+ * driver is not initialised, or when the function is newer than SIMGPU_DRIVER_VERSION. API_TWIN also exports the
+ * function's twin (_ptsz, _ptds), whose null stream is the calling thread's own default stream. Both run the same
+ * body; only sim_stream_get gives them different streams. API_SAME exports one more name for a function defined above
+ * it. */
 #ifndef SIMGPU_API_H
 #define SIMGPU_API_H
 
@@ -18,7 +18,7 @@
 /* Says on stderr, once for each name, that the simulated driver lacks this function. Returns NOT_SUPPORTED. */
 ws_CUresult sim_not_supported(const char *name);
 
-/* With SIMGPU_CAPTURE_STRICT: refuses calls of which the documentation does not say that captures allow them. */
+/* With SIMGPU_CAPTURE_STRICT, refuses calls that the documentation does not explicitly allow during a capture. */
 ws_CUresult sim_capture_doubts(const char *name);
 
 static inline ws_CUresult api_enter(const char *name, int version)
@@ -32,7 +32,7 @@ static inline ws_CUresult api_enter(const char *name, int version)
 }
 
 /* With SIMGPU_HOLD_SIGNALS no signal handler runs inside a call of the simulated driver. So a handler may call the
- * driver: the thread that it interrupts never holds one of the driver's locks. */
+ * driver: the interrupted thread never holds one of the driver's locks. */
 static inline bool api_hold_signals(sigset_t *before)
 {
     sigset_t all;
@@ -83,7 +83,7 @@ static inline void api_let_signals(bool held, const sigset_t *before)
     API_NAME(name, body_##like, arguments, parameters, false)    \
     API_NAME(name##suffix, body_##like, arguments, parameters, true)
 
-/* Checks that most bodies begin with. */
+/* Checks at the begin of most function bodies. */
 #define NEED(condition)                         \
     do {                                        \
         if (!(condition))                       \

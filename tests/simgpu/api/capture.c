@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Calls of which the documentation does not say whether a capture allows them. Some load code, as a launch would;
- * others create objects. */
+/* The documentation does not say whether a capture allows these calls. Some load code, as a launch would; others
+ * create objects. */
 ws_CUresult sim_capture_doubts(const char *name)
 {
     static const char *const doubtful[] = {

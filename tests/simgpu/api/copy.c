@@ -29,7 +29,8 @@ static ws_CUresult copy_line(uint64_t to, enum sim_side to_side, uint64_t from, 
 #define H SIM_SIDE_HOST
 #define D SIM_SIDE_DEVICE
 
-/* Defines the two functions for a copy of bytes: the synchronous with a _ptds twin, the asynchronous with _ptsz. */
+/* Defines the two functions for a copy of bytes: a synchronous one with a _ptds twin, and an asynchronous one with a
+ * _ptsz twin. */
 #define LINE_COPY(sync, async, to_type, to_side, from_type, from_side)                           \
     API_TWIN(sync, _ptds, (to_type to, from_type from, size_t bytes), (to, from, bytes))         \
     {                                                                                            \

@@ -64,7 +64,7 @@ API_TWIN(cuMemcpy3DAsync_v2, _ptsz, (const ws_CUDA_MEMCPY3D *what, ws_CUstream s
 API_SAME_TWIN(cuMemcpy3DPeerAsync, _ptsz, cuMemcpy3DAsync_v2, (const ws_CUDA_MEMCPY3D *what, ws_CUstream stream),
               (what, stream))
 
-/* Source or destination of a copy of bytes: host or device memory at an address, or an array from an offset on. */
+/* Source or destination of a copy of bytes: an address in host or device memory, or an array and an offset in it. */
 struct side {
     ws_CUenum type;
     const void *host;
@@ -173,7 +173,7 @@ static ws_CUresult batch_3d(size_t count, const ws_CUDA_MEMCPY3D_BATCH_OP *list,
         ws_CUDA_MEMCPY3D full = { .WidthInBytes = list[i].extent.width,
                                   .Height = list[i].extent.height,
                                   .Depth = list[i].extent.depth };
-        /* Arrays are not supported: their extent is in elements, whose size would be needed. */
+        /* Arrays are not supported: their extent is in elements, and the size of an element is not known here. */
         for (int end = 0; end < 2; end++)
             if (ends[end]->type != WS_CU_MEMCPY_OPERAND_TYPE_POINTER)
                 return WS_CUDA_ERROR_NOT_SUPPORTED;
@@ -312,7 +312,7 @@ API(cuArrayDestroy, (struct sim_array * array), (array))
     return WS_CUDA_SUCCESS;
 }
 
-/* Texture and surface objects are numbers: no kernel here reads through one. */
+/* Texture and surface objects are mere numbers: no simulated kernel reads through one. */
 static _Atomic unsigned long long object_ids;
 
 API(cuTexObjectCreate, (unsigned long long *object, const void *resource, const void *texture, const void *view),

@@ -151,7 +151,7 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
     X(83, 1) /* managed memory */                                                                            \
     X(85, device->ordinal)                                                                                   \
     X(86, 1) X(87, 2) X(88, 1) X(89, 1) X(90, 1) X(91, 1)                                                    \
-    /* 92 to 94, 98: version 1 of stream memory operations, and flushes of remote writes: not there */       \
+    /* absent: 92 to 94 (version 1 of stream memory operations), 98 (flushes of remote writes) */            \
     X(95, 1) X(96, 1)                                                                                        \
     X(97, model->max_shared - 1024) /* shared memory a block may opt into */                                 \
     X(99, 1) X(101, 1) X(102, 1) X(103, 1)                                                          \

@@ -62,7 +62,7 @@ API(cuGraphNodeGetType, (struct sim_node * node, ws_CUenum *type), (node, type))
     return WS_CUDA_SUCCESS;
 }
 
-/* A list of nodes for the caller: `out` has room for `room` of them, `count` says how many there are. */
+/* A list of nodes for the caller: `out` has room for `room` nodes; `count` is the number of nodes found. */
 struct listing {
     struct sim_node **out;
     size_t room, count;

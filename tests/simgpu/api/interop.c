@@ -1,5 +1,5 @@
-/* Functions for graphics interfaces, which the real library exports though its stub does not. Programs look them up
- * (ffmpeg refuses to start if one is missing); here they all answer that they are not supported. */
+/* Functions for graphics interfaces. The real library exports them, although NVIDIA's stub library does not. Programs
+ * look them up; ffmpeg does not start if one is missing. Here all of them return "not supported". */
 #include "api/api.h"
 
 #define WITH_OPENGL(X)            \

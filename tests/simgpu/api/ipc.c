@@ -1,4 +1,5 @@
-/* Device memory handed to another process: the pages become a nameless file, which it opens through /proc. */
+/* Device memory for another process: the pages become a nameless file, which the other process opens through /proc.
+ */
 #include "api/api.h"
 
 #include <fcntl.h>

@@ -38,7 +38,7 @@ API_TWIN(cuLaunchCooperativeKernel, _ptsz,
     return launch(function, shape, stream, parameters, NULL, false);
 }
 
-/* An event that a launch attribute names is recorded after the kernel. */
+/* Records the event of a launch attribute after the kernel. */
 static ws_CUresult record_attribute(struct sim_event *event, ws_CUstream handle)
 {
     struct sim_stream *stream;

@@ -5,7 +5,7 @@
 
 enum { PARAMETER_BYTES = 4096 };
 
-/* What was set for a function's next launch. */
+/* The settings of a function's next launch. */
 struct prepared {
     const struct sim_function *function;
     unsigned block[3], shared;

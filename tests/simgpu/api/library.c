@@ -1,5 +1,5 @@
-/* Libraries: images that belong to no context. Their kernels (CUkernel) can be launched directly, or give the
- * CUfunction that stands for them in the current context. */
+/* Libraries: images that belong to no context. Their kernels (CUkernel) can be launched directly. A kernel also gives
+ * the CUfunction that stands for it in the current context. */
 #include "api/api.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* The linker (cuLink…): PTX, cubins, fat binaries, objects and libraries of these become one cubin. Nothing is
- * compiled: the cubin holds the parts' kernels, the layout of their parameters, and their variables. Of two
- * definitions of a name one is kept, and undefined references are not errors. */
+/* The linker (cuLink…): makes one cubin of PTX, cubins, fat binaries, objects and libraries. Nothing is compiled: the
+ * cubin holds the parts' kernels, the layout of their parameters, and their variables. Of several definitions of a
+ * name one is kept. Undefined references are not errors. */
 #include "api/api.h"
 
 #include <elf.h>
@@ -28,7 +28,8 @@ static ws_CUresult link_check(const struct sim_link *link)
     return link && link->magic == SIM_LINK ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Writes the text into the buffer that the program gave for this log, and its length into the option for that. */
+/* Writes the text into the program's buffer for this log, and the text's length into the option for the log's size.
+ */
 static void fill_log(const struct sim_link *link, ws_CUenum log, const char *text)
 {
     char *buffer = NULL;
@@ -76,7 +77,7 @@ static bool begins_as(const void *data, size_t bytes, const char *magic)
     return bytes >= sizeof(Elf64_Ehdr) && memcmp(data, magic, 4) == 0;
 }
 
-/* Adds all fat binaries of a section, which lie one behind another. */
+/* Adds all fat binaries of a section. They follow one another without gaps. */
 static ws_CUresult add_fatbins(struct sim_module *parts, const unsigned char *at, size_t bytes)
 {
     while (begins_as(at, bytes, "\x50\xed\x55\xba")) {
@@ -120,8 +121,8 @@ static ws_CUresult add_object(struct sim_module *parts, const unsigned char *dat
     return WS_CUDA_SUCCESS;
 }
 
-/* Adds the members of an archive. A member may lie at any even offset, which is not enough for ELF's structures: so
- * each is copied first. */
+/* Adds the members of an archive. A member may lie at any even offset, but ELF's structures need a larger alignment.
+ * So each member is copied first. */
 static ws_CUresult add_library(struct sim_module *parts, const char *data, size_t bytes)
 {
     enum { MAGIC = 8, HEADER = 60, SIZE = 48 };

@@ -1,4 +1,5 @@
-/* Managed memory. Host and device share it here, so advice and prefetching take their time but do nothing. */
+/* Managed memory. Here host and device share it, so advice has no effect, and a prefetch is an empty operation of its
+ * stream. */
 #include "api/api.h"
 
 #include <string.h>

@@ -214,7 +214,8 @@ API(cuPointerGetAttribute, (void *data, ws_CUenum attribute, ws_CUdeviceptr poin
     return attribute_of(data, attribute, pointer);
 }
 
-/* Unlike cuPointerGetAttribute, this gives 0 for an attribute that the address does not have, and no error. */
+/* Unlike cuPointerGetAttribute, this function returns 0 and no error for an attribute that the address does not
+ * have. */
 API(cuPointerGetAttributes, (unsigned count, const ws_CUenum *attributes, void **data, ws_CUdeviceptr pointer),
     (count, attributes, data, pointer))
 {

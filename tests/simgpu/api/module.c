@@ -138,7 +138,8 @@ static ws_CUresult function_check(const struct sim_function *function)
     return known ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* For calls other than launches and occupancy: the documentation allows only those two a CUkernel as a CUfunction. */
+/* The documentation allows a CUkernel in place of a CUfunction only in launches and occupancy queries. Other calls
+ * use this check. */
 static ws_CUresult kind_check(const struct sim_function *function, enum sim_magic kind)
 {
     if (function && function->magic == kind)

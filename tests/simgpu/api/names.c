@@ -98,7 +98,7 @@ ws_CUresult cuGetProcAddress(const char *symbol, void **function, int version, u
     return answer(symbol, function, version, flags, NULL);
 }
 
-/* The real driver's private tables are not imitated, so this finds none. */
+/* The simulated driver has none of the real driver's private tables. */
 ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id)
 {
     NEED(table && id);

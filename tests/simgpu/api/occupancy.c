@@ -1,4 +1,4 @@
-/* Occupancy as the limits of an SM give it: threads, blocks, registers and shared memory. */
+/* Occupancy by the limits of an SM: threads, blocks, registers and shared memory. */
 #include "api/api.h"
 
 enum { SM_THREADS = 2048, SM_BLOCKS = 32, SM_REGISTERS = 65536 };

@@ -1,5 +1,5 @@
 /* Stream-ordered allocation, and memory pools. An allocation has its address when the call returns. It is freed when
- * the stream has come to the operation that frees it. */
+ * the stream reaches the operation that frees it. */
 #include "api/api.h"
 
 #include <string.h>

@@ -25,7 +25,7 @@ API(cuStreamCreateWithPriority, (ws_CUstream * made, unsigned flags, int priorit
     return create(made, flags, priority);
 }
 
-/* Work already queued goes on to its end; the handle becomes invalid at once. */
+/* Queued work still runs to its end, but the handle becomes invalid at once. */
 API(cuStreamDestroy_v2, (ws_CUstream handle), (handle))
 {
     struct sim_stream *stream;
@@ -162,7 +162,7 @@ API_TWIN(cuStreamWaitEvent, _ptsz, (ws_CUstream handle, struct sim_event *event,
 
 enum { MOST_WAITING = 256 };
 
-/* Only streams that the context has at the time of the call wait for the event. */
+/* Only streams that exist at the time of the call wait for the event. */
 API(cuCtxWaitEvent, (struct sim_context * context, struct sim_event *event), (context, event))
 {
     struct sim_stream *streams[MOST_WAITING];

@@ -15,7 +15,8 @@ static ws_CUresult value_work(ws_CUstream handle, enum sim_kind kind, ws_CUdevic
     return sim_submit(stream, &work, sim_config.event_plain_ns, NULL);
 }
 
-/* Version 1 (without _v2) is not supported: it needs a parameter of NVIDIA's module that is off by default. */
+/* Version 1 (without _v2) is not supported. The real driver needs a parameter of NVIDIA's kernel module for it, which
+ * is off by default. */
 #define VALUE_CALL(name, type, kind, bits)                                                               \
     API_TWIN(name##_v2, _ptsz, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags), \
              (stream, address, value, flags))                                                            \
@@ -77,7 +78,7 @@ API_TWIN(cuStreamBatchMemOp, _ptsz,
     return WS_CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Attributes of a stream have no effect here: all are accepted, and none is kept. */
+/* Attributes of a stream have no effect: the call accepts all and keeps none. */
 API_TWIN(cuStreamSetAttribute, _ptsz, (ws_CUstream handle, ws_CUenum attribute, const void *value),
          (handle, attribute, value))
 {

@@ -1,5 +1,5 @@
-/* A weak definition of every exported name, which answers NOT_SUPPORTED. Functions that this driver implements have
- * strong definitions, which replace the weak ones. */
+/* Defines every exported name as a weak function that returns NOT_SUPPORTED. The functions that the simulated driver
+ * implements have strong definitions, which replace the weak ones. */
 #include "engine/engine.h"
 
 #include "driver_names.h"

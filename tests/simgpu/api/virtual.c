@@ -1,5 +1,5 @@
 /* Virtual memory management: reserving addresses, creating memory, and mapping memory at the addresses. Memory is a
- * nameless file, so that it can be mapped more than once and handed to another process. */
+ * nameless file, so that it can be mapped more than once and passed to another process. */
 #include "api/api.h"
 
 #include <sys/mman.h>

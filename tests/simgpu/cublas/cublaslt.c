@@ -1,4 +1,4 @@
-/* The simulated cuBLASLt. A descriptor is an array of the values of its attributes, by attribute number. */
+/* The simulated cuBLASLt. A descriptor is an array of attribute values, indexed by attribute number. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -10,8 +10,8 @@
 
 enum { MOST_COMPUTED = 1 << 22, LATENCY_NS = 2500, PARAMETERS = sizeof(struct sim_product) / sizeof(uint64_t) };
 
-/* One row per type of the inputs: the least compute capability that supports it, bytes of an element, peak TFLOP/s of
- * an H100, and the name of cuBLAS's kernel. Other chips have TFLOP/s in proportion to their peak. */
+/* One row for each type of the inputs: the lowest compute capability that supports the type, bytes of an element,
+ * peak TFLOP/s of an H100, and the name of cuBLAS's kernel. Other chips' TFLOP/s are scaled by their peak. */
 static const struct kernel {
     uint32_t type;
     int least_capability;

@@ -1,7 +1,8 @@
 /* The simulated cuBLAS and cuBLASLt: a matrix product is a kernel of the simulated driver.
  *
- * How long it takes comes from its sizes and the chip's peaks; single-precision products of little work are computed
- * too. SIMGPU_PRODUCTS names a file that gets a line for each product: kernel, m, n, k, batch, FLOPs. */
+ * The kernel's duration follows from the product's sizes and the chip's peaks. Only small single-precision products
+ * are really computed. SIMGPU_PRODUCTS names a file that gets a line for each product: kernel, m, n, k, batch, FLOPs.
+ */
 #ifndef SIMGPU_CUBLAS_PRODUCT_H
 #define SIMGPU_CUBLAS_PRODUCT_H
 

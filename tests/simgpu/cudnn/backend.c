@@ -130,7 +130,7 @@ static void give_result(const struct descriptor *heuristic, struct descriptor *c
     let_go(engine);
 }
 
-/* A descriptor asked for is not returned: its attributes are copied into a descriptor that the caller has created. */
+/* If the attribute is a descriptor, its attributes are copied into a descriptor that the caller has created. */
 CUDNN_API(cudnnBackendGetAttribute, ws_cudnnDescriptor source, ws_cudnnEnum name, ws_cudnnEnum type,
           int64_t requested, int64_t *count, void *elements)
 {

@@ -1,7 +1,7 @@
 /* The simulated cuDNN: its operations are kernels of the simulated driver.
  *
  * Nothing is computed: a kernel lasts as long as its FLOPs and bytes take on the device. SIMGPU_CUDNN names a file
- * that gets a line for each kernel: name, FLOPs, bytes that must move. */
+ * that gets a line for each kernel: name, FLOPs, bytes to move. */
 #ifndef SIMGPU_CUDNN_WORK_H
 #define SIMGPU_CUDNN_WORK_H
 
@@ -34,7 +34,8 @@ struct sim_handle {
 /* Bytes of an element; 0 for an unknown type. */
 uint64_t sim_element_bytes(ws_cudnnEnum type);
 
-/* Launches the kernel that does the work; before a convolution also the one that changes its input's layout. */
+/* Launches the kernel that does the work. Before a convolution it also launches a kernel that changes the input's
+ * layout. */
 ws_cudnnStatus sim_work(enum sim_work work, double flops, double bytes, ws_CUstream stream);
 
 /* Computes a matrix product with cuBLASLt, as engines of the real cuDNN do. Matrices are row-major, as in cuDNN. */

@@ -1,9 +1,10 @@
-/* The simulated CUPTI: the range profiler and its host side. Metrics come from what the simulated GPU's kernels
- * compute and move.
+/* The simulated CUPTI: the range profiler and its host side. Metrics are computed from the FLOPs and bytes of the
+ * simulated GPU's kernels.
  *
- * SIMGPU_CUPTI says why calls are refused: "privileges" (missing), "another" (client), "busy" (hardware); unset: they
- * are not refused. Calls out of order are refused as the real library refuses them. A range counts all kernels that
- * ended on the device between its push and its pop, whoever launched them; one that still runs does not count. */
+ * SIMGPU_CUPTI gives the reason why calls are refused: "privileges" (missing), "another" (client) or "busy"
+ * (hardware). If it is unset, calls succeed. Calls in a wrong order are refused, as by the real library. A range
+ * counts all kernels that ended on the device between its push and its pop, whoever launched them. A kernel that
+ * still runs does not count. */
 #ifndef SIMGPU_CUPTI_CUPTI_H
 #define SIMGPU_CUPTI_CUPTI_H
 
@@ -39,10 +40,10 @@ struct simgpu_functions {
 };
 const struct simgpu_functions *cupti_driver(void);
 
-/* Gives a metric's value by its name. Returns false where the chip has no metric of that name. */
+/* Computes a metric's value. Returns false if the chip has no metric of that name. */
 bool cupti_metric(const char *chip, const char *name, const struct simgpu_counters *counted, double *value);
 
-/* How many passes the metrics of these names need together. */
+/* The number of passes that these metrics need together. */
 uint32_t cupti_passes(const char (*names)[MOST_NAME], uint32_t count);
 
 /* Whether SIMGPU_CUPTI is `what`. */

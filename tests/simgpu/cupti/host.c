@@ -1,4 +1,4 @@
-/* The host side of CUPTI: which chips there are and their metrics, making a configuration, and evaluating data. */
+/* The host side of CUPTI: lists chips and metrics, makes configurations, and evaluates counter data. */
 #include "cupti/cupti.h"
 
 #include <dlfcn.h>

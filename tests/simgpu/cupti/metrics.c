@@ -1,4 +1,4 @@
-/* The metrics by name, and their values from what kernels compute and move. */
+/* The metrics by name. Their values follow from the FLOPs and bytes of kernels. */
 #include "cupti/cupti.h"
 
 #include <stddef.h>
@@ -12,13 +12,13 @@ static bool begins(const char *text, const char *with)
     return !strncmp(text, with, strlen(with));
 }
 
-/* Instructions of ordinary cores. A precision's FLOPs count as fused multiply-adds, as many as they make; what is
- * left over counts as additions. */
+/* Instructions of ordinary cores. A precision's FLOPs count as fused multiply-adds as far as possible; the remainder
+ * counts as additions. */
 static const struct {
     const char *instruction;
     enum simgpu_precision precision;
-    unsigned flops; /* of one instruction; 0: no kernel here executes it */
-    unsigned least; /* not 0: counts only the FLOPs that instructions of so many FLOPs leave over */
+    unsigned flops; /* of one instruction; 0: no simulated kernel executes it */
+    unsigned least; /* not 0: counts only the remainder of the FLOPs modulo this number */
 } instructions[] = {
     { "fadd", SIMGPU_FP32, 1, 2 }, { "fmul", SIMGPU_FP32, 0, 0 }, { "ffma", SIMGPU_FP32, 2, 0 },
     { "hadd", SIMGPU_FP16, 2, 4 }, { "hmul", SIMGPU_FP16, 0, 0 }, { "hfma", SIMGPU_FP16, 4, 0 },
@@ -40,13 +40,14 @@ static bool instruction_count(const char *chip, const char *rest, const struct s
         *value = instructions[i].flops ? (double)flops : 0;
         return true;
     }
-    /* GB100's instructions on two numbers at a time: no kernel here executes any. */
+    /* GB100's instructions on two numbers at a time. No simulated kernel executes any. */
     *value = 0;
     return begins(chip, "GB1") && (!strcmp(rest, "fadd2_pred_on.sum") || !strcmp(rest, "fmul2_pred_on.sum") ||
                                    !strcmp(rest, "ffma2_pred_on.sum"));
 }
 
-/* The counter in which a precision's work on tensor cores shows up, per chip. Its other counters are 0. */
+/* The counter in which a precision's work on tensor cores shows up, per chip. The precision's other counters are 0.
+ */
 static const struct {
     const char *chip, *name;
     enum simgpu_precision precision;
@@ -96,8 +97,9 @@ bool cupti_metric(const char *chip, const char *name, const struct simgpu_counte
     return true;
 }
 
-/* The same numbers as the real host side gives. gpu__ and dram__ metrics take one pass together, and so do the sass
- * ones. Each tensor metric takes one more, but an op_hmma_ and an op_utchmma_ metric (of GB100) share one. */
+/* The results equal those of the real host side. All gpu__ and dram__ metrics take one pass together, and all sass
+ * metrics another one. Each tensor metric takes one more pass, but an op_hmma_ and an op_utchmma_ metric (of GB100)
+ * share one. */
 uint32_t cupti_passes(const char (*names)[MOST_NAME], uint32_t count)
 {
     bool plain = false, patched = false;

@@ -1,4 +1,4 @@
-/* CUDA arrays. Here each is pitched memory: no program may rely on the layout of an array, so any layout serves. */
+/* CUDA arrays. Each is pitched memory. No program may rely on the layout of an array, so any layout will do. */
 #include "engine/engine.h"
 
 struct side {

@@ -6,7 +6,7 @@
 
 __thread ws_CUenum sim_capture_mode __attribute__((tls_model("initial-exec"))) = WS_CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-static struct sim_capture *captures; /* all captures, ended ones too: an event may still point to one */
+static struct sim_capture *captures; /* all captures, including ended ones, as an event may still point to one */
 static atomic_uint active_count;
 static uint64_t capture_ids;
 
@@ -45,7 +45,8 @@ void sim_capture_tips(struct sim_stream *stream, struct sim_node **nodes, size_t
     }
 }
 
-/* A capture of a blocking stream of the context, or NULL. Work in the legacy stream would have to wait for it. */
+/* A capture of one of the context's blocking streams, or NULL. Work in the legacy stream would have to wait for that
+ * stream. */
 static struct sim_capture *blocking_capture(const struct sim_context *context)
 {
     for (struct sim_stream *stream = context->streams; stream; stream = stream->next_in_context)
@@ -63,7 +64,7 @@ static ws_CUresult implicit(const struct sim_stream *stream)
     return WS_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
-/* Returns the error that work in the legacy stream would meet now, but does not invalidate the capture. */
+/* Returns the error that work in the legacy stream would get now. Does not invalidate the capture. */
 ws_CUresult sim_capture_implicit(const struct sim_stream *stream)
 {
     if (none_active() || stream != stream->context->legacy)
@@ -90,7 +91,7 @@ ws_CUresult sim_capture_forbids(struct sim_context *context)
     return result;
 }
 
-/* For synchronous copies and memsets and other calls that wait: a capturing stream refuses them. */
+/* For synchronous copies and memsets, and for other calls that wait: a capturing stream refuses such calls. */
 ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream)
 {
     if (none_active())
@@ -169,7 +170,8 @@ static ws_CUenum node_type(enum sim_kind kind)
     }
 }
 
-/* With sim_lock held: whether the stream takes work now. *captured: the work goes into a capture, or is refused. */
+/* With sim_lock held: whether the stream accepts work now. *captured is set if the work goes into a capture or is
+ * refused. */
 static ws_CUresult entry(struct sim_stream *stream, bool *captured)
 {
     ws_CUresult result = implicit(stream);
@@ -306,8 +308,9 @@ ws_CUresult sim_capture_begin(struct sim_stream *stream, ws_CUenum mode, struct 
     return result == WS_CUDA_SUCCESS && !capture ? WS_CUDA_ERROR_OUT_OF_MEMORY : result;
 }
 
-/* Whether all forked streams have joined: the last nodes of the origin stream must depend, directly or not, on the
- * last nodes of each. Nodes are in the order of their creation, so a node's dependencies come before it. */
+/* Whether all forked streams have joined: the last nodes of the origin stream must depend, directly or indirectly, on
+ * the last nodes of each forked stream. Nodes are in the order of their creation, so a node's dependencies come
+ * before it. */
 static bool joined(const struct sim_capture *capture)
 {
     struct sim_graph *graph = capture->graph;
@@ -372,7 +375,7 @@ ws_CUresult sim_capture_end(struct sim_stream *stream, struct sim_graph **graph)
     return result;
 }
 
-/* Ends the stream's part in a capture, because the stream is destroyed. With sim_lock held. */
+/* The stream is being destroyed: ends its part in a capture. With sim_lock held. */
 void sim_capture_abandon(struct sim_stream *stream)
 {
     struct sim_capture *capture = stream->capture;

@@ -22,7 +22,7 @@ static int64_t number_from(const char *variable, int64_t fallback)
     return value;
 }
 
-/* "12.8" is 12080. */
+/* Converts a version: "12.8" becomes 12080. */
 static int version_from(const char *text)
 {
     int major, minor;

@@ -1,4 +1,4 @@
-/* What SIMGPU_* variables say: one table gives the structure, the defaults and the names. */
+/* The values of the SIMGPU_* variables. One table gives the structure, the defaults and the names. */
 #ifndef SIMGPU_CONFIG_H
 #define SIMGPU_CONFIG_H
 
@@ -8,7 +8,7 @@
 /* X(field, variable, default): whole numbers. Times are nanoseconds. */
 #define SIM_SETTINGS(X)                                                                                            \
     X(devices, "SIMGPU_DEVICES", 1)                                                                                \
-    X(memory, "SIMGPU_MEMORY", 0) /* bytes a device; 0: the model's */                                             \
+    X(memory, "SIMGPU_MEMORY", 0) /* bytes per device; 0: the model's */                                           \
     X(seed, "SIMGPU_SEED", 1)                                                                                      \
     X(jitter_percent, "SIMGPU_JITTER", 0)                                                                          \
     X(kernel_ns, "SIMGPU_KERNEL_NS", -1) /* -1: from the kernel's name */                                          \

@@ -45,8 +45,8 @@ bool sim_context_known(const struct sim_context *context)
     return known != NULL;
 }
 
-/* Begins a new context, or a reset primary one again. With sim_lock held. `destroyed` is cleared last, since other
- * threads read it without the lock. */
+/* Initialises a new context, or a primary one after a reset. With sim_lock held. `destroyed` is cleared last, because
+ * other threads read it without the lock. */
 static bool context_start(struct sim_context *context)
 {
     struct sim_stream *legacy;
@@ -97,8 +97,9 @@ struct sim_context *sim_context_part(struct sim_context *whole, void *green)
     return context;
 }
 
-/* Call it when another context than `before` may have become current. A green context can be current to one thread at
- * a time (cuGreenCtxCreate). What the real driver does with a second thread is not documented: here it aborts. */
+/* Called when a context other than `before` may have become current. A green context can be current to only one
+ * thread at a time (cuGreenCtxCreate). The documentation does not say what happens to a second thread; here the
+ * program aborts. */
 static void current_changed(struct sim_context *before)
 {
     struct sim_context *now = sim_current_or_null();
@@ -165,7 +166,7 @@ void sim_context_set(struct sim_context *context)
     current_changed(before);
 }
 
-/* Waits for the work that is queued by now, not for work that other threads queue meanwhile. */
+/* Waits for the work that is queued at the call, not for work that other threads queue later. */
 ws_CUresult sim_context_wait(struct sim_context *context)
 {
     pthread_mutex_lock(&sim_lock);
@@ -182,8 +183,8 @@ ws_CUresult sim_context_wait(struct sim_context *context)
     return context->sticky;
 }
 
-/* Frees everything the context owns; the context itself stays, marked as destroyed. From the mark on nothing is
- * queued in it, and work already queued is done before anything is freed. */
+/* Frees everything the context owns. The context itself stays, marked as destroyed. Once it is marked, it accepts no
+ * work; work already queued is done before anything is freed. */
 bool sim_context_release_resources(struct sim_context *context)
 {
     pthread_mutex_lock(&sim_lock);
@@ -229,8 +230,8 @@ ws_CUresult sim_context_destroy(struct sim_context *context)
     return WS_CUDA_SUCCESS;
 }
 
-/* With the device's primary_lock and sim_lock held: the device's primary context, made on first use and begun again
- * after a reset. Its handle never changes. */
+/* With the device's primary_lock and sim_lock held: the device's primary context, created on first use and
+ * initialised again after a reset. Its handle never changes. */
 static struct sim_context *primary_of(struct sim_device *device)
 {
     struct sim_context *context = device->primary;
@@ -247,8 +248,9 @@ static struct sim_context *primary_of(struct sim_device *device)
     return context;
 }
 
-/* If another thread is ending the context, waits until it has ended. A host function is refused: the end of a context
- * waits for its host functions, so one that waits for the end would wait for ever. */
+/* If another thread is ending the context, waits until it has ended. A call from a host function is refused. The end
+ * of a context waits for the context's host functions, so a host function that waits for that end would never return.
+ */
 ws_CUresult sim_primary_retain(struct sim_device *device, struct sim_context **context)
 {
     if (sim_in_callback)

@@ -51,7 +51,8 @@ struct kept {
     max_align_t start[];
 };
 
-/* The real driver may crash when it reads what a stale handle points at. With SIMGPU_STALE_ABORTS this one aborts. */
+/* The real driver may crash when it reads the memory at a stale handle. With SIMGPU_STALE_ABORTS the simulated driver
+ * aborts. */
 void sim_misused(const char *what)
 {
     if (!sim_config.stale_aborts)
@@ -86,8 +87,8 @@ static void set_gate(int answer)
     atomic_store(&sim_gate_page.answer, answer + 1);
 }
 
-/* Whether the lock can be had within a second. It cannot when a signal handler calls exit inside a call of the
- * driver: the interrupted call may hold the lock for ever. */
+/* Whether the lock can be taken within a second. If a signal handler calls exit, the call of the driver that it
+ * interrupted may hold the lock for ever. */
 static bool obtainable(pthread_mutex_t *lock)
 {
     struct timespec until;

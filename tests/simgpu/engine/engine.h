@@ -1,28 +1,28 @@
 /* The objects of the simulated GPU, and the functions of the engine's files.
  *
- * Time. All times inside the engine are host nanoseconds (CLOCK_MONOTONIC); a device's own clock is a
- * linear function of that (clock.c) applied where times leave the engine: event times and the truth file.
+ * Time. All times inside the engine are host nanoseconds (CLOCK_MONOTONIC). A device's own clock is a linear function
+ * of host time (clock.c). Times are converted where they leave the engine: in event times and the truth file.
  *
- * The way of an operation. A driver call describes work (struct sim_work), sim_submit turns it into an
- * operation at the tail of a stream (or into a graph node while the stream captures). As soon as the ends of all
- * operations it depends on are known, schedule.c computes its start and end. That is the model: times are computed,
- * and no thread sleeps to measure them. Later, when a call waits or asks, or the queue is long, execute.c does the
- * real work of the operations whose end has passed (moves the bytes, computes the kernel) in dependency order, and
- * writes their lines of the truth. Host functions, waits for values and collectives end when something
- * outside the model happens: a driver thread (watch.c) finds out when.
+ * The way of an operation. A driver call describes work (struct sim_work). sim_submit turns the work into an
+ * operation at the tail of a stream, or into a graph node while the stream captures. As soon as the ends of all its
+ * dependencies are known, schedule.c computes the operation's start and end. This is the model: times are computed,
+ * not measured by sleeping threads. Later, when a call waits or queries, or the queue is long, execute.c does the
+ * real work of the operations whose end has passed: it moves the bytes or computes the kernel, in dependency order.
+ * It also writes the operations' lines of the truth file. Host functions, waits for values and collectives end when
+ * something outside the model happens. A driver thread (watch.c) finds out when.
  *
  * Locks, in this order: a device's primary_lock, sim_execute_lock (one executor at a time), sim_lock (everything
  * else). While a host function runs, neither sim_execute_lock nor sim_lock is held. While a kernel computes,
  * sim_execute_lock is held and sim_lock is not.
  *
- * A context may be destroyed, or a primary one reset, while other threads use it. From then on it takes no work:
- * whoever queues work or makes an object asks sim_alive, with sim_lock held. Work already queued is done first; then
- * everything the context owns is freed. So a call that looked up its stream or memory before the destruction is
- * refused, and never touches freed objects. Streams of a destroyed context are not used again.
+ * A context may be destroyed, or a primary one reset, while other threads use it. After that it accepts no work:
+ * every function that queues work or creates an object first asks sim_alive, with sim_lock held. Work already queued
+ * is done first; then everything the context owns is freed. So if a call looked up its stream or memory before the
+ * destruction, the call is refused, and never touches freed objects. Streams of a destroyed context are not used
+ * again.
  *
- * Handles are pointers to structures whose memory is never given back to the system, so that a stale
- * handle is recognised by its magic number.
- */
+ * Handles are pointers to structures whose memory is never returned to the system, so that a stale handle is
+ * recognised by its magic number. */
 #ifndef SIMGPU_ENGINE_H
 #define SIMGPU_ENGINE_H
 
@@ -59,19 +59,19 @@ struct sim_span {
     int64_t start, end;
 };
 
-/* A unit that does one thing at a time (a copy engine): the spans of time in which it is taken, in order. */
+/* A unit that does one thing at a time, such as a copy engine: the spans of time in which it is busy, in order. */
 struct sim_unit {
     struct sim_span *spans;
     unsigned count, capacity;
 };
 
-/* A GPU one can buy: what the cost model and the attributes are made from. */
+/* A real GPU model: the basis of the cost model and the attributes. */
 struct sim_model {
     const char *name;
     int major, minor, sms, clock_khz, memory_clock_khz, bus_bits, l2_bytes, max_shared;
     uint64_t memory_bytes;
     double bytes_per_ns, flops_per_ns;
-    const char *chip; /* as CUPTI calls it */
+    const char *chip; /* CUPTI's name of the chip */
 };
 
 struct sim_context;
@@ -119,7 +119,7 @@ struct sim_copy {
     char *to;
     const char *from;
     size_t width, height, depth, to_pitch, from_pitch, to_slice, from_slice;
-    void *staging; /* a copy of a pageable source, freed afterwards */
+    void *staging; /* buffer with a copy of a pageable source; freed after the copy */
 };
 
 struct sim_memset {
@@ -131,7 +131,7 @@ struct sim_memset {
 struct sim_arguments {
     unsigned references, count;
     size_t bytes;
-    void **pointers; /* count of them, into values */
+    void **pointers; /* `count` pointers into values */
     char values[];
 };
 
@@ -174,9 +174,9 @@ struct sim_work {
     };
 };
 
-/* WAITING: the end of something the operation depends on is not known yet. STARTED: the start is known, the end
- * depends on something outside the model. RUNNING: after STARTED, its host function or begin function runs. POLLED:
- * it has begun, and its poll function is asked whether it has ended. TIMED: start and end are known. */
+/* WAITING: the end of a dependency is not known yet. STARTED: the start is known, but the end depends on something
+ * outside the model. RUNNING: after STARTED, the operation's host function or begin function runs. POLLED: the
+ * operation has begun, and its poll function is asked whether it has ended. TIMED: start and end are known. */
 enum sim_state { SIM_WAITING, SIM_STARTED, SIM_RUNNING, SIM_POLLED, SIM_TIMED };
 
 struct sim_op {
@@ -187,14 +187,14 @@ struct sim_op {
     int tid;
     uint64_t correlation;
     int64_t submit, ready, start, end;
-    struct sim_dependency *dependencies; /* whose real work comes before this one's */
+    struct sim_dependency *dependencies; /* operations whose real work is done before this one's */
     unsigned dependency_count, dependency_capacity;
-    struct sim_op **waiters; /* operations to be told when this one's end is known */
+    struct sim_op **waiters; /* operations to notify when this one's end is known */
     unsigned waiter_count, waiter_capacity;
-    unsigned unresolved; /* how many of the ends that this one waits for are not known yet */
+    unsigned unresolved; /* number of dependencies whose end is not known yet */
     struct sim_op *next_watched;
     bool ran;         /* its real work is done */
-    int64_t there_at; /* when the value it waits for was first seen in memory; 0: it was not there at the last look */
+    int64_t there_at; /* when the awaited value was first seen in memory; 0: not there at the last look */
     struct sim_work work;
 };
 
@@ -204,7 +204,7 @@ struct sim_stream {
     unsigned flags;
     int priority;
     uint64_t id;
-    ws_CUstream handle; /* the program's handle of it */
+    ws_CUstream handle; /* the program's handle of the stream */
     atomic_bool destroyed;
     bool internal;
     struct sim_op *head, *tail, *waiting; /* waiting: the first operation whose times are not known */
@@ -223,13 +223,13 @@ struct sim_event {
     _Atomic enum sim_magic magic;
     struct sim_context *_Atomic context;
     atomic_uint flags;
-    uint64_t generation; /* counts records: only the newest one gives the event its time */
+    uint64_t generation; /* counts records: only the newest record gives the event its time */
     bool recorded, timed;
     struct sim_stream *stream;
     uint64_t number;
     struct sim_op *op;
     int64_t end, device_time;
-    struct sim_capture *_Atomic capture; /* the capture it was recorded in: it has no time then */
+    struct sim_capture *_Atomic capture; /* the capture it was recorded in; a captured record gives no time */
     struct sim_node **capture_tips;
     unsigned capture_tip_count;
     struct sim_event *next_in_context, *previous_in_context, *next_free;
@@ -243,8 +243,8 @@ struct sim_context {
     unsigned references;
     int api_version;
     bool primary;
-    atomic_bool destroyed;      /* takes no work any more; what it owns is being freed, or has been */
-    _Atomic uint64_t id;        /* of its present life: a reset primary context gets a new one */
+    atomic_bool destroyed;      /* accepts no work; its objects are being freed, or have been */
+    _Atomic uint64_t id;        /* changes when a primary context is reset */
     _Atomic ws_CUresult sticky; /* an error of the device that every later call reports */
     struct sim_stream *_Atomic legacy, *streams;
     struct sim_event *events;
@@ -252,29 +252,29 @@ struct sim_context {
     struct sim_context *next;
     size_t limits[16];
     int cache_config, shared_config;
-    uint64_t peers; /* a bit for each device it may reach */
-    /* Of a green context: the primary context it is a part of, its CUgreenCtx, and the thread it is current to. */
+    uint64_t peers; /* a bit for each device whose memory it may access */
+    /* For a green context: its primary context, its CUgreenCtx, and the thread to which it is current. */
     struct sim_context *whole;
     void *green;
     atomic_int holder;
 };
 
 extern pthread_mutex_t sim_lock, sim_execute_lock;
-extern pthread_cond_t sim_changed; /* some operation got its times, or finished */
+extern pthread_cond_t sim_changed; /* signalled when an operation gets its times or finishes */
 extern struct sim_context *sim_contexts;
 extern struct sim_stream *sim_busy; /* list of all streams with work, in no order */
 extern struct sim_device sim_devices[];
 extern int sim_device_count;
 
-/* What sim_gate answers, plus 1; 0 means NOT_INITIALIZED. The kernel zeroes this page in every forked child
- * (MADV_WIPEONFORK), also where fork was a bare system call: other threads may have held our locks at the fork, so
- * the child must not use the driver. */
+/* The answer of sim_gate, plus 1; 0 means NOT_INITIALIZED. Other threads may hold the driver's locks at a fork, so a
+ * forked child must not use the driver. The kernel zeroes this page in every forked child (MADV_WIPEONFORK), even
+ * after a bare system call. */
 struct sim_gate_page {
-    _Alignas(65536) _Atomic int answer; /* the largest page of any kernel */
+    _Alignas(65536) _Atomic int answer; /* aligned to the largest page size of any kernel */
 };
 extern struct sim_gate_page sim_gate_page;
 
-/* What every driver call but a few asks first: NOT_INITIALIZED, SUCCESS or DEINITIALIZED. */
+/* Nearly every driver call asks this first. Returns NOT_INITIALIZED, SUCCESS or DEINITIALIZED. */
 static inline int sim_gate(void)
 {
     int answer = atomic_load_explicit(&sim_gate_page.answer, memory_order_relaxed);
@@ -285,13 +285,13 @@ extern __thread bool sim_per_thread __attribute__((tls_model("initial-exec")));
 /* engine.c */
 const char *sim_intern(const char *text);
 void sim_misused(const char *what); /* the program used a stale handle, or one of the wrong kind */
-void *sim_keep(size_t bytes);       /* zeroed memory that is never freed, for what handles point at */
+void *sim_keep(size_t bytes);       /* zeroed memory that is never freed, for the objects behind handles */
 int sim_thread_id(void);
 ws_CUresult sim_engine_init(void);
 void sim_first_context(void);
 
 /* clock.c */
-extern int64_t sim_clock_origin; /* host time at which device clocks read their offset */
+extern int64_t sim_clock_origin; /* host time at which each device's clock reads its offset */
 int64_t sim_now(void);
 int64_t sim_device_time(const struct sim_device *device, int64_t host_ns);
 void sim_spin_until(int64_t host_ns);
@@ -306,7 +306,7 @@ struct sim_device *sim_device_at(ws_CUdevice ordinal);
 ws_CUresult sim_current(struct sim_context **context);
 struct sim_context *sim_current_or_null(void);
 ws_CUresult sim_context_check(const struct sim_context *context);
-bool sim_context_known(const struct sim_context *context); /* there is, or was, such a context */
+bool sim_context_known(const struct sim_context *context); /* the pointer is, or was, a context */
 ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, struct sim_device *device,
                                int api_version);
 ws_CUresult sim_context_destroy(struct sim_context *context);
@@ -334,7 +334,7 @@ void sim_stream_forget(struct sim_stream *stream);
 ws_CUresult sim_stream_wait(struct sim_stream *stream);
 bool sim_stream_idle(struct sim_stream *stream, int64_t now);
 
-/* schedule.c. sim_submit returns when the operation is queued; it charges the caller host_ns. */
+/* schedule.c. sim_submit queues an operation, and keeps the caller busy for host_ns, the cost of the call. */
 ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t host_ns, uint64_t *number);
 void sim_make_room(struct sim_stream *stream, unsigned most);
 struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *work, int64_t submit);
@@ -343,14 +343,14 @@ void sim_settle(struct sim_stream *stream);
 void sim_op_timed(struct sim_op *op);
 ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number);
 /* Both with sim_lock held. sim_last_queued: the number (correlation) of the newest operation of all streams.
- * sim_finish_queued: waits until a busy stream has done some of its operations up to that number; releases the lock
+ * sim_finish_queued waits until a busy stream has done some of its operations up to that number. It releases the lock
  * while it waits. */
 uint64_t sim_last_queued(void);
 void sim_finish_queued(struct sim_stream *stream, uint64_t last);
 
-/* execute.c. sim_drain does the real work of operations that have ended in the model. sim_copy_meanwhile is for a
- * caller who waits for a copy: it moves the bytes during the copy's time in the model. Otherwise the call would take
- * the model's time and then the time to move the bytes. */
+/* execute.c. sim_drain does the real work of operations that have ended in the model. sim_copy_meanwhile serves a
+ * caller that waits for a copy: it moves the bytes while the copy runs in the model. Without it, the call would take
+ * the model's time plus the time to move the bytes. */
 void sim_drain(void);
 void sim_copy_meanwhile(struct sim_stream *stream, uint64_t number);
 bool sim_dependencies_done(const struct sim_op *op);
@@ -361,12 +361,12 @@ void sim_work_finish(struct sim_work *work);
 
 /* watch.c: the driver thread. With sim_lock held. */
 void sim_watch(struct sim_op *op);
-/* Both end the waits for values that memory holds by now: sim_values_end with sim_lock held, the other without. */
+/* Both end the waits whose value is in memory. sim_values_end needs sim_lock held; sim_values_look takes it. */
 extern _Atomic unsigned sim_values_watched;
 void sim_values_end(void);
 
-/* A wait for a value was put into its stream. From now on driver calls look at its value, so that the device sees at
- * the wait's turn what was stored before them, although the driver thread may look much later. */
+/* Called when a wait for a value was put into its stream. After that, driver calls look at the value too, because the
+ * driver thread may look much later. So a value stored before a driver call is seen at the latest in that call. */
 void sim_value_queued(struct sim_op *op);
 static inline void sim_values_look(void)
 {
@@ -412,7 +412,7 @@ bool sim_memory_charge(struct sim_device *device, int64_t bytes);
 bool sim_memory_find(uint64_t address, struct sim_range *range);
 ws_CUresult sim_memory_add(const struct sim_range *range);
 bool sim_memory_remove(uint64_t start, struct sim_range *removed);
-/* The pages a range lies in, as a file that other processes can map. */
+/* The pages of a range, as a file that other processes can map. */
 struct sim_shared_block {
     uint64_t start, bytes;
     int file;
@@ -422,11 +422,11 @@ void sim_memory_unshare(uint64_t start);
 void sim_memory_release_context(struct sim_context *context);
 void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignment);
 
-/* transfer.c. Where a copy's source or destination lies, as the caller says; ANY: the address tells. */
+/* transfer.c. The side of a copy's source or destination, as the caller gives it; ANY: the address tells. */
 enum sim_side { SIM_SIDE_ANY, SIM_SIDE_HOST, SIM_SIDE_DEVICE };
-/* Whether the calling thread waits for a copy. SYNC: only for a synchronous call. ALWAYS: for an asynchronous one as
- * well. NEVER: for copies inside and between devices. STAGED: it does not, because the small pageable source is
- * copied into a buffer at once. */
+/* Whether the calling thread waits for a copy. SYNC: only in a synchronous call. ALWAYS: also in an asynchronous
+ * call. NEVER: not for copies inside and between devices. STAGED: not, because the small pageable source is copied
+ * into a buffer at once. */
 enum sim_hold { SIM_HOLD_SYNC, SIM_HOLD_ALWAYS, SIM_HOLD_NEVER, SIM_HOLD_STAGED };
 ws_CUresult sim_transfer(struct sim_stream *stream, const struct sim_copy *copy, enum sim_side from_side,
                          enum sim_side to_side, bool async);
@@ -456,7 +456,7 @@ struct sim_kernel {
     double (*flops)(void **parameters);
     double (*bytes)(void **parameters);
     simgpu_count count;
-    ws_CUresult fault; /* what the device reports when this kernel ran */
+    ws_CUresult fault; /* error that the device reports after this kernel */
 };
 const struct sim_kernel *sim_kernel_find(const char *name);
 bool sim_computes_nothing(const struct sim_kernel *kernel); /* SIMGPU_KERNEL_DATA=0 */
@@ -467,7 +467,7 @@ int64_t sim_jitter(int64_t duration, uint64_t key);
 
 #include "engine/module.h"
 
-/* capture.c: what a stream capture makes of a call. *captured: the call became part of a graph, or failed to. */
+/* capture.c: the effect of a stream capture on a call. *captured: the call became a part of a graph, or failed to. */
 ws_CUresult sim_capture_forbids(struct sim_context *context);
 ws_CUresult sim_capture_implicit(const struct sim_stream *stream);
 ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream);

@@ -5,8 +5,8 @@
 
 static struct sim_event *free_events;
 
-/* With sim_lock held, as all functions of this file. The memory may be that of a freed event, which other threads may
- * still read: so it is not cleared but set field by field, and `generation` counts on. */
+/* All functions of this file need sim_lock. The memory may come from a freed event that other threads still read. So
+ * the fields are set one by one without clearing the memory, and `generation` is not reset. */
 ws_CUresult sim_event_create(struct sim_context *context, unsigned flags, struct sim_event **made)
 {
     *made = NULL;
@@ -52,7 +52,7 @@ void sim_event_forget(struct sim_event *event)
     free_events = event;
 }
 
-/* From now on the record just queued gives the event its time. */
+/* The record that was just queued now gives the event its time. */
 void sim_event_recorded(struct sim_op *op)
 {
     struct sim_event *event = op->work.event.event;

@@ -36,7 +36,7 @@ static void kernel_run(const struct sim_launch *launch)
         kernel->run(launch->arguments ? launch->arguments->pointers : NULL, launch->grid, launch->block);
 }
 
-/* With SIMGPU_COPY_DATA=0 copies within a device and memsets move no bytes, which would take the host long. */
+/* With SIMGPU_COPY_DATA=0 copies within a device and memsets move no bytes, to save host time. */
 static bool moves_nothing(const struct sim_work *work)
 {
     bool is_copy = work->kind == SIM_WORK_COPY && !strcmp(work->name, "DtoD");
@@ -93,7 +93,7 @@ void sim_arguments_release(struct sim_arguments *arguments)
         free(arguments);
 }
 
-/* Frees what the description owns: a launch's arguments, a copy's buffer. */
+/* Frees the memory that the description owns: a launch's arguments or a copy's buffer. */
 void sim_work_finish(struct sim_work *work)
 {
     if (work->kind == SIM_WORK_KERNEL)
@@ -109,8 +109,8 @@ static ws_CUresult fault_of(const struct sim_work *work)
     return work->launch.function->kernel->fault;
 }
 
-/* Does the real work of a stream's first operation, after that of all operations it depends on. With sim_execute_lock
- * and sim_lock held. */
+/* Does the real work of a stream's first operation, after the real work of all its dependencies. With
+ * sim_execute_lock and sim_lock held. */
 static void execute_first(struct sim_stream *stream)
 {
     struct sim_op *op = stream->head;
@@ -134,7 +134,7 @@ static void execute_first(struct sim_stream *stream)
     sim_retire_head(stream);
 }
 
-/* The stream whose first operation ended before that of any other, if it has ended by now. */
+/* The stream whose first operation has the earliest end, if that end has passed. */
 static struct sim_stream *next_due(int64_t now)
 {
     struct sim_stream *found = NULL;
@@ -148,8 +148,8 @@ static struct sim_stream *next_due(int64_t now)
     return found;
 }
 
-/* Goes through all streams in the order of the operations' ends. So a program with a data race between streams gets
- * the result that it would get on a device with these times. */
+/* Does the real work in the order of the operations' ends, over all streams. So a program with a data race between
+ * streams gets the same result as on a device with these times. */
 void sim_drain(void)
 {
     pthread_mutex_lock(&sim_execute_lock);
@@ -189,7 +189,7 @@ void sim_copy_meanwhile(struct sim_stream *stream, uint64_t number)
     op = copy_due(stream, number);
     pthread_mutex_unlock(&sim_lock);
     if (op) {
-        work_run(&op->work); /* no other thread removes op: that takes sim_execute_lock */
+        work_run(&op->work); /* no other thread removes op, because that needs sim_execute_lock */
         op->ran = true;
     }
     pthread_mutex_unlock(&sim_execute_lock);

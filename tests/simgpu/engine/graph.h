@@ -16,7 +16,7 @@ struct sim_node {
     unsigned index; /* its place among the graph's nodes; valid only while a function walks the graph */
     bool marked;
     struct sim_node *original; /* in the graph this one was cloned from */
-    ws_CUDA_MEMCPY3D copy;     /* copy and memset: as the program described them, for GetParams */
+    ws_CUDA_MEMCPY3D copy;     /* copy and memset: the program's parameters, for GetParams */
     ws_CUDA_MEMSET_NODE_PARAMS memset;
 };
 
@@ -24,11 +24,11 @@ struct sim_graph {
     enum sim_magic magic;
     struct sim_node **nodes; /* in order of creation */
     unsigned count, capacity;
-    bool owned; /* a child: lives and dies with its node */
+    bool owned; /* a child graph, which is freed with its node */
     bool capturing;
 };
 
-/* A node of an executable graph; child graphs are flattened into it. */
+/* A node of an executable graph. The nodes of child graphs become steps of the same graph. */
 struct sim_step {
     const struct sim_node *source;
     struct sim_work work;
@@ -42,7 +42,7 @@ struct sim_step {
 struct sim_exec {
     enum sim_magic magic;
     struct sim_context *context;
-    uint64_t context_id; /* the context's id when this was made: a new id means that the branches are gone */
+    uint64_t context_id; /* the context's id at instantiation; if the id has changed, the branches are gone */
     struct sim_step *steps;
     unsigned count, capacity;
     struct sim_stream **branches;
@@ -65,7 +65,7 @@ struct sim_capture {
     struct sim_capture *next;
 };
 
-/* Functions that change something are called with sim_lock held. */
+/* Functions that change a graph are called with sim_lock held. */
 struct sim_graph *sim_graph_create(void);
 void sim_graph_destroy(struct sim_graph *graph);
 struct sim_graph *sim_graph_clone(const struct sim_graph *graph);

@@ -1,12 +1,12 @@
-/* Executable graphs. A launch queues each node as an operation on one of the graph's own streams, between a
- * begin and an end operation on the stream it was launched into. So the same model gives order, overlap and
- * times as for all other work. */
+/* Executable graphs. A launch queues each node as an operation on one of the graph's own streams, between a begin and
+ * an end operation on the stream of the launch. So order, overlap and times come from the same model as for all other
+ * work. */
 #include "engine/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* How many launches of one graph may be queued at least, however many nodes it has. */
+/* At least this many launches of one graph can be queued, however many nodes the graph has. */
 enum { LAUNCHES_AHEAD = 16 };
 
 static int step_add(struct sim_exec *exec, const struct sim_node *source, const struct sim_work *work)
@@ -39,7 +39,7 @@ static bool step_depend(struct sim_exec *exec, int step, int on)
 
 static int flatten(struct sim_exec *exec, const struct sim_graph *graph, int begin, int *ends, unsigned *end_count);
 
-/* Returns the step that the nodes depending on this node have to wait for: a child graph has several steps. */
+/* Returns the step that dependent nodes have to wait for. A child graph has several steps. */
 static int add_node(struct sim_exec *exec, const struct sim_graph *graph, unsigned index, const int *steps, int begin)
 {
     const struct sim_node *node = graph->nodes[index];
@@ -102,7 +102,8 @@ static int flatten(struct sim_exec *exec, const struct sim_graph *graph, int beg
     return result;
 }
 
-/* Gives each step a stream: that of a step it depends on, if no other step follows there yet; else a new stream. */
+/* Gives each step a stream. If no other step follows one of its dependencies yet, the step takes that dependency's
+ * stream; otherwise it gets a new stream. */
 static bool place_on_branches(struct sim_exec *exec)
 {
     bool *taken = calloc(exec->count + 1, sizeof(*taken));

@@ -1,5 +1,5 @@
-/* Fat binaries: several images of the same code, plain or compressed. The first ELF is used, else the first PTX: the
- * architecture it is for does not matter, as no code is executed. */
+/* Fat binaries: several images of the same code, plain or compressed. The first ELF image is used; without one, the
+ * first PTX. The architecture does not matter, because no code is executed. */
 #include "engine/engine.h"
 
 #include <dlfcn.h>
@@ -24,7 +24,7 @@ struct fatbin_entry {
     uint64_t flags, unused, plain_bytes;
 };
 
-/* Adds to *length the bytes that extend it: LZ4 goes on to the next byte as long as bytes are 255. */
+/* Adds to *length the bytes that extend it: in LZ4 a byte of 255 means that another byte follows. */
 static bool long_length(const unsigned char **at, const unsigned char *end, size_t *length)
 {
     unsigned char byte;

@@ -58,7 +58,8 @@ struct declaration {
     unsigned alignment;
 };
 
-/* Reads what follows .param or .global: alignment, type, name, [length]. Returns the character that ended it. */
+/* Reads the declaration after .param or .global: alignment, type, name, [length]. Returns the character that ended
+ * it. */
 static char read_declaration(struct text *text, struct declaration *declaration)
 {
     const char *token;
@@ -77,7 +78,7 @@ static char read_declaration(struct text *text, struct declaration *declaration)
             if (next_token(text, &token, &length))
                 declaration->alignment = (unsigned)strtoul(token, NULL, 10);
         } else if (is(token, length, ".ptr")) {
-            /* The next tokens describe the memory that the pointer points to: skipped. */
+            /* Skips the next tokens, which describe the memory behind the pointer. */
             struct text ahead = *text;
             while (next_token(&ahead, &token, &length) && *token == '.') {
                 *text = ahead;

@@ -147,7 +147,8 @@ static bool end_image(struct writer *writer)
     return true;
 }
 
-/* The table of section names is complete only when all sections are added, so its own section is filled in last. */
+/* The table of section names is complete only when all sections have been added, so the section that holds the table
+ * is filled in last. */
 static void add_section_names(struct writer *writer)
 {
     Elf64_Shdr *section = (Elf64_Shdr *)(writer->sections.data + SECTION_NAMES * sizeof(*section));

@@ -1,4 +1,4 @@
-/* What kernels are called, what they compute and how long they take. */
+/* Kernels: their names, computations and durations. */
 #include "engine/engine.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ int64_t sim_kernel_duration(const struct sim_kernel *kernel, const char *name, s
     return 2000 + (int64_t)(hash_of(name, grid) % 18001);
 }
 
-/* The identifier inside an Itanium-mangled function name: "_Z4fillPfi" is "fill". */
+/* Finds the identifier inside an Itanium-mangled function name: "fill" in "_Z4fillPfi". */
 static size_t plain_name(const char **name)
 {
     const char *at = *name;

@@ -1,4 +1,4 @@
-/* The built-in kernels. The output pointer comes first, pointers are 64 bits, n and sizes are 32-bit
+/* The built-in kernels. Parameters: the output pointer comes first; pointers have 64 bits, n and sizes are 32-bit
  * integers, factors are floats. The PTX that declares these kernels must have the same parameters. */
 #include "engine/engine.h"
 
@@ -14,7 +14,7 @@
                            const unsigned block[3] __attribute__((unused)))
 #define COST(name, what) static double name##_##what(void **parameters)
 
-/* A kernel over n elements. For each it moves `words` floats and does `operations` FLOPs. */
+/* A kernel over n elements. For each element it moves `words` floats and does `operations` FLOPs. */
 #define ELEMENTWISE(name, n, words, operations) \
     COST(name, bytes)                           \
     {                                           \

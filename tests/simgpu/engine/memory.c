@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 
 /* Device memory is host memory, mapped at addresses like the real driver's. Each device asks mmap for addresses in a
- * terabyte of its own, and takes what mmap gives. Small allocations share blocks of 2 MiB. */
+ * terabyte of its own, and accepts any addresses that mmap gives. Small allocations share blocks of 2 MiB. */
 #define DEVICE_BASE 0x300000000000u
 #define DEVICE_SPAN 0x10000000000u
 #define BLOCK ((uint64_t)2 << 20)
@@ -108,7 +108,7 @@ bool sim_memory_remove(uint64_t start, struct sim_range *removed)
     return found;
 }
 
-/* Maps pages, at addresses of the device where mmap allows. With memory_lock held. NULL when mmap refuses. */
+/* Maps pages, if possible in the device's own terabyte. With memory_lock held. Returns NULL when mmap fails. */
 void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignment)
 {
     uint64_t *hint = &hints[device->ordinal];
@@ -202,7 +202,7 @@ ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *
     uint64_t size = footprint(kind, bytes), start;
     bool counted = kind != SIM_MEMORY_PINNED;
     pthread_mutex_lock(&memory_lock);
-    if (context && context->destroyed) { /* its memory is being freed: a new range would be left over */
+    if (context && context->destroyed) { /* its memory is being freed, and a new range would never be freed */
         pthread_mutex_unlock(&memory_lock);
         return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
@@ -247,8 +247,8 @@ static void give_back(const struct sim_range *range)
     pthread_mutex_unlock(&memory_lock);
 }
 
-/* Frees a range that sim_memory_find gave. Fails when another thread has freed it since: the address may already be
- * that of a new allocation, so the range's id is compared as well. */
+/* Frees a range that sim_memory_find found. Fails if another thread has freed the range since then. A new allocation
+ * may already have the same address, so the range's id is compared as well. */
 ws_CUresult sim_memory_free_found(const struct sim_range *found, enum sim_memory_kind kind)
 {
     bool device_side = found->kind == SIM_MEMORY_DEVICE || found->kind == SIM_MEMORY_MANAGED;
@@ -282,7 +282,8 @@ uint64_t sim_memory_used(const struct sim_device *device)
     return used;
 }
 
-/* Counts bytes of a device's memory as used; negative: as free again. Returns false when not so many are left. */
+/* Counts bytes of a device's memory as used, or as free again if negative. Returns false if there is not enough
+ * memory left. */
 bool sim_memory_charge(struct sim_device *device, int64_t bytes)
 {
     pthread_mutex_lock(&memory_lock);

@@ -1,4 +1,4 @@
-/* Device memory that another process is to see becomes a nameless file (memfd). */
+/* Device memory shared with another process becomes a nameless file (memfd). */
 #include "engine/engine.h"
 
 #include <stdlib.h>
@@ -15,7 +15,8 @@ struct shared {
 static struct shared *all;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Puts a file with the same bytes in the place of the pages, at the same addresses. Returns the file, or -1. */
+/* Replaces the pages by a file with the same bytes, mapped at the same addresses. Returns the file descriptor, or
+ * -1. */
 static int move_to_file(uint64_t start, uint64_t bytes)
 {
     int file = memfd_create("simgpu", MFD_CLOEXEC);
@@ -39,7 +40,7 @@ ws_CUresult sim_memory_share(const struct sim_range *range, struct sim_shared_bl
     uint64_t start = range->start / BLOCK * BLOCK;
     uint64_t bytes = (range->start + range->bytes - start + BLOCK - 1) / BLOCK * BLOCK;
     ws_CUresult result = WS_CUDA_SUCCESS;
-    pthread_mutex_lock(&sim_execute_lock); /* no kernel or copy writes the memory meanwhile */
+    pthread_mutex_lock(&sim_execute_lock); /* so that no kernel or copy writes the memory */
     pthread_mutex_lock(&list_lock);
     struct shared *shared = all;
     while (shared && (shared->block.start != start || shared->block.bytes != bytes))
@@ -58,7 +59,7 @@ ws_CUresult sim_memory_share(const struct sim_range *range, struct sim_shared_bl
     return result;
 }
 
-/* Closes the file that holds the pages at `start`, if one does, because the pages are being unmapped. */
+/* The pages at `start` are being unmapped: if they are a file, closes the file. */
 void sim_memory_unshare(uint64_t start)
 {
     pthread_mutex_lock(&list_lock);

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct sim_function *gone; /* with SIMGPU_HANDLES_AGAIN: functions of unloaded modules, to be used again */
+static struct sim_function
+    *gone; /* with SIMGPU_HANDLES_AGAIN: functions of unloaded modules, whose memory is reused */
 static pthread_mutex_t gone_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct sim_function *new_function(void)
@@ -58,7 +59,8 @@ struct sim_function *sim_module_add(struct sim_module *module, const char *name)
     return function;
 }
 
-/* A variable may be declared in one part of a module and defined in another. initial is copied; NULL: zeros. */
+/* A variable may be declared in one part of a module and defined in another. `initial` is copied; NULL: the variable
+ * begins as zeros. */
 void sim_module_add_global(struct sim_module *module, const char *name, uint64_t bytes, const void *initial)
 {
     const char *known = sim_intern(name);
@@ -83,7 +85,7 @@ void sim_module_add_global(struct sim_module *module, const char *name, uint64_t
 
 static pthread_mutex_t globals_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before memory_lock of memory.c */
 
-/* With globals_lock held: the variable gets its memory when it is first asked for. */
+/* Allocates a variable's memory at its first use. With globals_lock held. */
 static ws_CUresult place_global(struct sim_global *global, struct sim_context *context)
 {
     struct sim_range range = { .flags = 0 };
@@ -119,8 +121,8 @@ ws_CUresult sim_module_global(struct sim_module *module, const char *name, ws_CU
     return result;
 }
 
-/* Functions keep their memory, so that their stale handles are recognised. With SIMGPU_HANDLES_AGAIN new functions
- * get the memory, and so the handles, as the real driver may do it. */
+/* The memory of functions is not freed, so that stale handles are recognised. With SIMGPU_HANDLES_AGAIN new functions
+ * reuse that memory, and so the handles, as the real driver may do. */
 void sim_module_free(struct sim_module *module)
 {
     pthread_mutex_lock(&globals_lock);

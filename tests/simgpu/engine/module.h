@@ -42,12 +42,12 @@ struct sim_module {
     unsigned function_count;
     struct sim_global *globals;
     struct sim_module *next;
-    uint64_t context_id; /* of the context's life: a primary context that was reset keeps its handle */
+    uint64_t context_id; /* the context's id at loading; a reset primary context keeps its handle but gets a new id */
 };
 struct sim_library {
     enum sim_magic magic;
     struct sim_module image;    /* its functions are CUkernels, which belong to no context */
-    struct sim_module *modules; /* one per context it was used in */
+    struct sim_module *modules; /* one for each context in which the library was used */
 };
 ws_CUresult sim_image_parse(const void *image, struct sim_module *into);
 ws_CUresult sim_image_read_file(const char *path, void **image, size_t *bytes);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each time the length of a queue is a multiple of this, the real work of the operations that ended is done. */
+/* Whenever the length of a queue is a multiple of this number, the real work of ended operations is done. */
 enum { DRAIN_EVERY = 256 };
 
 struct sim_stream *sim_busy;
@@ -12,7 +12,8 @@ static struct sim_op *free_ops;
 static uint64_t correlations;
 static struct sim_stream *settle_list;
 
-/* Reserves the unit for `duration`, from the first time not before `from` at which it is free. Returns that time. */
+/* Reserves the unit for `duration`, at the first time from `from` on at which it is free for so long. Returns that
+ * time. */
 static int64_t unit_take(struct sim_unit *unit, int64_t from, int64_t duration)
 {
     int64_t now = sim_now();
@@ -41,7 +42,7 @@ static int64_t unit_take(struct sim_unit *unit, int64_t from, int64_t duration)
     return from;
 }
 
-/* The earliest time at which the previous operation of the stream lets this one begin. */
+/* The earliest time at which this operation may begin after the previous one of its stream. */
 static int64_t stream_ready(const struct sim_stream *stream, const struct sim_op *op)
 {
     if (op->work.overlaps && stream->last_was_kernel)
@@ -49,8 +50,9 @@ static int64_t stream_ready(const struct sim_stream *stream, const struct sim_op
     return stream->last_end;
 }
 
-/* The time of an event. Behind another event it comes event_dispatch_ns later, since the device's front end takes its
- * time for each entry of a queue. Behind a kernel, copy or memset it has the time of the end of that. */
+/* The time of an event. An event behind another event comes event_dispatch_ns later, because the device's front end
+ * takes time for each entry of a queue. An event behind a kernel, copy or memset has the time of that operation's
+ * end. */
 static int64_t event_start(const struct sim_stream *stream, int64_t ready)
 {
     int64_t next = stream->last_end + sim_config.event_dispatch_ns;
@@ -78,7 +80,7 @@ static void settle_later(struct sim_stream *stream)
     settle_list = stream;
 }
 
-/* Start and end of the operation are known: tells the operations that wait for them. */
+/* The operation's start and end are known now: notifies the operations that wait for them. */
 static void timed(struct sim_op *op)
 {
     struct sim_stream *stream = op->stream;
@@ -122,7 +124,8 @@ static void settle_stream(struct sim_stream *stream)
         if (op->work.unit != SIM_ENGINE_NONE)
             op->start = unit_take(&stream->context->device->units[op->work.unit], op->start, op->work.duration);
         op->end = op->start + op->work.duration;
-        if (op->work.kind == SIM_WORK_GRAPH_END) /* last_end: that of SIM_WORK_GRAPH_BEGIN, the operation before */
+        if (op->work.kind ==
+            SIM_WORK_GRAPH_END) /* last_end: the end of the previous operation, SIM_WORK_GRAPH_BEGIN */
             op->start = stream->last_end + sim_config.dispatch_ns;
         if (op->start > op->end)
             op->start = op->end;
@@ -147,7 +150,7 @@ void sim_settle(struct sim_stream *stream)
         settle_listed();
 }
 
-/* For an operation whose end the model cannot compute, as of a host function: the caller has set op->end. */
+/* For an operation whose end the model cannot compute, such as a host function. The caller has set op->end. */
 void sim_op_timed(struct sim_op *op)
 {
     timed(op);
@@ -185,7 +188,7 @@ void sim_depend(struct sim_op *op, struct sim_op *on)
     }
 }
 
-/* The legacy default stream waits for all blocking streams of its context, and they for it. */
+/* The legacy default stream and the blocking streams of its context wait for each other. */
 static void depend_on_context(struct sim_op *op)
 {
     struct sim_stream *stream = op->stream, *legacy = stream->context->legacy;
@@ -261,7 +264,7 @@ struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *wor
     return op;
 }
 
-/* With sim_lock held: the first operation of the stream is done and forgotten. */
+/* With sim_lock held: removes the stream's first operation, which is done. */
 void sim_retire_head(struct sim_stream *stream)
 {
     struct sim_op *op = stream->head;
@@ -296,8 +299,9 @@ static void retire_idle(struct sim_stream *stream, int64_t now)
         sim_retire_head(stream);
 }
 
-/* Waits until the stream's queue has fewer than `most` operations. With sim_lock held, which it releases meanwhile.
- * Now and then it does the work of ended operations, so that queues stay short in programs that never wait. */
+/* Waits until the stream's queue has fewer than `most` operations. With sim_lock held, which is released during the
+ * wait. When the queue's length is a multiple of DRAIN_EVERY, it does the work of ended operations, so that queues
+ * stay short in programs that never wait. */
 void sim_make_room(struct sim_stream *stream, unsigned most)
 {
     if (stream->count && stream->count % DRAIN_EVERY == 0) {
@@ -313,8 +317,8 @@ void sim_make_room(struct sim_stream *stream, unsigned most)
     }
 }
 
-/* With sim_lock held: whether the stream and the event of the call still exist. Another thread may have destroyed
- * them, since the call found them without the lock. */
+/* With sim_lock held: whether the stream and the event of the call still exist. The call looked them up without the
+ * lock, so another thread may have destroyed them. */
 static ws_CUresult still_there(const struct sim_stream *stream, const struct sim_work *work)
 {
     bool has_event = work->kind == SIM_WORK_EVENT || work->kind == SIM_WORK_WAIT;

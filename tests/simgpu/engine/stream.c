@@ -21,7 +21,8 @@ ws_CUresult sim_alive(const struct sim_stream *stream)
     return alive ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* With sim_lock held. The structure may be that of a forgotten stream: the numbers of its operations go on. */
+/* With sim_lock held. The structure may come from a destroyed stream; then the numbers of operations continue from
+ * that stream's. */
 struct sim_stream *sim_stream_new(struct sim_context *context, unsigned flags, int priority)
 {
     struct sim_stream *stream = free_streams;
@@ -57,8 +58,8 @@ ws_CUresult sim_stream_create(struct sim_context *context, unsigned flags, int p
     return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* With sim_lock held and the stream empty. A stream of a destroyed context is never used again: another thread may
- * have looked it up and be about to queue work in it. */
+/* With sim_lock held and the stream empty. The structure of a stream of a destroyed context is never reused: another
+ * thread may have looked the stream up and be about to queue work in it. */
 void sim_stream_forget(struct sim_stream *stream)
 {
     struct sim_stream **link = &stream->context->streams;
@@ -112,8 +113,8 @@ ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream)
     return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* With sim_lock held: the stream if it still has work, else NULL. The legacy stream stands for all blocking streams
- * of its context: any of these that still has work. */
+/* With sim_lock held: the stream if it still has work, else NULL. For the legacy stream, which waits for all blocking
+ * streams of its context, the result is any of these that still has work. */
 static struct sim_stream *busy_one(struct sim_stream *stream, int64_t now)
 {
     const struct sim_context *context = stream->context;
@@ -126,7 +127,8 @@ static struct sim_stream *busy_one(struct sim_stream *stream, int64_t now)
     return NULL;
 }
 
-/* With sim_lock held: a stream with work up to number `last` for which the legacy stream has to wait, or NULL. */
+/* With sim_lock held: a stream for which the legacy stream has to wait because it has work up to number `last`, or
+ * NULL. */
 static struct sim_stream *blocking_one(const struct sim_stream *legacy, uint64_t last)
 {
     struct sim_stream *other = sim_busy;
@@ -136,7 +138,7 @@ static struct sim_stream *blocking_one(const struct sim_stream *legacy, uint64_t
     return other;
 }
 
-/* Waits for the work that is queued by now, not for work that other threads queue meanwhile. */
+/* Waits for the work that is queued at the call, not for work that other threads queue later. */
 ws_CUresult sim_stream_wait(struct sim_stream *stream)
 {
     pthread_mutex_lock(&sim_lock);

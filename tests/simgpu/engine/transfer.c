@@ -1,4 +1,4 @@
-/* Copies and memsets: their direction, what they cost, and whether the caller has to wait. */
+/* Copies and memsets: their direction, their duration, and whether the caller has to wait. */
 #include "engine/engine.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* The truth: a line for each operation that ended, on its device's clock. */
+/* The truth file: a line for each operation that ended, with times of its device's clock. */
 #include "engine/engine.h"
 
 #include <fcntl.h>
@@ -66,8 +66,8 @@ bool sim_truth_full(void)
     return row_count >= sim_config.truth_rows;
 }
 
-/* Text on its way to the file. Not with stdio: a signal handler may call exit in the middle of a write, and exit
- * would wait for ever for the lock of the FILE. */
+/* Buffered text of the file. stdio is not used: a signal handler may call exit in the middle of a write, and exit
+ * would then wait for ever for the lock of the FILE. */
 struct text {
     size_t length;
     char bytes[1 << 16];
@@ -133,7 +133,7 @@ static void add_row(struct text *text, const struct row *row)
         (long long)sim_device_time(row->device, row->end), (unsigned long long)row->bytes, (long long)row->submit);
 }
 
-/* Call it without sim_lock: it takes the lock itself, but only to take the rows, not while it writes them. */
+/* Call it without sim_lock. It holds the lock only while it takes the rows, not while it writes them. */
 void sim_truth_flush(void)
 {
     static struct text text;

@@ -3,8 +3,9 @@
 #include <signal.h>
 #include <time.h>
 
-/* How often the driver thread polls collectives and values in memory. A device sees a value at once, so for the first
- * EAGER_NS of a wait for a value the thread polls without sleeping. IDLE_NS: how long it lives with nothing to do. */
+/* The driver thread polls collectives and values in memory every POLL_NS. A device sees a value at once, so in the
+ * first EAGER_NS of a wait for a value the thread polls every EAGER_POLL_NS without sleeping. It ends after IDLE_NS
+ * with nothing to do. */
 enum { IDLE_NS = 500000000, POLL_NS = 20000, EAGER_NS = 300000, EAGER_POLL_NS = 1000 };
 
 __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
@@ -12,7 +13,7 @@ __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
 _Atomic unsigned sim_values_watched;
 
 static struct sim_op *watched;
-static struct sim_op *queued; /* waits for values whose turn in their stream has not come */
+static struct sim_op *queued; /* waits for values behind unfinished operations of their stream */
 static pthread_cond_t wake;
 static bool started;
 
@@ -40,7 +41,7 @@ static bool value_there(const struct sim_work *work)
     }
 }
 
-/* Looks whether the value is in memory. The clock is read after the value: so there_at is never before the store of
+/* Looks whether the value is in memory. The clock is read after the value. So there_at is never before the store of
  * the value, even if this thread is delayed between the two reads. */
 static int64_t value_look(struct sim_op *op)
 {
@@ -91,7 +92,7 @@ void sim_value_queued(struct sim_op *op)
     sim_values_watched++;
 }
 
-/* Driver calls use this as well as the driver thread, which on a busy machine comes late. */
+/* Driver calls use this too, because on a busy machine the driver thread runs late. */
 void sim_values_end(void)
 {
     for (struct sim_op *early = queued; early; early = early->next_watched)
@@ -104,7 +105,7 @@ void sim_values_end(void)
         }
         unwatch(op);
         sim_op_timed(op);
-        op = watched; /* from the start: sim_op_timed may have changed the list */
+        op = watched; /* starts again, because sim_op_timed may have changed the list */
     }
 }
 
@@ -146,15 +147,15 @@ static void begin_polled(struct sim_op *op)
     op->state = SIM_POLLED;
 }
 
-/* When to poll an operation that has begun the next time. */
+/* The time of the next poll of an operation that has begun. */
 static int64_t next_look(const struct sim_op *op, int64_t now)
 {
     bool eager = op->work.kind == SIM_WORK_WAIT_VALUE && now - op->start < EAGER_NS;
     return now + (eager ? EAGER_POLL_NS : POLL_NS);
 }
 
-/* Whether there is something to do for the operation: it has ended, or its host function or begin function is to be
- * called. Else lowers *again to the time of the next look. */
+/* Whether the operation needs something: it has ended, or its host function or begin function must be called. If not,
+ * lowers *again to the time of the next look. */
 static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
 {
     bool is_value = op->work.kind == SIM_WORK_WAIT_VALUE;
@@ -182,7 +183,7 @@ static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
     return false;
 }
 
-/* Waits for something to look after; false: nothing came. */
+/* Waits until there is an operation to watch. Returns false if there was none for IDLE_NS. */
 static bool has_work(void)
 {
     int64_t end = sim_now() + IDLE_NS;
@@ -193,7 +194,8 @@ static bool has_work(void)
     return watched;
 }
 
-/* Ends when it has nothing to do: a process whose own threads have ended must not live on for it. */
+/* The thread ends when it has nothing to do, so that it does not keep a process alive whose own threads have ended.
+ */
 static void *driver_thread(void *unused)
 {
     (void)unused;
@@ -225,7 +227,7 @@ static void *driver_thread(void *unused)
                 sim_op_timed(op);
             continue;
         }
-        if (again < now + POLL_NS) { /* too soon for a sleep, which would take longer */
+        if (again < now + POLL_NS) { /* a sleep would take longer than that */
             pthread_mutex_unlock(&sim_lock);
             sim_spin_until(again);
             pthread_mutex_lock(&sim_lock);

@@ -93,7 +93,7 @@ static ws_ncclResult bind(struct ws_ncclComm_st *comm)
     return result == WS_CUDA_SUCCESS ? WS_ncclSuccess : WS_ncclUnhandledCudaError;
 }
 
-/* Makes this rank's part of the communicator with this name. The other ranks may not have come yet. */
+/* Creates this rank's part of the communicator with this name. It does not wait for the other ranks. */
 static ws_ncclResult comm_new(ws_ncclComm *made, const char *name, int size, int rank)
 {
     if (!made || size < 1 || size > NCCL_RANKS || rank < 0 || rank >= size)
@@ -184,7 +184,8 @@ struct split {
     uint64_t number;
 };
 
-/* Waits until all ranks have given their colours. Those of one colour, ordered by key, are the new communicator. */
+/* Waits until all ranks have given their colours. The ranks of one colour, ordered by key, form the new
+ * communicator. */
 static ws_ncclResult split_finish(void *argument)
 {
     struct split split = *(struct split *)argument;
@@ -237,8 +238,8 @@ NCCL_API(ws_ncclResult, ncclCommSplit, ws_ncclComm comm, int color, int key, ws_
     return split_begin(comm, color, key, made);
 }
 
-/* The excluded ranks do not call this. So it cannot wait for all ranks, and does not need to: every rank knows the
- * excluded ones from its arguments. */
+/* The excluded ranks do not call this function, so it cannot wait for all ranks. It need not, because every caller
+ * knows the excluded ranks from its arguments. */
 NCCL_API(ws_ncclResult, ncclCommShrink, ws_ncclComm comm, int *excluded, int excluded_count, ws_ncclComm *made,
          ws_ncclConfig *config, int flags)
 {

@@ -81,8 +81,8 @@ ws_ncclResult nccl_submit(const struct nccl_task *task)
     return WS_ncclSuccess;
 }
 
-/* Calls act(argument) at the end of the group, or now outside of groups. act waits for other ranks, which would never
- * come if the same thread calls for them later in the group. */
+/* Calls act(argument) at the end of the group, or at once outside of groups. act waits for other ranks. If the same
+ * thread calls for those ranks later in the group, an immediate wait would never end. */
 ws_ncclResult nccl_later(ws_ncclResult (*act)(void *), void *argument)
 {
     if (!depth)

@@ -11,7 +11,7 @@ const char *nccl_folder(void)
     return folder && *folder ? folder : "/tmp";
 }
 
-/* Maps the shared file of that name. The first rank to come creates it. */
+/* Maps the shared file of that name. The first rank creates the file. */
 struct nccl_shared *nccl_meet(const char *path)
 {
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);

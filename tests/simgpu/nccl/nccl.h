@@ -1,10 +1,9 @@
-/* The simulated NCCL: what its files share.
+/* The simulated NCCL: declarations that its files share.
  *
  * Ranks meet in a small shared file in $TMPDIR, named after the unique id. A collective is a kernel of the simulated
- * driver. When it begins on a rank's device, the rank writes its data into a file of its own and its arrival into
- * the shared file. When all ranks have arrived, the kernel's end is known. When it ends, each rank makes its result
- * from the files of all.
- */
+ * driver. When it begins on a rank's device, the rank writes its data into a file of its own and its arrival into the
+ * shared file. When all ranks have arrived, the kernel's end is known. When it ends, each rank computes its result
+ * from the files of all ranks. */
 #ifndef SIMGPU_NCCL_H
 #define SIMGPU_NCCL_H
 
@@ -30,8 +29,8 @@ enum nccl_kind {
     NCCL_POINT_TO_POINT,
 };
 
-/* One collective in the shared file. arrived: per rank, the collective's number + 1 once the rank has come; start:
- * when it came; taken: how many ranks have taken the result. */
+/* One collective in the shared file. arrived: for each rank, the collective's number + 1 once the rank has arrived;
+ * start: the time of its arrival; taken: number of ranks that have taken the result. */
 struct nccl_slot {
     _Atomic uint64_t arrived[NCCL_RANKS];
     _Atomic int64_t start[NCCL_RANKS];
@@ -79,10 +78,10 @@ struct nccl_task {
     struct nccl_task *next; /* the next task of the same kernel */
 };
 
-/* What one kernel does: a collective, or the sends and receives of a group. */
+/* The work of one kernel: a collective, or the sends and receives of a group. */
 struct nccl_launch {
     struct nccl_task *tasks;
-    bool captured; /* part of a graph, so it may run many times: its tasks get their numbers when it begins */
+    bool captured; /* part of a graph, which may run many times: its tasks get their numbers when the kernel begins */
 };
 
 /* The driver's functions, found as the real library finds them. */
@@ -127,7 +126,7 @@ const char *nccl_folder(void);
 
 #define NCCL_EXPORT __attribute__((visibility("default")))
 
-/* As the real NCCL, exports each function under two names: pNAME, and NAME as a weak alias. */
+/* Like the real NCCL, exports each function under two names: pNAME, and NAME as a weak alias. */
 #define NCCL_API(type, name, ...)                                               \
     NCCL_EXPORT type p##name(__VA_ARGS__);                                      \
     NCCL_EXPORT type name(__VA_ARGS__) __attribute__((weak, alias("p" #name))); \

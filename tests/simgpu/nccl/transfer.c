@@ -1,4 +1,5 @@
-/* What a collective's kernel does: writes its rank's data, waits for the other ranks, and makes the result. */
+/* The work of a collective's kernel: it writes its rank's data, waits for the other ranks, and computes the result.
+ */
 #include "nccl/nccl.h"
 
 #include <fcntl.h>
@@ -14,7 +15,7 @@ enum { COLLECTIVE_NS = 8000, LINK = 450 };
 
 static struct {
     double bytes_per_ns;
-    bool no_data; /* collectives only take their time: for sizes that would take the host too long */
+    bool no_data; /* collectives take their time but move no data, for sizes that would take the host too long */
 } link_model;
 
 static void read_environment(void)
@@ -158,7 +159,7 @@ static double moved_bytes(const struct nccl_task *task)
     }
 }
 
-/* When the last rank of the task came, or `latest` if that is later; -1: a rank has not come yet. */
+/* The time when the task's last rank arrived, or `latest` if that is later; -1: a rank has not arrived yet. */
 static int64_t all_there(const struct nccl_task *task, int64_t latest)
 {
     const struct ws_ncclComm_st *comm = task->comm;

@@ -30,7 +30,7 @@ static void no_thread_is_cancelled_in_it(void **state)
     assert_int_equal(pthread_create(&thread, NULL, warn, NULL), 0);
     pthread_join(thread, &answer);
     assert_true(returned);
-    assert_ptr_equal(answer, PTHREAD_CANCELED); /* cancelled at its own next cancellation point */
+    assert_ptr_equal(answer, PTHREAD_CANCELED); /* the thread is cancelled at its own next cancellation point */
 }
 
 int main(void)

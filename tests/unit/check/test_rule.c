@@ -141,7 +141,7 @@ static json_t *load_text(void)
 
 struct expected {
     const char *rule;
-    const char *outcomes; /* a letter for each finding: h holds, b broken, ? not known; "!" the rule is wrong */
+    const char *outcomes; /* a letter for each finding: h: holds, b: broken, ?: not known; "!": the rule is invalid */
 };
 
 static void check_outcomes(const struct expected *expected, size_t count)
@@ -171,7 +171,7 @@ static void check_outcomes(const struct expected *expected, size_t count)
 
 #define CHECK(list) check_outcomes(list, sizeof(list) / sizeof(list[0]))
 
-/* The second device has too many operations without times, on the third nothing ran. */
+/* The second device has too many operations without times. On the third device nothing ran. */
 static void figures_with_names_are_judged(void **state)
 {
     static const struct expected rules[] = {

@@ -13,10 +13,10 @@ struct recipe {
     const char *gemm;
     int64_t length, input;
     const char *others[4]; /* 20 µs each */
-    int64_t jitter;        /* the GEMM of every other step takes so much longer */
+    int64_t jitter;        /* extra ns of the GEMM in every other step */
     uint32_t error;        /* of the time of each begin */
     size_t steps;          /* 0: 8 */
-    uint32_t devices;      /* how many devices do the same; 0: 1 */
+    uint32_t devices;      /* number of devices that do the same work; 0: 1 */
     bool marked;
 };
 
@@ -71,7 +71,7 @@ static void load_sides(struct compared *compared)
 {
     assert_int_equal(ws_report_side_init(&compared->sides[0], compared->before.report), 0);
     assert_int_equal(ws_report_side_init(&compared->sides[1], compared->after.report), 0);
-    /* The sides must hold copies of all that they need: the reports are freed here. */
+    /* The reports are freed here, so each side must hold copies of all its data. */
     built_finish(&compared->before);
     built_finish(&compared->after);
 }
@@ -125,8 +125,8 @@ static void a_step_changes_by_what_its_parts_do(void **state)
     assert_int_equal(compared.sides[0].per[WS_PER_STEP].count, 8);
     check_times(change_of(&compared, WS_CHANGE_TIME, "length"), 1520 * us, 1020 * us, false);
     check_times(change_of(&compared, WS_CHANGE_TIME, "busy"), 1020 * us, 920 * us, false);
-    /* Of eight steps the first has no wait for input before its first kernel, but 11 µs from its marker to the
-     * kernel. The last one has all but these of its wait. */
+    /* The first of eight steps has no wait for input before its first kernel, but 11 µs from its marker to that
+     * kernel. The last step's wait is 11 µs short. */
     check_times(change_of(&compared, WS_CHANGE_PART, "input"), 500 * us - 11 * us / 8, 100 * us - 11 * us / 8, false);
     check_times(change_of(&compared, WS_CHANGE_PART, "launch"), 11 * us / 8, 11 * us / 8, true);
     check_times(change_of(&compared, WS_CHANGE_PART, "compute"), 1020 * us, 920 * us, false);
@@ -173,7 +173,7 @@ static void a_change_within_the_spread_of_the_steps_is_noise(void **state)
     finish(&compared);
 }
 
-/* The devices of a job wait for each other: more of them say no more about how steps vary. */
+/* The devices of a job wait for each other. So more devices give no more samples of how steps vary. */
 static void devices_are_no_samples_of_their_own(void **state)
 {
     struct compared compared;
@@ -247,7 +247,7 @@ static void kernels_are_matched_by_name_and_by_likeness(void **state)
     finish(&compared);
 }
 
-/* Each side has two kernels that differ only in template arguments: nothing tells which belongs to which. */
+/* Each side has two kernels that differ only in template arguments, so they cannot be paired. */
 static void what_cannot_be_told_is_not_matched(void **state)
 {
     struct compared compared;
@@ -290,8 +290,8 @@ static void functors_are_no_likeness(void **state)
     finish(&compared);
 }
 
-/* Rows whose short names are the same show the end of their full names. So do the two names of a pair that was
- * matched by stem. */
+/* Rows with the same short name show the end of their full names. The two names of a pair that was matched by its
+ * stem do the same. */
 static void names_alike_are_told_apart(void **state)
 {
     struct compared compared;

@@ -42,7 +42,7 @@ static void devices_are_found_by_the_names_drivers_give(void **state)
     check("NVIDIA L20", 44, "L20", WS_PRECISION_BF16, 138);
 }
 
-/* Some board names hold a number of the board, and no size. */
+/* The number in some board names is not a memory size. */
 static void a_size_may_be_that_of_the_memory(void **state)
 {
     (void)state;
@@ -118,8 +118,8 @@ static void people_name_gpus_shortly(void **state)
     assert_null(ws_gpu_named(""));
 }
 
-/* On tensor cores of one chip, elements of half the size have twice the rate. A typing error in the table shows here.
- */
+/* On the tensor cores of one chip, elements of half the size have twice the rate. So this test finds typing errors in
+ * the table. */
 static void rows_agree_with_themselves(void **state)
 {
     size_t count;
@@ -183,8 +183,8 @@ static void pointwise_kernels_by_hand(void **state)
     }
 }
 
-/* An H100's peak is 989.4 TFLOP/s, that of its ordinary cores 133.8. Types for which these have no peak are converted
- * to fp32. */
+/* An H100's peak is 989.4 TFLOP/s, that of its ordinary cores 133.8. Types for which ordinary cores have no peak are
+ * converted to fp32. */
 static void pointwise_work_has_the_peak_of_ordinary_cores(void **state)
 {
     struct ws_work work = pointwise(1e9, 1, 1000, 2);

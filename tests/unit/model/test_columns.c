@@ -1,5 +1,5 @@
-/* Tests of the model's compact columns (sparse values, errors, threads, times, delays): they give back what was put
- * in. */
+/* Tests that the model's compact columns (sparse values, errors, threads, times, delays) give back the values that
+ * were put in. */
 #include "check.h"
 
 #include "analysis/activity/delays.h"
@@ -91,7 +91,7 @@ static void correlations_come_back_whatever_they_are(void **state)
 }
 
 /* First all rows have one thread; then two threads take turns; then some rows have no thread; then each row has a
- * thread that never comes again. */
+ * thread of its own. */
 static void threads_come_back_whatever_they_are(void **state)
 {
     (void)state;
@@ -117,9 +117,9 @@ static void threads_come_back_whatever_they_are(void **state)
 
 /* ---- times */
 
-enum { TIMES = 700000, RUNS = 5 }; /* so many that several threads share the sorting */
+enum { TIMES = 700000, RUNS = 5 }; /* enough for several threads to share the sorting */
 
-/* Times in blocks of 1000 rows: near each other, further apart than 32-bit offsets reach, and at the limits of
+/* Times in blocks of 1000 rows: close together, further apart than 32-bit offsets reach, and at the limits of
  * int64_t. */
 static int64_t time_of(size_t row, uint64_t *random)
 {
@@ -170,7 +170,7 @@ static int by_time(const void *a, const void *b)
     return s != t ? (s > t) - (s < t) : (x > y) - (x < y);
 }
 
-/* Sorts runs, one of them empty, and merges them, with many equal times among them. */
+/* Sorts and merges runs with many equal times; one run is empty. */
 static void runs_merge_as_they_would_sort(void **state)
 {
     (void)state;
@@ -243,8 +243,9 @@ static void free_scene(struct scene *scene)
     free(scene);
 }
 
-/* Delays of launches. Stream 1's grow as its queue fills; stream 2's are almost constant; stream 3's have every
- * magnitude and may be negative; stream 4 has few launches. The launches of shape 4 belong to no stream. */
+/* Delays from launch to begin. On stream 1 they grow as its queue fills; on stream 2 they are almost constant; on
+ * stream 3 they have every magnitude and may be negative; stream 4 has few launches. The launches of shape 4 belong
+ * to no stream. */
 static int64_t delay_of(uint32_t stream, size_t i, uint64_t *random)
 {
     switch (stream) {

@@ -5,7 +5,7 @@
 
 enum { THREADS = 3, EVENTS = 300, STRETCH = 40 };
 
-/* How the rows of several threads follow each other in the trace. */
+/* The order in which the rows of several threads stand in the trace. */
 enum order { BY_TURNS, BY_STRETCHES, OUT_OF_ORDER, ORDERS };
 
 struct event {
@@ -14,8 +14,7 @@ struct event {
     int64_t begin, end;
 };
 
-/* Makes up events of threads. A thread's events follow one another, and each thread launches at least one operation.
- */
+/* Makes random events. The events of one thread do not overlap, and each thread launches at least one operation. */
 static void think_up(struct event *events, enum order order, uint64_t *random)
 {
     int64_t now[THREADS + 1] = { 0 };
@@ -94,8 +93,8 @@ static void ask(const struct ws_host *host, struct ws_host_cursor *cursor, const
     assert_false(ws_host_next(host, cursor, until, &event));
 }
 
-/* A cursor is set to random times in random order. Each time it must give the thread's events that end later, sorted
- * by begin. */
+/* A cursor is set to random times in random order. Each time it must give the thread's events that end after that
+ * time, sorted by begin. */
 static void a_cursor_gives_a_threads_events_from_any_time(void **state)
 {
     uint64_t random = 11;
@@ -126,8 +125,8 @@ static void a_cursor_gives_a_threads_events_from_any_time(void **state)
     }
 }
 
-/* Rows of one thread that follow each other, operations or calls, are kept as one run. The end of a list takes one
- * run more. */
+/* Consecutive rows of one thread and kind (operations or calls) are kept as one run. One more run marks the end of a
+ * list. */
 static void rows_in_order_are_one_run(void **state)
 {
     struct built built;
@@ -154,7 +153,7 @@ static void rows_in_order_are_one_run(void **state)
     built_finish(&built);
 }
 
-/* A thread that made calls but launched nothing is not among the threads. */
+/* A thread that made calls but launched nothing is left out of the list of threads. */
 static void without_operations_there_are_no_threads(void **state)
 {
     struct built built;

@@ -5,7 +5,7 @@
 
 static const int64_t second = 1000000000;
 
-/* What the metadata of a recording say; NULL: nothing. Times are in s of CLOCK_REALTIME. */
+/* A recording's metadata; NULL: the metadata lack it. Times are in seconds of CLOCK_REALTIME. */
 struct recording {
     const char *program, *command, *host, *rank, *world, *job, *pid, *parent;
     int64_t from, to;
@@ -114,7 +114,7 @@ static void ids_and_communicators_tie(void **state)
            { .program = "c", .communicator = 78, .from = 10, .to = 20 });
 }
 
-/* The recording that ties others together may come after them in the folder. */
+/* A recording that links other recordings into one job may come after them in the folder. */
 static void the_order_does_not_matter(void **state)
 {
     (void)state;

@@ -33,7 +33,7 @@ static void times_of_each_context_come_to_the_hosts_clock(void **state)
     built_finish(&built);
 }
 
-/* The device's clock is known within 500 ns and each begin within 100. So a begin up to 600 ns before its launch is
+/* The device's clock is known to ±500 ns and each begin to ±100 ns. So a begin up to 600 ns before its launch is
  * moved to the launch. */
 static void nothing_begins_before_its_launch(void **state)
 {
@@ -244,8 +244,8 @@ static void each_device_gets_its_own(void **state)
     built_finish(&built);
 }
 
-/* So many operations that several threads share the work. The devices' clocks are hours apart, and some operations
- * have no times. */
+/* There are enough operations for several threads to share the work. The devices' clocks are hours apart, and some
+ * operations have no times. */
 static void each_of_many_operations_gets_its_time(void **state)
 {
     enum { DEVICES = 3, OPS = 600000 };
@@ -292,7 +292,7 @@ static void each_of_many_operations_gets_its_time(void **state)
     built_finish(&built);
 }
 
-/* Values that do not fit into 32 bits are kept all the same. */
+/* Values that do not fit into 32 bits are kept exactly. */
 static void long_times_and_odd_correlations_are_kept(void **state)
 {
     const int64_t hour = 3600000000000;
@@ -350,7 +350,7 @@ static void rows_of_any_content_are_survived(void **state)
     }
 }
 
-/* Comparing two empty texts at NULL must not call memcmp with NULL: the sanitized build reports that. */
+/* A comparison of two empty texts at NULL must not call memcmp with NULL, which the sanitized build would report. */
 static void a_row_without_its_text_may_come_twice(void **state)
 {
     struct ws_entries rows;

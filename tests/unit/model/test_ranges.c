@@ -59,7 +59,7 @@ struct frame {
     const char *name;
 };
 
-/* Frames are given from the outermost on; each lies inside the one before. */
+/* The outermost frame comes first. Each frame lies inside the one before. */
 static void check_line(const struct frame *frames, size_t count, const char *expected)
 {
     struct built built;

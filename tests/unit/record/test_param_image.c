@@ -23,7 +23,7 @@ static void an_image_comes_back_as_it_was(void **state)
 {
     static const struct {
         uint32_t first, count;
-        uint64_t numbers; /* words are random and less than this: the smaller it is, the more repeat */
+        uint64_t numbers; /* words are random and less than this; a smaller number makes more of them repeat */
     } images[] = { { 0, 1, 2 },
                    { 1, 3, 2 },
                    { 7, 9, 3 },
@@ -63,7 +63,7 @@ static void an_image_that_cannot_be_is_refused(void **state)
     for (uint32_t shorter = 1; shorter < length; shorter++)
         assert_int_not_equal(decode(shorter), 0);
     assert_int_not_equal(decode(length + 1), 0);
-    text[2] = 3; /* the last word would lie behind the parameter block */
+    text[2] = 3; /* the last word would lie beyond the end of the parameter block */
     assert_int_not_equal(decode(length), 0);
     assert_int_equal(image.count, 0);
 }

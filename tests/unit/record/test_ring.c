@@ -26,7 +26,7 @@ static void make(uint64_t slots)
     wakes = 0;
 }
 
-/* Writes so many records; returns how many found room. */
+/* Writes `count` records. Returns how many of them found room. */
 static unsigned write_records(unsigned count)
 {
     unsigned written = 0;
@@ -56,7 +56,7 @@ static void a_consumer_that_sleeps_is_woken(void **state)
     write_records(2);
     assert_int_equal(wakes, 1);
     write_records(4 * WS_RING_LOOK_EVERY);
-    assert_int_equal(wakes, 4); /* woken again each time that the producer reads its position */
+    assert_int_equal(wakes, 4); /* the producer wakes the consumer each time that it reads the consumer's position */
 }
 
 static void the_smallest_ring_wakes_before_it_is_half_full(void **state)

@@ -1,5 +1,5 @@
-/* A host's clock and a device for tests of shim/timing/device_clock: the device's clock drifts, and calls can be
- * slow. device_clock.c is compiled in here, so that it reads the test's clock. */
+/* A fake host clock and a fake device for tests of shim/timing/device_clock. The device's clock drifts, and calls can
+ * be slow. device_clock.c is compiled in here, so that it reads the test's clock. */
 #ifndef WALLSHIM_TESTS_FAKE_DEVICE_H
 #define WALLSHIM_TESTS_FAKE_DEVICE_H
 
@@ -31,13 +31,13 @@ static struct shim_context context;
 static struct ws_clock row;
 static int64_t now; /* the host's */
 static double drift;
-static int64_t submit;                       /* ns until an event that was recorded has passed */
-static int64_t slow_by;                      /* ns that a slow call takes longer */
+static int64_t submit;                       /* ns from the recording of an event until it passes */
+static int64_t slow_by;                      /* extra ns of a slow call */
 static unsigned slow_every, records, events; /* each slow_every-th record is slow; 0: none */
 static bool busy;                            /* no event passes */
 static ws_CUresult fails;
-static struct probe last_probe; /* as the host saw it */
-static float elapsed_ms;        /* what the driver answers; 0: the true time */
+static struct probe last_probe; /* host times of the last probe */
+static float elapsed_ms;        /* elapsed time that the driver answers; 0: the true one */
 static struct {
     int64_t device, passes; /* passes: the host's time */
 } marks[MARKS];
@@ -85,7 +85,7 @@ static ws_CUresult event_record(ws_CUevent event, ws_CUstream stream)
     (void)stream;
     last_probe.before = now;
     now += CALL + (++records && slow_every && records % slow_every == 0 ? slow_by : 0);
-    last_probe.recorded = now + READING; /* when the clock is read next */
+    last_probe.recorded = now + READING; /* time of the next reading of the clock */
     mark(event, submit);
     return WS_CUDA_SUCCESS;
 }
@@ -127,7 +127,7 @@ static int begin_anew(void **state)
     return 0;
 }
 
-/* The true time on the context's clock: its origin is where the current base says. */
+/* The true time on the context's clock, whose origin the current base sets. */
 static int64_t truth(int64_t host)
 {
     const struct clock_base *base = &context.base[context.current_base];

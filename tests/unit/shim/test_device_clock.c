@@ -1,5 +1,5 @@
-/* Tests of shim/timing/device_clock: comparisons of the clocks by events of our own. Whatever happens, the true time
- * lies within the error that is stated. */
+/* Tests of shim/timing/device_clock: comparisons of the clocks by probes. A probe is an event of the shim's own,
+ * recorded and queried at known host times. The true time always lies within the stated error. */
 #include "fake_device.h"
 
 /* --- comparisons by probes ---------------------------------------------------------------------- */
@@ -15,22 +15,23 @@ static void a_probe_lies_between_its_call_and_its_query(void **state)
     assert_int_equal(row.host_ns, last_probe.before + took / 2);
     assert_int_equal(row.error_ns, took / 2 + RESOLUTION);
     assert_in_range(llabs(truth(row.host_ns) - row.device_ns), 0, row.error_ns);
-    /* What an empty event took, and some more for real work. */
+    /* The time that an empty event takes to pass, and an allowance for real work. */
     assert_int_equal(context.shortest_submit, last_probe.seen - last_probe.recorded + RESOLUTION);
     assert_int_equal(context.submit_ns, 2 * context.shortest_submit);
     assert_int_equal(context.settle_ns, context.shortest_submit);
     assert_int_equal(context.arrival.probes, 1);
     assert_int_equal(context.arrival.base, row.device_ns - last_probe.recorded);
-    assert_true(context.arrival.var == 200.0 * 200 + (double)took / 2 * (double)took / 2); /* the first may be slow */
-    assert_false(device_clock_keep(&context, now, &row));                                  /* nothing new so soon */
-    /* The next ones come sooner at first, as the drift is to be known soon. */
+    assert_true(context.arrival.var ==
+                200.0 * 200 + (double)took / 2 * (double)took / 2); /* the first probe may be slow */
+    assert_false(device_clock_keep(&context, now, &row));           /* too soon for a new comparison */
+    /* The second comparison comes early, so that the drift is known soon. */
     int64_t began = now;
     assert_false(device_clock_keep(&context, began + 49000000, &row));
     assert_true(device_clock_keep(&context, began + 51000000, &row));
     assert_in_range(llabs(truth(row.host_ns) - row.device_ns), 0, row.error_ns);
 }
 
-/* The shortest time to the device counts, of the last quarter of a minute. */
+/* The shortest submit time of about the last 15 seconds counts. */
 static void work_takes_as_long_as_the_shortest_lately(void **state)
 {
     (void)state;
@@ -49,7 +50,7 @@ static void work_takes_as_long_as_the_shortest_lately(void **state)
     assert_in_range(context.shortest_submit, 9000 + RESOLUTION - CALL, 9000 + RESOLUTION + CALL);
     double before = context.arrival.var;
     unsigned probes = context.arrival.probes;
-    submit = 9000 + 100 * CALL; /* it is known to be late, so it counts, but little */
+    submit = 9000 + 100 * CALL; /* the probe is known to be late, so it counts little */
     device_clock_keep(&context, now, &row);
     assert_int_equal(context.arrival.probes, probes + 1);
     assert_true(context.arrival.var > before);
@@ -82,11 +83,11 @@ static void a_clock_that_drifts_is_followed(void **state)
             check_conversion(now - SECOND / 2);
             check_conversion(now + SECOND / 2);
             device_clock_from_host(&context, now + SECOND / 2, &error);
-            assert_true(context.fits < 6 || error < 15000); /* the drift is always known */
+            assert_true(context.fits < 6 || error < 15000); /* from six comparisons on the drift is known */
         }
         device_clock_from_host(&context, now + SECOND / 2, &error);
         assert_in_range(error, RESOLUTION, 2500);
-        /* Both fits are of the last half minute. */
+        /* Both fits are less than 16 s apart. */
         assert_true(context.last_fit.device_ns - context.first_fit.device_ns < 16ll * SECOND);
         assert_true(context.last_fit.device_ns - context.first_fit.device_ns > SECOND / 2);
     }
@@ -116,7 +117,7 @@ static void events_are_measured_from_the_last_base(void **state)
     assert_in_range(changes, 8, 10); /* one a second */
 }
 
-/* Of the three probes of a comparison the shortest counts. */
+/* A comparison makes three probes, and the shortest of them counts. */
 static void a_slow_probe_does_not_count(void **state)
 {
     (void)state;
@@ -129,7 +130,8 @@ static void a_slow_probe_does_not_count(void **state)
     }
 }
 
-/* If all are slow, the last good comparison is better, until the clocks may have drifted further apart. */
+/* If all probes are slow, the last good comparison stays in use until the clocks may have drifted apart by more than
+ * a slow probe's error. */
 static void a_slow_comparison_is_not_taken(void **state)
 {
     (void)state;
@@ -140,19 +142,19 @@ static void a_slow_comparison_is_not_taken(void **state)
     slow_every = 1;
     now = context.next_fit;
     int64_t began = now;
-    assert_false(device_clock_keep(&context, began, &row)); /* a quarter of a second after the last */
+    assert_false(device_clock_keep(&context, began, &row)); /* 250 ms after the last comparison */
     assert_int_equal(context.fits, fits);
-    assert_int_equal(context.next_fit - began, 25000000); /* it is tried again soon */
+    assert_int_equal(context.next_fit - began, 25000000); /* the next try comes soon */
     began = now += 200000000;
     device_clock_keep(&context, began, &row);
     assert_int_equal(context.fits, fits);
-    began = now += 100000000; /* 100 ppm of more than half a second are the 50 µs that a probe may be off */
+    began = now += 100000000; /* 100 ppm of over 500 ms exceed the 50 µs that a slow probe may be off */
     assert_true(device_clock_keep(&context, began, &row));
     assert_int_equal(context.fits, fits + 1);
     check_conversion(now);
 }
 
-/* The first comparisons are often disturbed: they are not used while a better one may come soon. */
+/* The first comparisons are often disturbed. They are not used while a better one may come soon. */
 static void the_first_good_comparison_is_waited_for(void **state)
 {
     (void)state;
@@ -165,7 +167,7 @@ static void the_first_good_comparison_is_waited_for(void **state)
     assert_true(device_clock_keep(&context, now, &row)); /* at the next round */
     assert_true(device_clock_known(&context));
     assert_in_range(row.error_ns, RESOLUTION, 2500);
-    /* The good one is worth more than those before it: the drift is computed from here on. */
+    /* The good comparison is worth more than those before it, so the drift is computed from this one on. */
     assert_int_equal(context.first_fit.device_ns, context.last_fit.device_ns);
 }
 
@@ -187,7 +189,8 @@ static void a_good_comparison_is_not_waited_for_long(void **state)
     assert_in_range(llabs(truth(row.host_ns) - row.device_ns), 0, row.error_ns);
 }
 
-/* Where our event never passes, the program's work and ours share a queue: the clock is kept without our events. */
+/* If the shim's event never passes, the program's work and the shim's share one hardware queue. Then the clock is
+ * kept without events of the shim's own. */
 static void a_device_that_is_always_busy_has_one_queue(void **state)
 {
     (void)state;
@@ -199,7 +202,7 @@ static void a_device_that_is_always_busy_has_one_queue(void **state)
         assert_in_range(now - began, PROBE_DEADLINE, PROBE_DEADLINE + 10 * CALL);
         unsigned recorded = records;
         assert_false(device_clock_keep(&context, began + ROUND - 1, &row));
-        assert_int_equal(records, recorded); /* it is left alone for a while */
+        assert_int_equal(records, recorded); /* no probe for a while */
         assert_false(device_clock_known(&context));
         now = began + ROUND;
     }
@@ -223,7 +226,7 @@ static void a_busy_time_later_changes_nothing(void **state)
     assert_true(device_clock_keep(&context, now, &row));
 }
 
-/* While a stream is being captured, a stream cannot be made; and where a context is gone, nothing is asked of it. */
+/* No stream can be created while another one is being captured. A context that is gone is not asked for anything. */
 static void at_times_no_comparison_can_be_made(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Tests of shim/timing/device_clock: times and their errors by numbers, and the clock of a device with one hardware
- * queue, which is kept by the program's own operations. */
+/* Tests of shim/timing/device_clock: times and their errors in numbers, and the clock of a device with one hardware
+ * queue. Such a clock is kept by events of the program's own operations. */
 #include <sys/mman.h>
 
 #include "fake_device.h"
@@ -37,17 +37,17 @@ static void check_from_host(int64_t host, int64_t expected, int64_t expected_err
 static void a_host_time_is_as_exact_as_the_drift(void **state)
 {
     (void)state;
-    /* The host's clock gains 40 ns in a million on the device's; that is known to (300 + 100) ns in ten seconds. */
+    /* The host's clock gains 40 ppb on the device's. This drift is known to (300 + 100) ns in ten seconds. */
     static const int64_t offset = 100ll * SECOND;
     context.first_fit = (struct clock_fit){ 0, offset, 300 };
     context.last_fit = (struct clock_fit){ 10ll * SECOND, offset + 400, 100 };
     check_from_host(offset + 10ll * SECOND + 400, 10ll * SECOND, 100);
     check_from_host(offset + 20ll * SECOND + 800, 20ll * SECOND, 100 + 400);
-    check_from_host(offset, 0, 100 + 400); /* before the comparison the error grows as well */
-    /* A drift that is known less well than any crystal keeps is not used. */
+    check_from_host(offset, 0, 100 + 400); /* the error also grows before the last comparison */
+    /* A drift is not used if its error exceeds the drift of any crystal. */
     context.first_fit.error = 2000000;
     check_from_host(offset + 20ll * SECOND + 400, 20ll * SECOND, 100 + 1000000);
-    /* Nor is one from two comparisons close to each other. */
+    /* A drift from two comparisons close to each other is not used. */
     context.first_fit = (struct clock_fit){ 10ll * SECOND - 199000000, offset, 0 };
     context.last_fit.error = 0;
     check_from_host(offset + 11ll * SECOND + 400, 11ll * SECOND, 100000);
@@ -70,7 +70,7 @@ static int close_one_queue(void **state)
     return munmap(context.pool.events, POOL * sizeof(struct pool_event));
 }
 
-/* An event behind an operation that was launched now. It passes 5 µs later. */
+/* An event behind an operation that is launched now. The event passes 5 µs later. */
 static uint32_t operation(void)
 {
     uint32_t kept, event = event_take(&context.pool, 1, &kept);
@@ -97,9 +97,9 @@ static void an_operations_event_is_the_first_base(void **state)
     int64_t launched = now;
     uint32_t event = operation();
     device_clock_begin(&context, event, launched);
-    assert_false(device_clock_known(&context)); /* it has not passed */
+    assert_false(device_clock_known(&context)); /* the event has not passed */
     assert_false(device_clock_keep(&context, now, &row));
-    assert_int_equal(records, 0); /* no event of our own would pass soon */
+    assert_int_equal(records, 0); /* no event of the shim's own would pass soon */
     now += 6000;
     device_clock_begin(&context, event, INT64_MIN);
     assert_false(device_clock_known(&context));
@@ -114,8 +114,8 @@ static void an_operations_event_is_the_first_base(void **state)
     assert_int_equal(context.base[0].time, launched);
 }
 
-/* Each event passed after its launch, and before it was found to have passed. The tightest bounds of a quarter of a
- * second count. */
+/* An event passes after its launch, and before the shim finds that it has passed. The tightest of these bounds within
+ * 250 ms count. */
 static void events_bound_how_far_the_clocks_are_apart(void **state)
 {
     (void)state;
@@ -143,7 +143,7 @@ static void events_bound_how_far_the_clocks_are_apart(void **state)
     assert_int_equal(context.fits, 1);
     int64_t half = (high - low) / 2;
     assert_int_equal(context.last_fit.offset, low + half);
-    assert_int_equal(context.last_fit.error, half + RESOLUTION + 25000); /* 100 ppm of a quarter of a second */
+    assert_int_equal(context.last_fit.error, half + RESOLUTION + 25000); /* 100 ppm of 250 ms */
     assert_int_equal(context.submit_ns, ONE_QUEUE_SUBMIT);
     assert_int_equal(context.next_fit, now + 250000000);
     assert_true(context.offset_low == INT64_MIN && context.offset_high == INT64_MAX);
@@ -164,7 +164,7 @@ static void bounds_that_contradict_each_other_begin_anew(void **state)
     learn(event, launched);
     int64_t low = context.offset_low, high = context.offset_high;
     assert_int_equal(high - low, now - launched);
-    learn(event, INT64_MIN); /* nothing is known of its launch */
+    learn(event, INT64_MIN); /* its launch time is not known */
     assert_true(context.offset_low == low && context.offset_high == high);
     learn(event, now + 1000000);
     assert_true(context.offset_low == INT64_MIN && context.offset_high == INT64_MAX);

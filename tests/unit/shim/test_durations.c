@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-/* durations.c is compiled in here, so that what it knows of all kernels can be forgotten. */
+/* durations.c is compiled in here, so that each test can reset its statistics of all kernels. */
 #include "shim/timing/durations.c" // NOLINT(bugprone-suspicious-include)
 
 enum { NOISE = 100 };
@@ -46,19 +46,21 @@ static void take(int count, double ns)
 static void a_sample_counts_by_how_sure_it_is(void **state)
 {
     (void)state;
-    /* The first is the mean. Its spread is a twentieth of it. */
+    /* The first sample is the mean. The standard deviation from launch to launch is taken as a twentieth of the
+     * mean. */
     take(1, 1000);
     check(1000, NOISE + 2500, 2500);
-    /* The second is off by 100, by a variance of 2600 + 2500 + 100. Half of that is the mean's own. Of the 100²,
-     * noise and the mean's own variance are not spread: of the other 7300 the spread takes a sixth. */
+    /* The second sample is off by 100; the variance of that difference is 2600 (mean) + 2500 (spread) + 100 (noise).
+     * The mean's own variance is half of it, so the mean moves by half. 100² - 100 - 2600 = 7300 is left for the
+     * spread, which moves a sixth of the way to it. */
     take(1, 1100);
     check(1050, 1300, 2500 + (7300.0 - 2500) / 6);
-    /* The spread of all kernels takes a fifth, without the noise only, in relation to the mean's square. */
+    /* The spread of all kernels moves a fifth of the way to 100² - 100, relative to the mean's square. */
     assert_near(all_kernels.spread, FIRST_SPREAD + (9900.0 / 1e6 - FIRST_SPREAD) / 5);
     assert_near(all_kernels.within, 9900.0 / 5);
 }
 
-/* Of all samples the last 16 count most, so the mean is never surer than so many make it. */
+/* The last 16 samples count most, so the mean is never more certain than 16 samples make it. */
 static void a_mean_is_never_too_sure(void **state)
 {
     (void)state;
@@ -76,7 +78,7 @@ static void a_sample_below_zero_is_zero(void **state)
     assert_true(duration_expected(&kernel) == 0);
 }
 
-/* A kernel that has few samples learns from every one. */
+/* A kernel with few samples learns from every sample. */
 static void the_first_samples_are_never_far_off(void **state)
 {
     (void)state;
@@ -86,7 +88,7 @@ static void the_first_samples_are_never_far_off(void **state)
     assert_int_equal(kernel.samples, 2);
 }
 
-/* How far off a sample is, is measured in standard deviations. */
+/* A sample's distance from the mean is measured in standard deviations. */
 static void a_sample_off_by_three_deviations_counts(void **state)
 {
     (void)state;
@@ -97,7 +99,7 @@ static void a_sample_off_by_three_deviations_counts(void **state)
     assert_int_equal(kernel.samples, 11);
 }
 
-/* One sample that is far off is passed over. A second one on the same side means that the duration has changed. */
+/* One sample that is far off is ignored. A second one on the same side means that the duration has changed. */
 static void two_samples_far_off_begin_it_anew(void **state)
 {
     (void)state;
@@ -112,7 +114,7 @@ static void two_samples_far_off_begin_it_anew(void **state)
         assert_near((double)kernel.mean, other[i]);
         assert_int_equal(kernel.samples, 1);
         double off = other[i] - 1000;
-        assert_near((double)kernel.spread, off * off / 16); /* it may change back */
+        assert_near((double)kernel.spread, off * off / 16); /* the duration may change back */
     }
 }
 
@@ -121,7 +123,7 @@ static void only_samples_in_a_row_begin_it_anew(void **state)
     (void)state;
     take(10, 1000);
     take(1, 9000);
-    take(1, 1000); /* a usual one in between */
+    take(1, 1000); /* a usual sample in between */
     take(1, 9000);
     assert_near((double)kernel.mean, 1000);
     take(1, 1000);
@@ -132,7 +134,7 @@ static void only_samples_in_a_row_begin_it_anew(void **state)
     assert_near((double)kernel.mean, 10);
 }
 
-/* After a change, the next row begins at 0. */
+/* After a change, the count of far-off samples in a row begins at 0. */
 static void a_change_ends_the_row(void **state)
 {
     (void)state;
@@ -157,7 +159,7 @@ static void an_upper_bound_counts_until_there_is_a_sample(void **state)
     duration_at_most(&kernel, 700);
     duration_at_most(&kernel, 0);
     duration_at_most(&kernel, -5);
-    assert_true(duration_expected(&kernel) == 300); /* as likely one time as another, from 0 to 600 */
+    assert_true(duration_expected(&kernel) == 300); /* every time from 0 to 600 is equally likely */
     assert_near(duration_unsure(&kernel), 600 * 600 / 12.0);
     take(1, 650);
     assert_true(duration_expected(&kernel) == 650);
@@ -174,18 +176,20 @@ static void without_a_bound_it_is_as_all_kernels_are(void **state)
     duration_sample(&other, 3000, NOISE);
     assert_near(duration_expected(&unknown), 2000);
     assert_near(duration_unsure(&unknown), 1e6 + 2000 * 2000 / 4.0);
-    duration_at_most(&unknown, 100000); /* that says nothing new */
+    duration_at_most(&unknown, 100000); /* this bound tells nothing new */
     assert_near(duration_expected(&unknown), 2000);
 }
 
-/* Where launches of one kernel differ as much as kernels do, that is the spread to expect. */
+/* If launches of the same kernel differ as much as different kernels do, a new kernel's spread is that of all
+ * kernels. */
 static void the_first_spread_is_that_of_all_kernels(void **state)
 {
     (void)state;
     all_kernels.within = 1e6;
     take(1, 1000);
     check(1000, NOISE + 1e6, 1e6);
-    /* A single sample says little about all: it counts as at most four times the square of the mean. */
+    /* A single sample says little about all kernels, so its squared deviation counts as at most four times the square
+     * of the mean. */
     learn_spread_of_all(1e12, 1000);
     assert_near(all_kernels.spread, FIRST_SPREAD + (MOST_SPREAD - FIRST_SPREAD) / 5);
 }

@@ -1,5 +1,5 @@
-/* Tests of shim/objects/events, one step at a time: other threads come in just before each access to memory that
- * threads share. A "mark" is an event of the pool. */
+/* Tests of shim/objects/events, one step at a time: other threads act just before one of the accesses to shared
+ * memory. A "mark" is an event of the pool. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -32,10 +32,10 @@ enum { MARKS = 4 };
 
 struct driver_calls driver;
 static struct event_pool pool;
-static void (*others)(void); /* come in before access number `at`; NULL: they have been */
+static void (*others)(void); /* what other threads do before access number `at`; NULL: they have done it */
 static unsigned at;
-static uint32_t theirs[3], shared, to_put; /* marks that the others hold, share with us, and are to put back */
-static const volatile void *watched;       /* whose accesses are noted */
+static uint32_t theirs[3], shared, to_put; /* marks that other threads hold, share with us, and are to put back */
+static const volatile void *watched;       /* accesses to this object are noted */
 static struct {
     memory_order order, on_failure;
 } seen[4];
@@ -137,7 +137,7 @@ static void (*const all_others[])(void) = { they_take_one, they_take_all, they_p
                                             they_take_two_and_put_the_first };
 enum { OTHERS = sizeof(all_others) / sizeof(*all_others) };
 
-/* Opens the pool anew, for others that come in before access number `step_at`. */
+/* Opens a new pool, for other threads that act before access number `step_at`. */
 static void begin_step(unsigned step_at)
 {
     close_pool(NULL);
@@ -186,7 +186,7 @@ static void others_come_in_while_one_is_put_back(void **state)
     }
 }
 
-/* Whoever lets go first: the mark comes back once. */
+/* The mark comes back to the stack once, whichever user releases it first. */
 static void the_other_user_lets_go_meanwhile(void **state)
 {
     (void)state;
@@ -212,7 +212,7 @@ static void leave(void)
     longjmp(around, 1);
 }
 
-/* A signal handler leaves event_take by longjmp. A mark that is out of the stack by then is known by `kept`. */
+/* A signal handler leaves event_take by longjmp. If a mark was already taken from the stack, `kept` names it. */
 static void a_take_that_is_left_says_what_it_took(void **state)
 {
     (void)state;
@@ -238,8 +238,8 @@ static void watch(const volatile void *object)
     seen_count = 0;
 }
 
-/* No x86 processor shows a wrong order of memory, so the orders themselves are checked. A take must see all that was
- * written before the mark was put in, and a last user all that the other users wrote. */
+/* Some wrong memory orders cause no failure on x86, so the test checks the orders themselves. A take must see all
+ * that was written before the mark was put back. The last user of a mark must see all that the other users wrote. */
 static void each_sees_what_was_written_before(void **state)
 {
     (void)state;

@@ -132,7 +132,7 @@ static void no_mark_is_ignored(void **state)
     all_are_free();
 }
 
-/* An event that is used again is unread: its earlier time is out of date. */
+/* An event that is taken again counts as unread, because its earlier time is out of date. */
 static void a_mark_taken_again_is_unread(void **state)
 {
     (void)state;
@@ -177,7 +177,7 @@ static void few_is_half_until_no_more_can_be_made(void **state)
     assert_int_equal(pool.few, 16);
     assert_true(event_pool_is_to_grow(&pool, 64));
     assert_false(event_pool_is_to_grow(&pool, 32));
-    event_pool_keep(&pool, 64); /* all are free: it grows in advance */
+    event_pool_keep(&pool, 64); /* all events are free; the pool grows in advance */
     assert_int_equal(pool.made, 64);
     event_pool_keep(&pool, 64);
     assert_int_equal(pool.made, 64);
@@ -195,7 +195,7 @@ static void few_is_half_until_no_more_can_be_made(void **state)
     assert_false(event_pool_is_to_grow(&pool, LIMIT));
 }
 
-/* At the limit of a large pool the drain is woken for the last events only. */
+/* A large pool at its limit wakes the drain only when few events are left. */
 static void few_is_never_many_at_the_limit(void **state)
 {
     (void)state;
@@ -289,13 +289,14 @@ static void every_change_has_its_number(void **state)
     (void)state;
     event_pool_grow(&pool, 2);
     uint64_t number = pool.free_top >> 32;
-    for (int i = 0; i < 100000; i++) { /* no number comes back soon: not after as many as fit into 16 bits */
+    for (int i = 0; i < 100000; i++) { /* numbers do not repeat soon: more than 16 bits of them are different */
         uint32_t event = take_free(&pool, 1);
         assert_int_equal(pool.free_top >> 32, ++number);
         event_release(&pool, event);
         assert_int_equal(pool.free_top >> 32, ++number);
     }
-    pool.free_top |= (uint64_t)UINT32_MAX << 32; /* after the last number comes 0, and the marks stay */
+    pool.free_top |= (uint64_t)UINT32_MAX
+                     << 32; /* the last number is followed by 0; the free events stay as they are */
     event_release(&pool, take_free(&pool, 1));
     all_are_free();
 }
@@ -310,7 +311,7 @@ enum { TURNS = 200000 };
 #endif
 
 static _Atomic int owner[LIMIT + 1];
-static _Atomic uint32_t handed_on; /* like a stream's last event: who exchanges it releases the one it held */
+static _Atomic uint32_t handed_on; /* like a stream's last event: a thread that replaces it releases the old one */
 static _Atomic unsigned wrong;
 static _Atomic unsigned threads_at_work;
 
@@ -327,7 +328,7 @@ static void *take_and_give(void *number)
             wrong += !atomic_compare_exchange_strong(&owner[*place], &mine, 0);
             if (seed >> 40 & 1)
                 event_release(&pool, *place);
-            else /* one event ends an operation and begins the next one, maybe another thread's */
+            else /* an event ends one operation and begins the next, which may be another thread's */
                 event_release(&pool, atomic_exchange(&handed_on, *place));
             *place = 0;
             continue;

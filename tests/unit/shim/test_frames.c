@@ -1,5 +1,5 @@
-/* Tests of shim/calls/frames: was a wrapped call made by the wrapped call that is under way? They use stacks of every
- * kind, and calls that return or are left by longjmp. */
+/* Tests of shim/calls/frames, which tells whether a wrapped call was made from within another wrapped call. The tests
+ * use stacks of every kind, and calls that return or are left by longjmp. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -16,14 +16,14 @@
 
 #include "shim/objects/thread.h"
 
-/* frames.h is compiled in here with `in_between` where a signal may come while a call begins. */
+/* frames.h is compiled in here. It calls `in_between` at the point of a call's begin where a signal may arrive. */
 static void in_between(void);
 #undef atomic_signal_fence
 #define atomic_signal_fence(order) in_between()
 #include "shim/calls/frames.h"
 
 static struct shim_thread *thread;
-static uintptr_t within_between; /* thread->within where a signal may come */
+static uintptr_t within_between; /* thread->within at the point where a signal may arrive */
 enum { STACK = 1 << 16 };
 
 #define FRAME __attribute__((noinline, noclone, no_sanitize("address", "thread")))
@@ -38,7 +38,8 @@ static void in_between(void)
     (thread->within && \
      frame_makes(thread, thread->within, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0)))
 
-/* Stands for a wrapper. Within another wrapped call it only calls `real`; else it is the call under way meanwhile. */
+/* Stands for a wrapper. Within another wrapped call it only calls `real`. Otherwise it is the call under way while
+ * `real` runs. */
 static bool inner_was_within;
 static FRAME void wrapped(void (*real)(void))
 {
@@ -140,8 +141,8 @@ static FRAME void write_over_the_stack(void)
         room[i] = 0x5a;
 }
 
-/* A call was left by longjmp, and the next is made from the same place on the stack: the frame's address tells that
- * the first is over. */
+/* A call was left by longjmp, and the next call is made from the same place on the stack. The frame's address shows
+ * that the first call is over. */
 static void a_call_left_by_a_jump(void **state)
 {
     (void)state;
@@ -165,8 +166,8 @@ static FRAME void call_from_deep(int frames)
     (void)room[0];
 }
 
-/* The next call is made from further down the stack: the first call's word in its frame has been overwritten, so the
- * first is over. */
+/* The next call is made from further down the stack. It has overwritten the word in the first call's frame, which
+ * shows that the first call is over. */
 static void a_call_further_down_than_one_that_was_left(void **state)
 {
     (void)state;
@@ -178,7 +179,8 @@ static void a_call_further_down_than_one_that_was_left(void **state)
     assert_false(inner_was_within);
 }
 
-/* thread->nested caches which callers are within the call under way. It is forgotten once that call was left. */
+/* thread->nested caches which callers are within the call under way. The cache must be ignored once that call was
+ * left. */
 static void what_was_found_is_forgotten_with_its_call(void **state)
 {
     (void)state;
@@ -204,7 +206,7 @@ static void only_this_threads_word_below_its_place_counts(void **state)
     assert_true(frame_makes(thread, at, at, NULL));
     assert_true(frame_makes(thread, at, at - 16, NULL));
     assert_false(frame_makes(thread, at, at + 16, NULL));
-    assert_true(frame_makes(thread, at, at - 128, NULL)); /* the next has the same slot in the cache */
+    assert_true(frame_makes(thread, at, at - 128, NULL)); /* the next question uses the same cache slot */
     assert_false(frame_makes(thread, at, at + 128, NULL));
     assert_false(frame_makes(thread, (uintptr_t)&words[33], at, NULL));
     *(volatile uintptr_t *)&words[32] = (uintptr_t)thread + sizeof(*thread);
@@ -221,13 +223,13 @@ static void each_place_and_each_call_is_asked_about(void **state)
         frame_begin(thread, &at, &words[0]);
         assert_true(frame_makes(thread, at, below, &from[i]));
         *(volatile uintptr_t *)&words[0] = 0;
-        assert_true(frame_makes(thread, at, below, &from[i])); /* it is remembered: its word is not read again */
+        assert_true(frame_makes(thread, at, below, &from[i])); /* the answer is cached: the word is not read again */
         if (i % 2)
             assert_false(frame_makes(thread, (uintptr_t)&words[1], below, &from[i]));
         else
             assert_false(frame_makes(thread, at, below, &from[(i + NESTED_KNOWN) % (3 * NESTED_KNOWN)]));
     }
-    assert_int_equal(thread->captures_beginning, 0); /* what lies behind thread->nested is as it was */
+    assert_int_equal(thread->captures_beginning, 0); /* the field behind thread->nested is unchanged */
 }
 
 static void the_shims_own_work_is_marked_as_a_call(void **state)
@@ -317,7 +319,7 @@ static void a_coroutine_within_a_call(void **state)
     munmap(stack, STACK);
 }
 
-/* A coroutine is never resumed and its stack is unmapped: its call is over, whatever stack the next call is on. */
+/* A coroutine is never resumed and its stack is unmapped. Its call is over, whatever stack the next call uses. */
 static void a_coroutine_that_never_comes_back(void **state)
 {
     (void)state;
@@ -435,7 +437,8 @@ static FRAME void leave_from_deep_in_handler(void)
     (void)room[0];
 }
 
-/* A handler leaves a call by longjmp and makes another from higher up its stack: this one is not within the first. */
+/* A handler leaves a call by longjmp and makes another call from higher up its stack. The second call is not within
+ * the first. */
 static FRAME void leave_and_call(void)
 {
     if (!setjmp(in_handlers_frame))

@@ -1,5 +1,5 @@
-/* Tests of shim/timing/gates: whether a stream that waits at a gate could go on, and who opens a gate that its thread
- * leaves closed. */
+/* Tests of shim/timing/gates. A gate makes a stream wait for a value in memory, until a thread opens the gate. The
+ * tests check whether the stream could go on, and which thread opens a gate if the thread that closed it does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +92,7 @@ static int begin_anew(void **state)
     return context.gates ? 0 : -1;
 }
 
-/* Would a device go on that executes the last wait? */
+/* Would the last wait let a device go on? */
 static bool goes_on(void)
 {
     uint32_t word = __atomic_load_n((uint32_t *)(page + (waited_at - DEVICE_AT)), __ATOMIC_ACQUIRE);
@@ -108,7 +108,7 @@ static void a_gate_holds_until_it_is_opened(void **state)
     bool held = !goes_on();
     bool opened = gate_open(gate);
     assert_true(goes_on());
-    assert_true(held || !opened); /* on a slow machine the gates' own thread opened it */
+    assert_true(held || !opened); /* on a slow machine the gates' own thread may have opened it */
     assert_false(gate_open(gate));
 }
 
@@ -118,7 +118,7 @@ static void a_gate_that_is_left_is_opened(void **state)
     uint64_t kept, gate = gate_close(&context, NULL, &kept);
     int64_t began = ws_clock_ns();
     while (!goes_on())
-        assert_true(ws_clock_ns() - began < 5000000000); /* on a busy machine; on an idle one it takes 200 µs */
+        assert_true(ws_clock_ns() - began < 5000000000); /* 5 s allow for a busy machine; an idle one takes 200 µs */
     assert_false(gate_open(gate));
 }
 
@@ -145,7 +145,7 @@ static void there_are_so_many(void **state)
     unsigned opened = 0;
     for (unsigned i = 0; i < ALL; i++)
         opened += gate_open(gates[i]);
-    assert_true(!more || opened < ALL); /* one more was free only if the gates' own thread had opened some */
+    assert_true(!more || opened < ALL); /* one more gate is free only if the gates' own thread has opened some */
 }
 
 static void a_driver_that_refuses_has_no_gate(void **state)
@@ -172,7 +172,7 @@ static void off_means_off(void **state)
     assert_null(another.gates);
 }
 
-/* A handler may fork while a gate is being closed: the child returns through the same code. */
+/* A signal handler may fork while a gate is being closed. The child then returns through the same code. */
 static void a_child_goes_through(void **state)
 {
     (void)state;
@@ -205,7 +205,7 @@ static void jump(int signal)
     (void)signal;
     if (!may_jump)
         return;
-    may_jump = 0; /* siglongjmp lets the next signal in while it is still on this stack */
+    may_jump = 0; /* siglongjmp unblocks the next signal while still on this stack */
     siglongjmp(back, 1);
 }
 
@@ -220,7 +220,8 @@ static void *send_signals(void *unused)
     return NULL;
 }
 
-/* One round of what an operation does, left at any point; then what op_give_up does. */
+/* Closes and opens a gate, as an operation does; a signal handler may leave this part at any point. Then opens the
+ * gate again, as op_give_up does. */
 static bool close_and_open(void)
 {
     static volatile bool jumped;
@@ -238,12 +239,12 @@ static bool close_and_open(void)
     return jumped;
 }
 
-/* A stream that waits for ever would hang the program. */
+/* No gate may stay closed: a stream that waits for ever would hang the program. */
 static void no_jump_leaves_a_stream_held(void **state)
 {
     (void)state;
 #ifdef __SANITIZE_THREAD__
-    skip(); /* it calls handlers later than the system does, also where our system call has blocked signals */
+    skip(); /* ThreadSanitizer calls handlers late, even after a system call of the shim's has blocked signals */
 #endif
     pthread_t sender;
     struct sigaction action = { .sa_handler = jump };

@@ -1,4 +1,5 @@
-/* Tests of shim/objects/legacy_order.h: no work of the other side goes unnoticed, and most launches write nothing. */
+/* Tests of shim/objects/legacy_order.h. The two sides are the legacy stream and the blocking streams. Work of the
+ * other side is always noticed, and most launches write nothing. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +27,7 @@ static void each_side_sees_work_of_the_other_once(void **state)
     assert_true(legacy_order_moved(&order, LEGACY, &legacy));
 }
 
-/* One stream's look must not hide the work from another stream. */
+/* If one stream has noticed the work, the other streams must notice it too. */
 static void every_stream_sees_it(void **state)
 {
     struct legacy_order order = { 0 };
@@ -57,7 +58,7 @@ static void launches_without_an_other_side_write_nothing(void **state)
     assert_true(legacy_order_matters(&order));
 }
 
-/* Threads take turns, each with an operation of one side; meanwhile other threads launch into streams of one side. */
+/* One thread launches on both sides in turn. At the same time two other threads launch into blocking streams. */
 static struct legacy_order shared;
 static _Atomic int stop;
 

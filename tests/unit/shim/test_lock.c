@@ -1,5 +1,5 @@
-/* Tests of the shim's locks: signals are blocked while a thread holds one, nobody waits for long, and a forked child
- * does not wait for a lock that a thread of its parent held. */
+/* Tests of the shim's locks: signals are blocked while a thread holds a lock, no thread waits for long, and a forked
+ * child does not wait for a lock that a thread of its parent held. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -100,7 +100,7 @@ static void nobody_waits_for_ever(void **state)
     assert_false(lock_take(LOCK_REGISTRY));
     assert_true(ws_clock_ns() - begin >= (int64_t)LOCK_DEADLINE_MS * 1000000);
     assert_int_equal(locks_missed(), missed + 1);
-    /* Signals are unblocked again after the lock was not had. */
+    /* Signals are unblocked again after an attempt that did not get the lock. */
     raise(SIGUSR1);
     assert_int_equal(handled, 1);
     let_go(thread);
@@ -140,7 +140,8 @@ static bool start_is_free(void)
     return lock_take(LOCK_START);
 }
 
-/* A child must never get this lock, and learns so at once: the registry may have been forked half changed. */
+/* A child never gets this lock, and is refused at once: the parent may have forked in the middle of a change to the
+ * registry. */
 static bool registry_cannot_be_had(void)
 {
     int64_t begin = ws_clock_ns();
@@ -171,7 +172,7 @@ static void *add(void *unused)
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
         while (!lock_take(LOCK_REGISTRY))
-            sched_yield(); /* where the machine is so busy that the deadline passed */
+            sched_yield(); /* the machine was so busy that the deadline passed */
         guarded++;
         lock_release(LOCK_REGISTRY);
     }

@@ -1,5 +1,6 @@
 /* Tests of shim/calls/measure: which launches are measured with events, and that measuring takes no more than its
- * share of the thread's time. */
+ * share of the thread's time. A sample is a launch with a begin and an end event; an anchor is a launch with only an
+ * end event. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +46,7 @@ struct counts {
     uint64_t took, now;
 };
 
-/* Launches so many times, `spacing` ticks apart. Each launch that is measured takes `cost` ticks more. */
+/* Makes `launches` launches, `spacing` ticks apart. A measured launch takes `cost` ticks more. */
 static void launch(struct counts *counts, unsigned launches, uint64_t spacing, uint64_t cost)
 {
     for (unsigned i = 0; i < launches; i++) {
@@ -81,7 +82,7 @@ static void measuring_keeps_to_its_share(void **state)
             shape = (struct shape_entry){ .until_sample = 2 };
             shim_options.overhead = shares[i];
             launch(&counts, 2 * MILLION, spacings[k], COST);
-            /* The first samples may exceed the share: 20 of them are allowed for. */
+            /* The first samples may exceed the share, so the cost of 20 is added. */
             assert_true((double)counts.took <=
                         (double)(counts.now - MILLION) * (double)shares[i] / MILLION + 20 * COST);
             assert_true(counts.samples > 100 &&
@@ -108,7 +109,7 @@ static void samples_and_anchors_take_turns(void **state)
     assert_true(counts.anchors > counts.samples / 3);
 }
 
-/* After a pause, anchors stand close together at first; what they may cost on average stays the same. */
+/* After a pause, anchors come in quick succession at first. Their permitted average cost stays the same. */
 static void a_burst_after_a_pause_has_many_anchors(void **state)
 {
     (void)state;
@@ -125,7 +126,7 @@ static void a_burst_after_a_pause_has_many_anchors(void **state)
     assert_true((double)counts.took <= (double)(counts.now - began + (uint64_t)100 * MILLION) * 0.02 + 2 * COST);
 }
 
-/* Copies are measured in any case. However many they are, launches are measured again soon after. */
+/* Copies are always measured. After any number of copies, launches are measured again soon. */
 static void debts_are_paid_within_a_window(void **state)
 {
     (void)state;
@@ -205,9 +206,9 @@ static void only_ordinary_launches_are_left_out(void **state)
     assert_true(stream.user == STREAM_SHARED);
     record = ordinary_launch(&context);
     stream.blocking = true;
-    context.legacy_order.work[1] = LEGACY_ONE; /* the legacy stream had work meanwhile */
+    context.legacy_order.work[1] = LEGACY_ONE; /* the legacy stream has had work since the last launch */
     assert_false(measure_leaves_out(thread, &record, &shape));
-    assert_true(stream.fresh); /* so the next launch is not left out either */
+    assert_true(stream.fresh); /* so the next launch is measured too */
 }
 
 static void what_is_not_computed_is_measured(void **state)
@@ -217,7 +218,7 @@ static void what_is_not_computed_is_measured(void **state)
     struct ws_ring_op record = ordinary_launch(&context);
     assert_int_equal(measure_of_op(thread, &record, &shape, true), MEASURE_PAIR);
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
-    thread->measure = MEASURE_END; /* what measure_leaves_out decided */
+    thread->measure = MEASURE_END; /* the decision of measure_leaves_out */
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_END);
     record.header.detail = WS_OP_BLOCKING;
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);

@@ -1,5 +1,5 @@
-/* Tests of what happens to an operation, to the list of memory and to the count of losses when one of the shim's
- * locks cannot be taken within its deadline. */
+/* Tests the effect on an operation, on the list of memory and on the count of losses if one of the shim's locks
+ * cannot be taken within its deadline. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -213,7 +213,7 @@ static void memory_that_was_not_forgotten_is_not_believed(void **state)
     assert_int_equal(memory_space(5000, &complete), WS_SPACE_PINNED);
     assert_true(complete);
     pthread_t other = held_by_another(LOCK_MEMORY);
-    memory_removed(1 << 20); /* no memory is known at this address */
+    memory_removed(1 << 20); /* no block of memory is listed at this address */
     assert_int_equal(memory_space(5000, &complete), WS_SPACE_PINNED);
     assert_true(complete);
     memory_removed(4096);

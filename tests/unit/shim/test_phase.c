@@ -1,5 +1,5 @@
-/* Tests of switching recording on: what wins if another thread ends recording, leaves the program's range or ends the
- * device times at the same moment. */
+/* Tests of switching recording on while another thread ends recording, leaves the program's range or ends the device
+ * times. The other thread's change must win. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -10,8 +10,8 @@
 #include <cmocka.h>
 
 /* These files are compiled in here so that the test reaches their variables and their exit handler. The functions
- * below stand for the rest of the shim and do nothing. Only trace_bytes runs `others`: between reading the clock and
- * changing the phase. */
+ * below stand for the rest of the shim and do nothing. Only trace_bytes does something: it runs `others`, between the
+ * reading of the clock and the change of the phase. */
 #include "shim/drain/leave.c"     // NOLINT(bugprone-suspicious-include)
 #include "shim/drain/recording.c" // NOLINT(bugprone-suspicious-include)
 #include "shim/shim.c"            // NOLINT(bugprone-suspicious-include)
@@ -102,7 +102,7 @@ NOTHING(bypass_say)
 
 static const int64_t second = 1000000000;
 
-/* Begins each test within the program's range, with bursts of 5 ms in every 10. */
+/* Begins each test within the program's range and without bursts. */
 static int begin(void **state)
 {
     (void)state;

@@ -149,7 +149,7 @@ static void compute(void)
     reconstruct(&stream, &ops[0], &ops[count - 1], ops[count - 1].end_event);
 }
 
-/* Makes the duration of kernels of this kind known: 20 samples of so many ns. */
+/* Teaches the duration of kernels of this kind by 20 samples of `ns`. */
 static void teach(uint32_t kind, double ns)
 {
     for (int i = 0; i < 20; i++)
@@ -237,7 +237,7 @@ static void what_held_the_stream_shows_at_the_next_event(void **state)
     (void)state;
     teach(1, 2000);
     launch(1, 2000, 20000, NOT);
-    device_free += 500000; /* something unknown, like another process, used the device */
+    device_free += 500000; /* unknown work, such as another process's, used the device */
     launch(1, 2000, 0, END);
     compute();
     assert_int_equal(ops[1].op.end, ends[1]);
@@ -260,7 +260,7 @@ static void what_a_stream_waits_for_does_not_lengthen_what_was_before(void **sta
     assert_true(ops[0].op.end - ops[0].op.begin < 3000);
 }
 
-/* --- samples: launches that are measured, from which durations are learned ------------------------- */
+/* --- samples: measured launches, from which durations are learned ------------------------- */
 
 static void gated_launches_tell_short_kernels(void **state)
 {
@@ -302,7 +302,7 @@ static void a_gate_on_a_busy_stream_tells_when_it_was_free(void **state)
     assert_true(llabs(ops[9].op.end - ends[9]) < 10);
 }
 
-/* The thread may be held up before it opens the gate. The operations before it had ended long before that. */
+/* The thread may be delayed before it opens the gate. Operations before the gate ended long before it was opened. */
 static void a_gate_that_opens_late_tells_nothing_of_those_before(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Tests of shim/timing/reconstruct: each step of the arithmetic by its numbers. test_reconstruct.c has whole windows.
- */
+/* Tests of shim/timing/reconstruct: each step of the arithmetic in numbers. test_reconstruct.c tests whole windows. A
+ * run is a series of operations that ran without a pause; the line holds a stream's computed times. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void set_duration(uint32_t kind, float mean, float var, float spread)
 
 /* --- forward ------------------------------------------------------------------------------------ */
 
-/* Without probes, a launch is taken to arrive half the way there and back after its call, give or take half the
+/* Without probes, a launch is assumed to arrive half a round trip after its call returns, give or take half the
  * clock's error. */
 static void what_is_not_sure_adds_up(void **state)
 {
@@ -94,7 +94,8 @@ static void what_is_not_sure_adds_up(void **state)
     ops[3].op.host_end = 100000;
     for (int i = 0; i < OPS; i++)
         advance(&context, &ops[i], &line);
-    /* The error of the mean is the same in each launch, so it adds up as such; the spread adds up as a variance. */
+    /* The mean's error is the same in each launch, so the errors add up. The spread is independent from launch to
+     * launch, so the variances add up. */
     check_op(&ops[0], 3500, 13500, 50 * 50, 50 * 50 + 7 + 100 * 100);
     check_op(&ops[1], 14500, 24500, 50 * 50 + 7 + 100 * 100, 50 * 50 + 14 + 200 * 200);
     check_op(&ops[2], 25500, 35500, 50 * 50 + 14 + 200 * 200, 50 * 50 + 21 + 300 * 300);
@@ -102,7 +103,7 @@ static void what_is_not_sure_adds_up(void **state)
     assert_true(!ops[0].queued && ops[1].queued && ops[2].queued && !ops[3].queued);
 }
 
-/* Where the launch arrived about when the stream was free, its uncertainty counts too. */
+/* If a launch arrives at about the time when the stream becomes free, the uncertainty of its arrival counts too. */
 static void a_launch_that_came_about_then_may_have_been_late(void **state)
 {
     (void)state;
@@ -138,7 +139,7 @@ static void an_event_tells_if_it_came_well_before_it_passed(void **state)
 {
     (void)state;
     struct pool_event event = { .time = 100000 + 1000 + 380 };
-    struct instant arrived = { 100000, 0 }; /* the event's own deviation is 150; 2.6 times that is 390 */
+    struct instant arrived = { 100000, 0 }; /* the event's standard deviation is 150; 2.6 times that is 390 */
     assert_false(event_tells(&event, arrived));
     event.time += 20;
     assert_true(event_tells(&event, arrived));
@@ -157,7 +158,7 @@ static void a_run_begins_where_the_stream_was_idle(void **state)
     assert_ptr_equal(run.last, &ops[3]);
     assert_int_equal(run.count, 2);
     ops[2].queued = true;
-    run = run_until(&ops[1], &ops[3]); /* the first was idle before this window */
+    run = run_until(&ops[1], &ops[3]); /* the stream was idle before ops[0], in an earlier window */
     assert_ptr_equal(run.first, &ops[1]);
     assert_int_equal(run.count, 3);
 }
@@ -171,7 +172,7 @@ static void three_runs_far_off_in_a_row_are_no_chance(void **state)
         assert_false(is_usual(&line, 41 * side, 100));
         assert_false(is_usual(&line, 41 * side, 100));
         assert_true(is_usual(&line, 41 * side, 100));
-        assert_true(is_usual(&line, 0, 100)); /* which ends the row */
+        assert_true(is_usual(&line, 0, 100)); /* this one ends the row */
         assert_false(is_usual(&line, 41 * side, 100));
         assert_false(is_usual(&line, 41 * side, 100));
         assert_false(is_usual(&line, -41 * side, 100)); /* on the other side: the first of a new row */
@@ -180,8 +181,8 @@ static void three_runs_far_off_in_a_row_are_no_chance(void **state)
     }
 }
 
-/* Two launches of one kernel and one of another. Their means' errors add 2² × 100 and 400 to the variance, their
- * spreads 10 + 10 + 40, and the event 150²: 23360 in all. */
+/* Two launches of one kernel and one of another. The variance is 23360: 2² × 100 + 400 from the errors of the two
+ * means, 10 + 10 + 40 from the spreads, and 150² from the event. */
 static void each_kernel_takes_its_share_of_a_run(void **state)
 {
     (void)state;
@@ -192,7 +193,7 @@ static void each_kernel_takes_its_share_of_a_run(void **state)
         duration_of(2)->samples = known ? 5 : 0;
         ops[1].op.shape = 2;
         learn_from(run, 233.6, &line);
-        /* If one was never sampled, it may be the cause, and nothing is learned. */
+        /* If one kernel was never sampled, the difference may be due to it, and nothing is learned. */
         assert_near((double)duration_of(1)->mean, known ? 1002 : 1000);
         assert_near((double)duration_of(1)->var, known ? 100 * (1 - 400 / 23360.0) : 100);
         assert_near((double)duration_of(2)->mean, known ? 2004 : 2000);
@@ -202,10 +203,10 @@ static void each_kernel_takes_its_share_of_a_run(void **state)
     }
     set_duration(1, 10, 1e8f, 0);
     learn_from((struct run){ &ops[0], &ops[0], 1 }, -5000, &line);
-    assert_true(duration_of(1)->mean == 0); /* not less */
+    assert_true(duration_of(1)->mean == 0); /* not below 0 */
 }
 
-/* The scale is three times what runs were off by lately, in relation to what was expected. */
+/* The scale is three times the recent squared error of runs relative to their expected variance. */
 static void the_scale_follows_what_runs_are_off_by(void **state)
 {
     (void)state;
@@ -232,7 +233,7 @@ static void a_correction_grows_as_the_uncertainty_does(void **state)
     check_op(&ops[1], 2012, 3027, 400 * (5 / 9.0) + 25 * 16 / 81.0, 25);
     assert_int_equal(line.free, 3027);
     assert_near(line_var(&line), 25);
-    /* A run that is off by more than was expected is that much less sure in its middle. */
+    /* If a run is off by more than expected, its inner times become less certain in proportion. */
     set_op(&ops[0], 1000, 2000, 0, 450);
     set_op(&ops[1], 2000, 3000, 450, 900);
     bridge(run, 3090, 0, &line);
@@ -240,7 +241,7 @@ static void a_correction_grows_as_the_uncertainty_does(void **state)
     check_op(&ops[1], 2045, 3090, 9 * 225, 0);
 }
 
-/* Where an operation would get a negative length, all of the run are shortened by one factor. */
+/* If an operation would get a negative length, all operations of the run are shortened by one factor instead. */
 static void a_run_that_is_too_long_is_pressed(void **state)
 {
     (void)state;
@@ -269,23 +270,23 @@ static void an_event_that_tells_is_learned_from(void **state)
         double all = EVENT + 4 * 1000;
         assert_near((double)duration_of(1)->mean, tells ? 1000 + 2000 / all * 100 : 1000);
         assert_near(line.seen, tells ? 1 + (100 * 100 / (2000 + EVENT) - 1) / 8 : 1);
-        assert_int_equal(ops[1].op.end, tells ? 3100 : 3000); /* it may have ended before the event */
+        assert_int_equal(ops[1].op.end, tells ? 3100 : 3000); /* the operation may have ended before the event */
     }
-    /* A run of a single operation says no more about its kernel than a sample does. */
+    /* A run of a single operation is not learned from here: it says no more about its kernel than a sample. */
     set_duration(1, 1000, 1000, 0);
     anchor(&ops[0], &ops[0], &event, EVENT, true, &line);
     assert_true(duration_of(1)->mean == 1000);
 }
 
-/* An event that tells nothing still passed after the end: an end after it is moved before it, the less the further
- * off. */
+/* Even an event that tells nothing else passed after the operation's end. So an end after the event is moved before
+ * it; the further off the end was, the closer to the event it comes. */
 static void no_end_is_after_its_event(void **state)
 {
     (void)state;
     struct pool_event event = { .time = 2900 };
     set_op(&ops[0], 1000, 3000, 0, 100 * 100);
     anchor(&ops[0], &ops[0], &event, 400, false, &line);
-    assert_in_range(ops[0].op.end, 2850, 2851); /* 100² / (100 + 100) before it */
+    assert_in_range(ops[0].op.end, 2850, 2851); /* 100² / (100 + 100) before the event */
     assert_near((double)ops[0].end_var, 400 + 50 * 50);
     assert_int_equal(line.free, ops[0].op.end);
 }
@@ -307,7 +308,7 @@ static void a_gated_launch_by_its_two_events(void **state)
     assert_true(settle_last(&context, &ops[0], &events[0], &events[1], &line));
     check_op(&ops[0], 11000, 13000, EVENT, EVENT);
     assert_near((double)duration_of(1)->mean, 2000);
-    /* Two events, and one dispatch that was not measured yet. */
+    /* The variance of two events and of one dispatch that was not measured yet. */
     assert_near((double)(duration_of(1)->var - duration_of(1)->spread), 2 * EVENT + 500 * 500);
     assert_true(context.dispatch.wanted);
     assert_int_equal(line.free, 13000);
@@ -316,7 +317,7 @@ static void a_gated_launch_by_its_two_events(void **state)
     settle_gated(&context, &ops[0], &events[0], &events[1], &line);
     check_op(&ops[0], 10800, 13000, EVENT, EVENT);
     assert_near((double)(duration_of(1)->var - duration_of(1)->spread), 2 * EVENT + 50);
-    settle_pair(10000, 10300); /* shorter than a dispatch: no negative length */
+    settle_pair(10000, 10300); /* shorter than a dispatch, but the length is not negative */
     settle_gated(&context, &ops[0], &events[0], &events[1], &line);
     check_op(&ops[0], 10300, 10300, EVENT, EVENT);
 }
@@ -347,7 +348,7 @@ static void a_begin_event_says_when_the_stream_was_free(void **state)
     line_begin(&line, 20000, 0);
     settle_last(&context, &ops[0], &events[0], &events[1], &line);
     check_op(&ops[0], 31000, 32000, EVENT, EVENT);
-    line_begin(&line, 40000, 77); /* it passed while the stream was still busy, by what was computed */
+    line_begin(&line, 40000, 77); /* by the computed times, the event passed while the stream was still busy */
     settle_last(&context, &ops[0], &events[0], &events[1], &line);
     assert_int_equal(ops[0].op.begin, 41000);
     assert_near((double)ops[0].begin_var, 77);
@@ -383,7 +384,7 @@ static void a_stream_keeps_how_sure_it_is(void **state)
     assert_int_equal(ws_op_end_quality(&ops[1].op), WS_TIME_INFERRED);
 }
 
-/* However long a row of runs that are far off, its count does not go round. */
+/* The count of runs in a row that are far off does not wrap around. */
 static void a_long_row_of_runs_is_counted_to_100(void **state)
 {
     (void)state;
@@ -400,7 +401,8 @@ static void a_long_row_of_runs_is_counted_to_100(void **state)
     }
 }
 
-/* The begin event of the last operation corrects those before it: with less certainty than an end event would. */
+/* The begin event of the last operation corrects the operations before it, with less certainty than an end event
+ * would. */
 static void a_begin_event_ends_the_run_before_it(void **state)
 {
     (void)state;
@@ -419,8 +421,9 @@ static void a_begin_event_ends_the_run_before_it(void **state)
     assert_near((double)stream.line_var, EVENT);
 }
 
-/* A gate opens some time after the end event was put in. Its event passes then, even in an idle stream. It tells when
- * the operation before ended if it passes later than that, and if that operation may have run so long. */
+/* A gate is opened some time after the end event was put into the stream. The begin event behind the gate passes
+ * then, even in an idle stream. It tells the end of the operation before only if it passes later than that, and if
+ * that operation may have run so long. */
 static void a_gate_that_opened_tells_nothing_of_what_was_before(void **state)
 {
     (void)state;
@@ -440,7 +443,7 @@ static void a_gate_that_opened_tells_nothing_of_what_was_before(void **state)
     }
 }
 
-/* An operation that is timed by its events alone keeps the times and errors that these give. */
+/* An operation that is timed by its events alone keeps the times and errors that its events give. */
 static void events_alone_time_what_is_not_computed(void **state)
 {
     (void)state;

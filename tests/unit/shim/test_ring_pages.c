@@ -1,5 +1,6 @@
-/* Tests of shim/drain/ring_pages: the drain touches the pages of a ring before the ring's thread writes to them, so
- * that the thread takes no page faults. It touches no more pages than the thread needs. */
+/* Tests of shim/drain/ring_pages. The drain is the shim's thread that empties the rings. It touches the pages of a
+ * ring before the ring's thread writes to them, so that the thread takes no page faults. It touches no more pages
+ * than the thread needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,7 +111,7 @@ static uint64_t read_records(void)
 static void a_thread_that_launches_takes_no_page_fault(void **state)
 {
     (void)state;
-    write_records(1); /* afterwards the pages of the functions that it calls are resident too */
+    write_records(1); /* makes the code pages of the called functions resident */
     read_records();
     for (int round = 0; round < 40; round++) {
         assert_int_equal(write_records(2000), 0);
@@ -138,7 +139,7 @@ static void a_thread_that_begins_has_pages_before_the_round(void **state)
     unsigned pages = resident();
     assert_in_range(pages, WS_RING_LOOK_EVERY * WS_RING_SLOT / PAGE, 100);
     assert_int_equal(write_records(WS_RING_LOOK_EVERY), 0);
-    ring_pages_of_new_threads(); /* no thread has begun since */
+    ring_pages_of_new_threads(); /* no thread has started since the last call */
     assert_int_equal(resident(), pages);
 }
 

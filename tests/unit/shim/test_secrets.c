@@ -86,7 +86,7 @@ static void texts(void **state)
     char out[256];
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         size_t used = secrets_append(out, 0, sizeof(out), rows[i].text, "");
-        if (!*rows[i].text) /* nothing was appended */
+        if (!*rows[i].text) /* an empty text appends nothing */
             continue;
         assert_string_equal(out, rows[i].kept);
         assert_int_equal(used, strlen(out));

@@ -17,7 +17,7 @@ static uint64_t fake_ticks(void);
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-static unsigned cpuid_edx; /* what the processor says about its counter; 0: it says nothing */
+static unsigned cpuid_edx; /* the processor's answer about its counter; 0: no answer */
 
 static int fake_cpuid(unsigned leaf, unsigned *a, unsigned *b, unsigned *c, unsigned *d)
 {
@@ -44,7 +44,7 @@ enum { SLEWS = 64 };
 static struct slew {
     int64_t from; /* true ns */
     double rate;  /* of the clock, from `from` on */
-    double clock; /* what the clock says at `from` */
+    double clock; /* reading of the clock at `from` */
 } slews[SLEWS];
 static int slew_count;
 static int64_t true_now; /* ns since the test's beginning */
@@ -85,7 +85,7 @@ static int64_t fake_ns(void)
     return (int64_t)clock_at(true_now);
 }
 
-/* A converted time may be off by half the duration of a comparison, and by rounding. */
+/* A converted time may be off by half the duration of a comparison, plus rounding. */
 enum { READING_ERROR = READING_NS + 2 };
 
 static int64_t error_at(int64_t true_ns)
@@ -106,7 +106,7 @@ static int begin_anew(void **state)
     return 0;
 }
 
-/* Compares counter and clock as the drain does: every `every` ns, up to the time `until`. */
+/* Compares counter and clock every `every` ns, up to the time `until`, as the drain (the shim's own thread) does. */
 static void compare_until(int64_t until, int64_t every)
 {
     while (true_now + every < until) {
@@ -152,8 +152,8 @@ static void readings_between_comparisons(void **state)
     never_backwards(0, true_now, 99991);
 }
 
-/* The clock is read midway between the two readings of the counter. So here, where all readings take as long, only
- * rounding is left of the error. */
+/* The clock is read between two readings of the counter. In this test all readings take equally long, so only the
+ * rounding error is left. */
 static void a_comparison_is_of_its_middle(void **state)
 {
     (void)state;
@@ -223,18 +223,17 @@ static void the_ring_goes_round(void **state)
     assert_true(comparison_count > 3 * COMPARISONS);
     int64_t most = (int64_t)(14000000 * 600e-6 / 4) + 2 * READING_ERROR;
     all_within(true_now - 10ll * SECOND, true_now, 1234567, most);
-    /* Up to the oldest comparison that is kept. */
+    /* The bound holds back to the oldest comparison that is kept. */
     uint64_t oldest = comparisons[comparison_count % COMPARISONS].ticks - (uint64_t)COUNTER_AT_0;
     int64_t from = (int64_t)((double)oldest / TICKS_PER_NS);
     all_within(from, from + 14000000, 100000, most);
-    /* Older times are computed as if the rate in the ring had always held: their error grows with their age. */
+    /* Times before the oldest comparison are computed with the ring's rate, so their error grows with their age. */
     for (int64_t age = 15; age <= 40; age++)
         assert_in_range(error_at(true_now - age * SECOND), 0, age * 600 * 1000);
     never_backwards(true_now - 20ll * SECOND, true_now + SECOND, 999983);
 }
 
-/* The drain may be delayed between the readings of a comparison. So it tries four times and keeps the try that took
- * least. */
+/* The drain may be delayed between the readings of a comparison. So it tries four times and keeps the fastest try. */
 static void a_comparison_that_is_held_up(void **state)
 {
     (void)state;
@@ -247,7 +246,7 @@ static void a_comparison_that_is_held_up(void **state)
     all_within(0, true_now, 333333, READING_ERROR);
 }
 
-/* The drain compares rarely: it sleeps for long in an idle program, and a stopped program stops it. */
+/* Comparisons may be far apart: the drain sleeps long in an idle program, and does not run in a stopped one. */
 static void rounds_far_apart(void **state)
 {
     (void)state;
@@ -260,8 +259,8 @@ static void rounds_far_apart(void **state)
     all_within(0, true_now, 12345678, 2 * READING_ERROR);
 }
 
-/* The rate for times after the last comparison is the one of all comparisons in the ring: it follows the clock, and
- * one comparison that is less exact changes it little. */
+/* The rate for times after the last comparison is computed from all comparisons in the ring. So it follows the clock,
+ * and one inexact comparison changes it little. */
 static void the_rate_is_of_the_whole_ring(void **state)
 {
     (void)state;
@@ -278,7 +277,7 @@ static void the_rate_is_of_the_whole_ring(void **state)
     all_within(true_now, true_now + SECOND, 9999999, 2 * held_up);
 }
 
-/* As on a virtual machine that moves to another host, whose counter is behind. */
+/* This happens on a virtual machine that moves to another host, whose counter is behind. */
 static void where_a_counter_goes_back_the_rate_stays(void **state)
 {
     (void)state;
@@ -297,7 +296,7 @@ static void ns_are_turned_into_ticks(void **state)
     atomic_store(&ticks_a_second, (uint64_t)(1e9 * TICKS_PER_NS));
     assert_int_equal(ticks_in(0), 0);
     assert_int_equal(ticks_in(1000), 1000 * TICKS_PER_NS);
-    assert_int_equal(ticks_in(3600ull * SECOND), 3600e9 * TICKS_PER_NS); /* an hour does not overflow */
+    assert_int_equal(ticks_in(3600ull * SECOND), 3600e9 * TICKS_PER_NS); /* ticks of an hour do not overflow */
     atomic_store(&ticks_a_second, 24000000); /* a slow counter, as some Arm processors have */
     assert_int_equal(ticks_in(1000000), 24000);
 }

@@ -22,7 +22,7 @@ static void an_event_waits_for_the_clock_and_for_its_time(void **state)
     (void)state;
     clock_is_known = false;
     assert_int_equal(times_read(&context, 1, 1), TIMES_NOT_YET);
-    assert_int_equal(begun, 1); /* the device clock may wait for this event */
+    assert_int_equal(begun, 1); /* the device clock was told of the event once */
     assert_int_equal(reads, 0);
     clock_is_known = true;
     answer = WS_CUDA_ERROR_NOT_READY;
@@ -81,8 +81,8 @@ static void check(struct pending pending, int64_t begin_event, int64_t end_event
     assert_int_equal(pending.op.flags & ~(uint32_t)(WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY), flags);
 }
 
-/* In µs. The begin event is at 99.5 to 100.5, long after the launch; the kernel is dispatched within 1.5 of it. The
- * end event follows the kernel's end within 1. */
+/* The begin event is at 99.5 to 100.5 µs, long after the launch, and the kernel begins within 1.5 µs after it. The
+ * end event passes within 1 µs after the kernel's end. */
 static const struct expected busy = { 100750, 1250, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED };
 
 static void in_a_busy_stream(void **state)
@@ -94,8 +94,8 @@ static void in_a_busy_stream(void **state)
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 100000, 150000, own);
 }
 
-/* In µs. The kernel is launched at 9.9 at the earliest and is on the device by 14.1. The end event came to an idle
- * stream, up to 2.3 after the kernel's end. */
+/* The kernel is launched at 9.9 µs at the earliest and is on the device by 14.1 µs. The end event came to an idle
+ * stream, up to 2.3 µs after the kernel's end. */
 static const struct expected idle = { 12200, 2300, 12850, 1650, WS_TIME_BOUNDED, WS_TIME_MEASURED };
 
 static void in_an_idle_stream(void **state)
@@ -109,8 +109,8 @@ static void in_an_idle_stream(void **state)
     check(pending, 5000, 64000, (struct expected){ 12750, 2850, 13750, 50750, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
-/* The begin lies in a span of an odd number of ns. Half of it is rounded up, so that middle ± error covers all of it.
- */
+/* The begin lies in a span of an odd number of ns. Half of the span is rounded up, so that middle ± error covers the
+ * whole span. */
 static void of_an_odd_span(void **state)
 {
     (void)state;
@@ -135,12 +135,12 @@ static void without_a_begin_event(void **state)
     check(pending, 100000, 150000, expected);
     events[2].state = EVENT_UNREAD;
     check(pending, 100000, 150000, expected);
-    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* it was to get one, but no event was free */
+    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* it should have a begin event, but none was free */
     pending.begin_event = 0;
     check(pending, 100000, 150000, expected);
 }
 
-/* Work of other threads may lie between the two events: the kernel may have run anywhere between them. */
+/* Other threads may have put work between the two events, so the kernel may have run anywhere between them. */
 static void contended(void **state)
 {
     (void)state;
@@ -151,14 +151,15 @@ static void contended(void **state)
 static void held(void **state)
 {
     (void)state;
-    /* The end event stands behind a later kernel, so this one may end earlier. It begins as in any busy stream. */
+    /* The end event stands behind a later kernel, so this one may end earlier. Its begin is known as in any busy
+     * stream. */
     check(kernel(0, WS_RING_OP_OWN_BEGIN | WS_RING_OP_HELD), 100000, 150000,
           (struct expected){ 99500, 2500, 150500, 51000, WS_TIME_MEASURED, WS_TIME_BOUNDED });
     check(kernel(WS_OP_DEPENDENT, WS_RING_OP_HELD), 100000, 150000,
           (struct expected){ 99500, 51000, 150500, 51000, WS_TIME_INFERRED, WS_TIME_BOUNDED });
 }
 
-/* Operations that may begin long after the begin event: their begin is uncertain, their end is not. */
+/* These operations may begin long after their begin event. So their begin is uncertain, but their end is certain. */
 static void begins_late(void **state)
 {
     (void)state;
@@ -179,7 +180,8 @@ static void beside_other_copies(void **state)
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.kind = WS_OP_COPY;
     pending.direction = COPY_TO_HOST;
-    /* This stream has made seven copies to the host, other streams five: as many as before this copy. */
+    /* Since this copy was queued, no other stream has copied to the host: the other streams still count 12 - 7 = 5
+     * copies. */
     context.copies[COPY_TO_HOST] = 12;
     stream.copies[COPY_TO_HOST] = 7;
     context.copies[COPY_TO_DEVICE] = 99;
@@ -190,7 +192,7 @@ static void beside_other_copies(void **state)
     pending.inner = WS_RING_OP_OWN_BEGIN;
     context.copies[COPY_TO_HOST]++;
     check(pending, 100000, 150000, late);
-    /* The counts go round: after four billion copies they begin at 0 again. */
+    /* The counts wrap around to 0 after 2³² copies. */
     stream.copies[COPY_TO_HOST] = UINT32_MAX;
     context.copies[COPY_TO_HOST] = 4;
     check(pending, 100000, 150000, alone);
@@ -200,8 +202,8 @@ static void beside_other_copies(void **state)
     check(pending, 100000, 150000, alone);
 }
 
-/* A blocking call returns when its operation is done. So the return bounds the end; the end event, recorded later,
- * tells little. */
+/* A blocking call returns when its operation is done, so the return bounds the operation's end. The end event is
+ * recorded later and tells little. */
 static void blocking(void **state)
 {
     (void)state;
@@ -209,7 +211,7 @@ static void blocking(void **state)
     pending.op.host_end = 60000;
     check(pending, 5000, 70000, (struct expected){ 10000, 50100, 60000, 50100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
     check(pending, 30000, 50000, (struct expected){ 30000, 20500, 50500, 21000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* The begin event is later than the call's return, within its error: the return is taken as the end. */
+    /* The begin event is later than the call's return, but within its error. The return is taken as the end. */
     check(pending, 61000, 70000, (struct expected){ 60100, 0, 60100, 0, WS_TIME_MEASURED, WS_TIME_BOUNDED });
 }
 
@@ -228,7 +230,7 @@ static void none_begins_before_its_launch(void **state)
 {
     (void)state;
     host_error = 5000;
-    /* By the events the kernel ran between 5.5 and 7.5 µs, but its launch was called at 10. */
+    /* By the events the kernel ran between 5.5 and 7.5 µs, but its launch was called at 10 µs. */
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 6000, 7000,
           (struct expected){ 10000, 4500, 10000, 4500, WS_TIME_MEASURED, WS_TIME_MEASURED });
     check(kernel(WS_OP_CONTENDED, WS_RING_OP_OWN_BEGIN), 6000, 50000,
@@ -243,17 +245,17 @@ static void a_thread_held_up_measures_nothing(void **state)
     (void)state;
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.op.shape = 3;
-    pending.late = UINT32_MAX; /* more than the ring's record can say */
+    pending.late = UINT32_MAX; /* the longest delay that a ring record can hold */
     struct expected expected = { 12750, 2850, 13750, 89986750, WS_TIME_BOUNDED, WS_TIME_BOUNDED };
     check(pending, 5000, 90000000, expected);
-    /* Once another operation of this shape has been measured, this one is taken to last as long. */
+    /* Once another operation of this shape has been measured, this one is assumed to have the same length. */
     struct pending other = kernel(0, 0);
     other.op.shape = 3;
     check(other, 100000, 150000, busy);
     expected.end = 12750 + 149500 - 100750;
     expected.end_error = 90000500 - (uint32_t)expected.end;
     check(pending, 5000, 90000000, expected);
-    /* The same duration holds where the thread was delayed within the launch call; here the end event is good. */
+    /* The same duration is used if the thread was delayed within the launch call. There the end event is good. */
     struct pending slow = other;
     slow.op.host_end = 99000;
     check(slow, 5000, 150000, (struct expected){ 100750, 90850, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED });
@@ -265,7 +267,7 @@ static void a_thread_held_up_measures_nothing(void **state)
 
 /* --- the usual length of operations of a shape ---------------------------------------------------- */
 
-/* An operation of this shape, measured in a busy stream: it takes so long. */
+/* Measures an operation of this shape and length in a busy stream. */
 static void measure(uint32_t shape, uint64_t bytes, int64_t length)
 {
     struct pending pending = kernel(0, 0);
@@ -276,7 +278,7 @@ static void measure(uint32_t shape, uint64_t bytes, int64_t length)
     check(pending, 100000, expected.end + EVENT_ERROR, expected);
 }
 
-/* How long an operation of this shape is shown whose thread was held up before it recorded the end event. */
+/* The reported length of an operation of this shape whose thread was delayed before it recorded the end event. */
 static int64_t shown_length(uint32_t shape, uint64_t bytes)
 {
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
@@ -284,7 +286,7 @@ static int64_t shown_length(uint32_t shape, uint64_t bytes)
     pending.op.bytes = bytes;
     pending.late = UINT32_MAX;
     put_event(BEGIN, 5000);
-    put_event(END, 4294980000); /* about when the event arrived */
+    put_event(END, 4294980000); /* about the time when the event arrived */
     times_resolve(&stream, &pending, END);
     return pending.op.end - pending.op.begin;
 }
@@ -294,11 +296,11 @@ static void a_usual_length_is_the_mean_of_some(void **state)
     (void)state;
     measure(10, 0, 40000);
     assert_int_equal(shown_length(10, 0), 40000);
-    measure(10, 0, 48000); /* the new one counts an eighth */
+    measure(10, 0, 48000); /* a new length counts an eighth */
     assert_int_equal(shown_length(10, 0), 41000);
     measure(10, 0, 33000);
     assert_int_equal(shown_length(10, 0), 40000);
-    /* Longer ones than the table can hold count as its most. */
+    /* Lengths beyond the table's largest value are stored as that value. */
     measure(11, 0, ((int64_t)1 << 32) + 5000);
     assert_int_equal(shown_length(11, 0), UINT32_MAX);
 }
@@ -310,13 +312,13 @@ static void a_usual_length_grows_with_the_bytes(void **state)
     assert_int_equal(shown_length(12, 1 << 20), 50000);
     assert_int_equal(shown_length(12, 3 << 20), 150000);
     assert_int_equal(shown_length(12, 1 << 19), 25000);
-    /* More bytes than the table can hold count as its most. */
+    /* Byte counts beyond the table's largest value are stored as that value. */
     measure(13, ((uint64_t)1 << 32) + 1, 4000000);
     assert_int_equal(shown_length(13, ((uint64_t)1 << 32) + 1), 4000000);
     assert_int_equal(shown_length(13, (uint64_t)1 << 31), 2000000);
 }
 
-/* What was not measured, or says nothing about the next, is not learned from. */
+/* An operation teaches no usual length if its length was not measured, or says nothing about the next operation. */
 static void some_lengths_are_not_usual(void **state)
 {
     (void)state;
@@ -327,14 +329,14 @@ static void some_lengths_are_not_usual(void **state)
     check(pending, 100000, 104000,
           (struct expected){ 102000, 2500, 103500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
     assert_int_equal(shown_length(14, 0), NOT_KNOWN);
-    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* its thread was held up in the launch */
+    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* its thread was delayed in the launch call */
     pending.op.shape = 14;
     pending.op.host_end = 99000;
     check(pending, 5000, 150000, (struct expected){ 56250, 46350, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
     assert_int_equal(shown_length(14, 0), NOT_KNOWN);
 }
 
-/* An operation whose thread was held up is shown with its usual length, but within what its events say. */
+/* An operation whose thread was delayed is reported with its usual length, but within the bounds of its events. */
 static void a_usual_length_stays_within_the_events(void **state)
 {
     (void)state;
@@ -346,9 +348,9 @@ static void a_usual_length_stays_within_the_events(void **state)
     measure(16, 0, 2000);
     pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.op.shape = 16;
-    pending.op.host_end = 99000; /* held up in the launch; the end is known */
+    pending.op.host_end = 99000; /* delayed in the launch call; the end is known */
     check(pending, 5000, 150000, (struct expected){ 102600, 92700, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
-    pending.late = 40000; /* and before the end event as well: neither end is known */
+    pending.late = 40000; /* also delayed before the end event: neither begin nor end is known */
     check(pending, 5000, 141000, (struct expected){ 56250, 46350, 58250, 83250, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
@@ -365,7 +367,7 @@ static void copies_of_pageable_memory(void **state)
     /* If the stream is free, the copy lies between the call's begin and its return. */
     check(pending, 5000, 1414000,
           (struct expected){ 11000, 1402600, 1410000, 1400100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* If the stream is busy at first, and again when the call returns, the copy lies somewhere between the events. */
+    /* If the stream is busy both at first and when the call returns, the copy lies somewhere between the events. */
     check(pending, 300000, 1800000,
           (struct expected){ 300000, 1113600, 1800500, 1501000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
     /* The same with a call that is known to block until the copy is done. */

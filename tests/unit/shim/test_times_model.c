@@ -4,8 +4,8 @@
 
 #include "fake_clock.h"
 
-/* One stream of a device whose clock is the host's plus OFFSET. The stream works in order. An event gets its time
- * when it has reached the device and all work before it has ended, or a moment later. */
+/* One stream of a device whose clock is the host's plus OFFSET. The stream works in order. An event's time is taken
+ * when the event has reached the device and all work before it has ended, or a moment later. */
 enum {
     OFFSET = 1000000000,
     OP_DISPATCH = 1500,    /* most ns until an operation begins; the same as in times.c */
@@ -15,7 +15,7 @@ enum {
 
 struct model {
     uint64_t seed;
-    int64_t host;        /* the host's time, as the thread has come to it */
+    int64_t host;        /* the thread's current host time */
     int64_t ended;       /* when all work in the stream so far has ended (host's clock) */
     int64_t submit;      /* ns that work takes from the host to the device */
     uint32_t last_event; /* the end event of the last operation, which the shim may use again; 0: none */
@@ -33,7 +33,7 @@ static bool one_in(struct model *model, int64_t count)
     return !some(model, count - 1);
 }
 
-/* How long the thread spends between two steps: mostly little, at times long, as when it is preempted. */
+/* The thread's time between two steps: mostly short, sometimes long, as after a preemption. */
 static int64_t a_moment(struct model *model)
 {
     return one_in(model, 20) ? some(model, 300000) : some(model, 5000);
@@ -50,8 +50,8 @@ static uint32_t model_event(struct model *model)
     return event;
 }
 
-/* The driver submits an operation at some time between `from` and `to`. The operation begins `wait` ns later than it
- * could. */
+/* The driver submits an operation at some time between `from` and `to`. The operation begins `wait` ns after the
+ * earliest possible time. */
 static void model_work(struct model *model, int64_t from, int64_t to, int64_t wait, int64_t *begin, int64_t *end)
 {
     int64_t came = from + some(model, to - from) + model->submit;
@@ -60,7 +60,7 @@ static void model_work(struct model *model, int64_t from, int64_t to, int64_t wa
     *end = model->ended = *begin + LEAST_DURATION + (one_in(model, 3) ? some(model, 300000) : some(model, 5000));
 }
 
-/* Work that another thread puts into the stream: no event of the shim's is around it. */
+/* Another thread puts work into the stream, without events of the shim's around it. */
 static void model_others(struct model *model)
 {
     int64_t begin, end;
@@ -115,7 +115,8 @@ static void model_op(struct model *model)
     check_truth(&pending.op, begin, end);
 }
 
-/* Launches that may begin before the one before them has ended: one event before and one behind all of them. */
+/* A series of launches, each of which may begin before the previous one has ended. One event stands before all of
+ * them and one behind. */
 static void model_dependents(struct model *model)
 {
     enum { MOST = 6 };
@@ -134,7 +135,7 @@ static void model_dependents(struct model *model)
         };
         ended = model->ended;
         model_work(model, from, to, 0, &begin[i], &end[i]);
-        if (i) { /* it may begin as soon as the launch before it has begun */
+        if (i) { /* may begin as soon as the previous launch has begun */
             int64_t could = begin[i - 1] > from + model->submit ? begin[i - 1] : begin[i];
             begin[i] = could < begin[i] ? could + some(model, begin[i] - could) : begin[i];
             model->ended = end[i] > ended ? end[i] : ended;

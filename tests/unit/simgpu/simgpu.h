@@ -1,5 +1,5 @@
-/* What the tests of the simulated GPU share: declarations of the driver's functions, which they call by plain
- * linking, and a fixture. */
+/* Helpers for the tests of the simulated GPU: a fixture, and declarations of the driver's functions, against which
+ * the tests are linked. */
 #ifndef WALLSHIM_TESTS_SIMGPU_H
 #define WALLSHIM_TESTS_SIMGPU_H
 
@@ -129,8 +129,8 @@ CALL(cuGraphLaunch, ws_CUgraphExec, ws_CUstream)
 CALL(cuGraphExecDestroy, ws_CUgraphExec)
 #undef CALL
 
-/* PTX of kernels that the simulator knows (spin, fill_f32, vector_add, saxpy, illegal_address), of one that a test
- * registers (own_kernel), of one that nobody knows (unknown), and of a global. */
+/* PTX of kernels that the simulator knows (spin, fill_f32, vector_add, saxpy, illegal_address), of a kernel that a
+ * test registers (own_kernel), of one that is not registered (unknown), and of a global. */
 extern const char simgpu_ptx[];
 
 struct simgpu_fixture {
@@ -147,8 +147,8 @@ int simgpu_teardown(void **state);
 ws_CUfunction simgpu_function(const struct simgpu_fixture *fixture, const char *name);
 void simgpu_spin(const struct simgpu_fixture *fixture, ws_CUstream stream, uint64_t ns);
 
-/* Work that is queued after simgpu_hold begins with simgpu_release. So times do not depend on how fast the test runs.
- */
+/* Work that is queued after simgpu_hold begins only at simgpu_release. So device times do not depend on the speed of
+ * the test. */
 void simgpu_hold(const struct simgpu_fixture *fixture, ws_CUstream stream);
 void simgpu_release(const struct simgpu_fixture *fixture);
 

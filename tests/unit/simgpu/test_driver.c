@@ -1,4 +1,4 @@
-/* Tests of what the simulated driver must do as the real one does: order and times, kernels and copies. */
+/* Tests that the simulated driver behaves like the real one: order and times, kernels and copies. */
 #include <pthread.h>
 
 #include "tests/simgpu/simgpu.h"
@@ -37,7 +37,7 @@ static void events_show_the_models_time(void **state)
     simgpu_release(fixture);
     succeeds(cuEventSynchronize(end));
     succeeds(cuEventQuery(end));
-    /* 5 ms of the kernel, and what lies between the events beside it: launch and dispatch. */
+    /* 5 ms of the kernel; launch and dispatch come on top. */
     assert_true(elapsed(begin, end) >= 5.0f);
     /* The resolution of events is half a microsecond. */
     double half_microseconds = (double)elapsed(begin, end) * 2000;
@@ -261,7 +261,7 @@ static void unknown_kernels_take_the_same_time_each_time(void **state)
     simgpu_release(fixture);
     succeeds(cuStreamSynchronize(fixture->stream));
     float first = elapsed(marks[0], marks[1]), second = elapsed(marks[1], marks[2]);
-    assert_true(first >= 0.0025f && first <= 0.0215f); /* 2 to 20 µs and 1 µs of dispatch, to half a microsecond */
+    assert_true(first >= 0.0025f && first <= 0.0215f); /* 2 to 20 µs and 1 µs of dispatch, ± 0.5 µs */
     assert_true(first - second < 0.0006f && second - first < 0.0006f);
 }
 

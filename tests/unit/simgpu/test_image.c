@@ -1,11 +1,11 @@
-/* Tests of the images that the simulated driver takes besides plain PTX: ELF and fat binaries, put together here byte
- * by byte. */
+/* Tests of the images that the simulated driver loads besides plain PTX: ELF and fat binaries. The test builds them
+ * byte by byte. */
 #include <elf.h>
 
 #include "simgpu.h"
 
-/* An ELF image of one kernel "scale" with parameters of 8 and 4 bytes, 24 registers, a global of 40 bytes, and one of
- * 8 that begins as 1 and 2. */
+/* An ELF image of one kernel "scale" with parameters of 8 and 4 bytes, 24 registers, a global of 40 bytes, and a
+ * global of 8 bytes with the initial values 1 and 2. */
 enum { SECTION_NAMES = 1, STRINGS, SYMBOLS, INFO, KERNEL_INFO, GLOBALS, GLOBALS_INIT, SECTIONS };
 
 struct image {
@@ -62,7 +62,7 @@ static struct image *make_elf(void)
     memcpy(image.globals, (uint32_t[]){ 0, 1, 2 }, sizeof(image.globals));
     /* registers of symbol 1 */
     memcpy(image.info, (uint32_t[]){ 0x00082f04, 1, 24 }, sizeof(image.info));
-    /* an item of no interest, parameter 1 (4 bytes at 8), parameter 0 (8 bytes at 0) */
+    /* an item to skip, parameter 1 (4 bytes at offset 8), parameter 0 (8 bytes at offset 0) */
     memcpy(image.kernel_info,
            (uint32_t[]){ 0x01015f03, 0x000c1704, 0, 1 | 8 << 16, 4u << 18, 0x000c1704, 0, 0, 8u << 18 },
            sizeof(image.kernel_info));
@@ -161,7 +161,7 @@ static void elf_gives_names_and_layouts(void **state)
     holds_scale(make_fatbin(2, 0x11, make_elf(), sizeof(struct image), 0));
 }
 
-/* Globals have the values of the image. clang's OpenMP reads such globals to learn how a kernel is to be run. */
+/* Globals have the values of the image. clang's OpenMP runtime reads such globals to learn how to run a kernel. */
 static void globals_begin_as_the_image_says(void **state)
 {
     (void)state;
@@ -185,7 +185,7 @@ static void globals_begin_as_the_image_says(void **state)
     for (unsigned i = 0; i < 10; i++)
         assert_int_equal(found[i], 0);
     succeeds(cuModuleUnload(module));
-    /* Another module of the same image has globals of its own: it does not see what the first one wrote. */
+    /* Another module of the same image has globals of its own: it does not see the first module's writes. */
     succeeds(cuLibraryLoadData(&library, make_elf(), NULL, NULL, 0, NULL, NULL, 0));
     succeeds(cuLibraryGetKernel(&kernel, library, "scale"));
     succeeds(cuKernelGetFunction(&function, kernel));
@@ -206,7 +206,7 @@ static void ptx_inside_is_found_packed_or_not(void **state)
     static char comment[600];
     size_t length = sizeof(ptx) - 1;
     holds_scale(make_fatbin(1, 0x11, ptx, sizeof(ptx), 0));
-    /* The comment that begins the text is moved to its end, and comes there a second time, by an LZ4 match. */
+    /* The comment at the begin of the text is moved to its end. An LZ4 match repeats it there. */
     enum { AGAIN = 62 };
     memcpy(comment, ptx, length);
     memmove(comment, ptx + AGAIN, length - AGAIN);

@@ -1,4 +1,4 @@
-/* Tests of what the simulated driver answers after a fault, in a destroyed context, in a forked child and at exit. */
+/* Tests the simulated driver's answers after a fault, in a destroyed context, in a forked child and at exit. */
 #include <sys/wait.h>
 #include <unistd.h>
 

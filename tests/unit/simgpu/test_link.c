@@ -129,7 +129,7 @@ static void files_are_parts_too(void **state)
     succeeds(cuLinkDestroy(link));
 }
 
-/* The functions of CUDA 5.5, which have no suffix _v2: dlsym still finds them by these names. */
+/* The functions of CUDA 5.5 have no suffix _v2. dlsym still finds them by those names. */
 static void the_first_names_do_the_same(void **state)
 {
     (void)state;

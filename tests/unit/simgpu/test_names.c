@@ -1,4 +1,4 @@
-/* Tests of how functions of the simulated driver are found, in each version that SIMGPU_DRIVER_VERSION makes it. */
+/* Tests of how functions of the simulated driver are found, for several values of SIMGPU_DRIVER_VERSION. */
 #include <dlfcn.h>
 
 #include "simgpu.h"
@@ -10,7 +10,7 @@ static const struct look_up {
     int version;
     uint64_t flags;
     const char *symbol; /* NULL: not found */
-    int status, since;  /* status: what the look-up must say; since: the first driver version that has the symbol */
+    int status, since;  /* status: the expected status; since: the first driver version that has the symbol */
 } look_ups[] = {
     { "cuMemAlloc", 3010, 0, "cuMemAlloc", 0, 0 },
     { "cuMemAlloc", 3020, 0, "cuMemAlloc_v2", 0, 0 },
@@ -43,7 +43,7 @@ static void every_look_up_gives_the_symbol_of_its_version(void **state)
         int status = -1;
         ws_CUresult result = cuGetProcAddress_v2(one->name, &found, one->version, one->flags, &status);
         if (one->since > driver_version) {
-            /* This driver is older: an earlier symbol of the name comes back, or none. */
+            /* This driver is too old for the symbol: an earlier symbol of the name is found, or none. */
             assert_true(!found || found != dlsym(RTLD_DEFAULT, one->symbol));
             continue;
         }
@@ -72,8 +72,8 @@ static void newer_functions_refuse_to_work(void **state)
     succeeds(cuCtxDestroy_v2(context));
 }
 
-/* numba and others look up a name with _v2 first, and call it with the arguments of the function without _v2. The
- * added argument is then whatever its register holds. An older driver does not have these names. */
+/* numba and others look up a name with _v2 first, and call it with the arguments of the function without _v2. Then
+ * the added argument is whatever its register holds. Drivers before CUDA 13.0 do not have these names. */
 static void old_clients_find_names_that_are_newer(void **state)
 {
     (void)state;

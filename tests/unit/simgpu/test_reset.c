@@ -20,7 +20,7 @@ static bool is_expected(ws_CUresult result)
 
 static atomic_bool stop;
 static atomic_int unexpected;      /* the first result that is not allowed */
-static atomic_uint rounds, errors; /* rounds without an error, and those that met one */
+static atomic_uint rounds, errors; /* rounds without an error, and rounds with one */
 
 struct worker {
     void (*round)(struct worker *worker);
@@ -32,7 +32,7 @@ struct worker {
     float host[FLOATS];
 };
 
-/* Notes an error. Returns whether the round goes on. */
+/* Notes the round's first error. Returns whether the round goes on. */
 static bool went_well(struct worker *worker, ws_CUresult result)
 {
     if (result == WS_CUDA_SUCCESS)
@@ -266,11 +266,12 @@ static void nothing_of_a_former_life_is_known(void **state)
     succeeds(cuDevicePrimaryCtxRetain(&context, 0));
     fails(launch_fill(worker, worker->stream, 1), INVALID_HANDLE);
     fails(launch_fill(worker, NULL, 1), INVALID_HANDLE);
-    /* The event is not tried: its handle may be in use again, as the shim makes events if this runs under it. */
+    /* The event is not tested: if the test runs under the shim, an event of the shim's may have got the same handle.
+     */
     fails(cuMemcpyDtoH_v2(worker->host, worker->memory, 16), INVALID_VALUE);
 }
 
-/* A graph from before a reset: launching it is refused, and destroying it leaves the new streams alone. */
+/* A graph was created before a reset. Its launch is refused, and its destruction leaves the new streams alone. */
 static void a_graph_of_a_former_life_ends_quietly(void **state)
 {
     (void)state;

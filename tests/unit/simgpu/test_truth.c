@@ -1,4 +1,4 @@
-/* Tests that the simulated GPU's truth file agrees with what many threads did on several streams and devices. */
+/* Tests that the simulated GPU's truth file agrees with the work of many threads on several streams and devices. */
 #include <pthread.h>
 #include <unistd.h>
 

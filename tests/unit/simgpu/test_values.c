@@ -1,5 +1,5 @@
-/* Tests of streams that wait for a value in memory: which times events have that were queued behind the wait, and how
- * soon the device sees the value. */
+/* Tests of streams that wait for a value in memory: the times of events queued behind the wait, and how soon the
+ * device sees the value. */
 #include <time.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ struct hold {
     int64_t start, end;
 };
 
-/* Reads the waits that the truth file has so far. */
+/* Reads the waits in the truth file so far. */
 static size_t read_holds(struct hold *holds)
 {
     char line[512], kind[16];
@@ -86,7 +86,7 @@ static void events_in_a_row_stand_apart(void **state)
     assert_int_equal(ns[0], apart);
     assert_int_equal(ns[1], DISPATCH + KERNEL); /* an event behind a kernel has the time of the kernel's end */
     assert_int_equal(ns[2], apart);
-    assert_true(ns[3] >= 100000); /* an event that comes to an idle stream has the time at which it came */
+    assert_true(ns[3] >= 100000); /* an event in an idle stream has the time of its arrival */
 }
 
 /* The truth file says when the wait ended: no later than the first call after the store. */
@@ -124,8 +124,8 @@ static int by_value(const void *a, const void *b)
     return (left > right) - (left < right);
 }
 
-/* Without a call, the driver's thread sees the value as soon as that thread runs. On a busy machine it often runs too
- * late: only tries in which it ran in time are judged. */
+/* Without a call, the driver's thread sees the value as soon as that thread runs. On a busy machine the thread often
+ * runs too late, so only tries in which it ran in time count. */
 static void a_young_wait_sees_its_value_at_once(void **state)
 {
     enum { TRIES = 500, ENOUGH = 40, LEAST = 10, DID_NOT_RUN = 20000, AT_ONCE = 5000 };

@@ -1,9 +1,10 @@
-"""Reads a trace by FORMAT.md alone, and compares its rows with those that the C reader gives.
+"""Reads a trace by FORMAT.md alone, and compares its rows with the rows of the C reader.
 
     read_trace.py FORMAT.md PROGRAM
 
-PROGRAM writes a trace without compression to the file it is given and prints its rows. The tables of families are taken
-from FORMAT.md itself; the code below is written from its text. If it does not understand the trace, FORMAT.md is wrong.
+PROGRAM writes a trace without compression to the file it is given and prints its rows. This script takes the tables
+of families from FORMAT.md itself, and its code follows FORMAT.md's text. If the script does not understand the trace,
+FORMAT.md is wrong.
 """
 import re
 import struct
@@ -62,7 +63,7 @@ def packed_sequence(head, planes, count):
 
 
 def read_slots(head, planes, count):
-    """Returns, for each row, which of the distinct values it has, and the distinct values."""
+    """Returns the index of each row's value among the distinct values, and the distinct values."""
     distinct_count = head.varint()
     codes = packed_sequence(head, planes, count) if distinct_count > 1 else None
     value, distinct = 0, []

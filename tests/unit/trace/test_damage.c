@@ -121,7 +121,7 @@ static void cut_anywhere_gives_every_whole_frame(void **state)
     small_trace_destroy(&trace);
 }
 
-/* The piece `hurt` is unreadable: only its rows may be missing, and no row of a dictionary. */
+/* The piece `hurt` is unreadable. Only the rows of that piece may be missing, and no dictionary row. */
 static void check_hurt(const struct small_trace *trace, size_t hurt)
 {
     uint32_t rows[WS_FAMILY_COUNT];
@@ -175,7 +175,8 @@ static void a_missing_frame_is_counted(void **state)
     small_trace_destroy(&trace);
 }
 
-/* Two neighbouring pieces are exchanged: the piece that comes too late is left out, and no row comes twice. */
+/* Two neighbouring pieces are exchanged. The reader must leave out the piece that stands too late, and give no row
+ * twice. */
 static void a_frame_out_of_order_is_left_out(void **state)
 {
     (void)state;
@@ -236,7 +237,7 @@ static void rubbish_is_refused_or_skipped(void **state)
     small_trace_destroy(&trace);
 }
 
-/* A file of a few KB whose frames claim millions of rows, all alike. */
+/* A small file whose frames claim millions of equal rows. */
 static void rows_are_bounded_by_the_size_of_the_file(void **state)
 {
     (void)state;
@@ -279,8 +280,8 @@ static void holes_cost_nothing(void **state)
     small_trace_destroy(&trace);
 }
 
-/* A damaged trace without a footer still gives its dictionaries, because they are repeated now and then. That costs
- * little. */
+/* A damaged trace without a footer still gives its dictionaries, because the writer repeats them at intervals. The
+ * repetition costs less than 5 % of the file. */
 static void dictionaries_are_repeated_on_the_way(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* Tests that FORMAT.md describes what the code does: every family, column, type and coding, and the sizes. */
+/* Tests that FORMAT.md agrees with the code: every family, column, type and coding, and the sizes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

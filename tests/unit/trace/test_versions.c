@@ -1,4 +1,4 @@
-/* Tests of reading traces that newer or older writers have written. */
+/* Tests of reading traces from newer or older writers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -207,7 +207,7 @@ static void data_rows_do_not_come_twice(void **state)
     ws_reader_close(reader);
 }
 
-/* A reader sees the file as it was when it was opened, while its writer goes on. */
+/* A reader sees the file as it was at opening, while the writer goes on writing. */
 static void a_growing_file_ends_where_it_did(void **state)
 {
     (void)state;

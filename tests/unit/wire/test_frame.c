@@ -1,4 +1,4 @@
-/* Tests of the headers of a trace and of its frames: a header is refused whichever bit is wrong. Also of the frames
+/* Tests of the headers of a trace and of its frames: a header with any wrong bit is refused. Also tests of the frames
  * that the encoder writes. */
 #include <errno.h>
 #include <setjmp.h>
@@ -66,7 +66,7 @@ static void each_wrong_bit_of_a_frame_header_is_refused(void **state)
     assert_true(ws_frame_header_read(bytes, &back));
 }
 
-/* Does the reader accept this header? Its hash is right, whatever its fields say. */
+/* Does the reader accept this header? The header gets a right hash for any values of its fields. */
 static bool is_read(struct ws_frame_header header)
 {
     uint8_t bytes[WS_FRAME_HEADER_SIZE];
@@ -109,7 +109,8 @@ static void check_field(const uint8_t *bytes, size_t offset, size_t size, uint64
     assert_int_equal(value, expected);
 }
 
-/* Two fields that change places come back as they were. But no other reader would understand them. */
+/* If two fields changed places in both writer and reader, a round trip would not show it, but other readers would
+ * fail. So this test checks each offset. */
 static void each_field_is_where_format_md_says(void **state)
 {
     (void)state;
@@ -143,7 +144,7 @@ static void each_field_is_where_format_md_says(void **state)
     check_field(bytes, 56, 8, ws_hash(bytes, 56));
 }
 
-/* The magic is checked even where the hash is right, as of a file of another kind with the same hash. */
+/* The magic is checked even if the hash is right: a file of another kind may use the same hash. */
 static void another_magic_with_a_right_hash_is_refused(void **state)
 {
     (void)state;
@@ -171,7 +172,7 @@ static void a_file_header_comes_back(void **state)
     (void)state;
     uint8_t bytes[WS_FILE_HEADER_SIZE];
     struct ws_file_header header = { .major = WS_FORMAT_MAJOR, .minor = 77, .file_id = 0x89abcdef }, back;
-    memset(header.creator, 'c', sizeof(header.creator) - 1); /* so long that the file holds no 0 byte after it */
+    memset(header.creator, 'c', sizeof(header.creator) - 1); /* the file holds no 0 byte after a name this long */
     ws_file_header_write(bytes, &header);
     assert_int_equal(ws_file_header_read(bytes, &back), 0);
     assert_int_equal(back.major, header.major);
@@ -269,8 +270,8 @@ static void frames_are_numbered_and_whole(void **state)
     }
 }
 
-/* A frame that the sink refuses takes no number: a reader must not look for one that never was. Its rows are counted,
- * and their numbers are left out. */
+/* A frame that the sink refuses takes no number, so that a reader does not miss a frame that never existed. The
+ * frame's rows are counted as lost, and the next frame skips their numbers. */
 static void a_refused_frame_takes_no_number(void **state)
 {
     (void)state;
@@ -283,7 +284,7 @@ static void a_refused_frame_takes_no_number(void **state)
             struct ws_frame_header header;
             assert_true(ws_frame_header_read((const uint8_t *)trace.bytes + trace.pieces[i].offset, &header));
             assert_int_equal(header.sequence, sequence++);
-            if (header.family < WS_FAMILY_FIRST_DATA) /* dictionaries come again, in other frames */
+            if (header.family < WS_FAMILY_FIRST_DATA) /* dictionary rows are written again, in other frames */
                 continue;
             assert_true(header.first_row >= end[header.family]);
             end[header.family] = header.first_row + header.rows;

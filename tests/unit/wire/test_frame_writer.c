@@ -1,5 +1,5 @@
-/* Tests of wire/frame_writer: what it gives to its sink, what it does when the sink refuses or memory is too small,
- * and which planes it compresses. The compressor is a stand-in. */
+/* Tests of wire/frame_writer: the bytes that it gives to its sink, its reaction to a sink that refuses or to too
+ * little memory, and which planes it compresses. The compressor is a stand-in. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -82,7 +82,7 @@ static int put_frame(uint16_t family)
     return ws_frame_writer_put(&writer, &header);
 }
 
-/* How often the compressor was given a chunk of this size since the last question. */
+/* Returns how many of the noted chunks have this size, and forgets all noted chunks. */
 static unsigned tries_of(size_t size)
 {
     unsigned count = 0;
@@ -147,7 +147,7 @@ static void a_footer_that_is_refused_gets_no_trailer(void **state)
     assert_true(ws_frame_header_read(written + footer, &header));
     assert_int_equal(header.family, WS_FAMILY_FOOTER);
     assert_int_equal(header.major, WS_FORMAT_MAJOR);
-    assert_true(header.host_first > header.host_last); /* it has no times */
+    assert_true(header.host_first > header.host_last); /* the footer has no times */
 }
 
 static void what_does_not_fit_is_not_written(void **state)
@@ -177,7 +177,7 @@ static void what_does_not_fit_is_not_written(void **state)
     }
 }
 
-/* The most chunks, none of which shrinks, and the least room that is promised to be enough. */
+/* The largest number of chunks, none of which shrinks, in a buffer of exactly the promised bound. */
 static void a_frame_is_never_larger_than_its_bound(void **state)
 {
     (void)state;
@@ -190,8 +190,8 @@ static void a_frame_is_never_larger_than_its_bound(void **state)
     assert_int_equal(put_frame(0), 0);
 }
 
-/* A plane that did not shrink is skipped in the next frames of its family, and then tried again. The others and the
- * head are tried each time. */
+/* The compressor skips a plane that did not shrink in the next frames of the plane's family, and then tries it again.
+ * The other planes and the head are tried each time. */
 static void a_plane_that_does_not_shrink_is_left_alone(void **state)
 {
     (void)state;
@@ -208,14 +208,14 @@ static void a_plane_that_does_not_shrink_is_left_alone(void **state)
         assert_int_equal(put_frame(0), 0);
         assert_int_equal(tried_count, round % (SKIPPED + 1) ? 3 : 4);
         assert_int_equal(tries_of(PLANE + 2), round % (SKIPPED + 1) ? 0 : 1);
-        if (round == 1) { /* in another family the plane is another one */
+        if (round == 1) { /* in another family, the same tag is another plane */
             assert_int_equal(put_frame(1), 0);
             assert_int_equal(tries_of(PLANE + 2), 1);
         }
     }
 }
 
-/* A small plane tells nothing about the next one with its tag. */
+/* A small plane tells nothing about the next plane with its tag. */
 static void small_planes_are_always_tried(void **state)
 {
     (void)state;

@@ -65,7 +65,7 @@ static void what_exists_is_left_alone(void **state)
     assert_int_equal(ws_file_sink_open(&sink, "/nowhere/trace.wst"), -ENOENT);
 }
 
-/* Files may grow to `size` bytes: a write beyond is cut short, the next one fails. */
+/* Limits files to `size` bytes: a write beyond the limit is cut short, and the next write fails. */
 static void limit_files(rlim_t size)
 {
     struct rlimit limit;

@@ -7,7 +7,7 @@
 
 static const char *const compute_name = "ampere_sgemm_128x64_nn", *const comm_name = "ncclDevKernel_AllReduce_Sum";
 
-/* Numbers of one device whose clock is the host's. */
+/* A small timeline of one device; the device's clock equals the host's. */
 static void numbers_of_a_small_timeline(void **state)
 {
     struct built built;
@@ -77,7 +77,7 @@ static void add_random(struct builder *trace, struct painted *painted, uint64_t 
     ws_interval_set_add(&painted->group[group], from, to);
 }
 
-/* Random operations on streams that overlap: the sweep over them must give the same times as sets of intervals. */
+/* Random operations overlap on several streams. The sweep over them must give the same times as sets of intervals. */
 static void unions_agree_with_interval_sets(void **state)
 {
     uint64_t random = 5;
@@ -146,7 +146,8 @@ static void busy_bounds_hold_for_any_true_times(void **state)
         for (int world = 0; world < WORLDS; world++) {
             struct ws_interval_set truth = { 0 };
             for (int i = 0; i < OPS; i++) {
-                /* In half of the worlds all errors are extreme: operations are as short or as long as possible. */
+                /* In every second world each operation takes a random time within its errors. In the other worlds all
+                 * operations are as short, or all as long, as the errors allow. */
                 uint64_t left = world % 2   ? next_random(&random) % (2 * (uint64_t)begin_errors[i] + 1)
                                 : world % 4 ? 0
                                             : 2 * (uint64_t)begin_errors[i];
@@ -186,7 +187,8 @@ static void count_passed(struct builder *trace, enum ws_loss_reason reason, int6
     build_row(trace, WS_FAMILY_loss, &loss);
 }
 
-/* Bursts of 1 s with 2 s between them. The time between bursts is not idle time; the pauses within bursts are. */
+/* The recording consists of bursts of 1 s, 2 s apart. The time between bursts is not idle time; a pause within a
+ * burst is. */
 static void what_was_not_recorded_is_not_idle(void **state)
 {
     const int64_t second = 1000000000, ms = 1000000;
@@ -211,8 +213,8 @@ static void what_was_not_recorded_is_not_idle(void **state)
     built_finish(&built);
 }
 
-/* Bursts of 50 ms, about 150 ms apart. What was not recorded is counted only every 250 ms, so some holes between
- * bursts have no count. */
+/* Bursts of 50 ms, about 150 ms apart. Operations that were not recorded are counted only every 250 ms, so some holes
+ * between bursts have no count. */
 static void short_bursts_leave_more_holes_than_counts(void **state)
 {
     const int64_t ms = 1000000;
@@ -235,7 +237,7 @@ static void short_bursts_leave_more_holes_than_counts(void **state)
     built_finish(&built);
 }
 
-/* If all gaps were looked at for each count of losses, this test would take minutes. */
+/* A search through all gaps for each count of losses would make this test take minutes. */
 static void any_number_of_counts_costs_little(void **state)
 {
     enum { GAPS = 60000, COUNTS = 100000 };
@@ -252,7 +254,8 @@ static void any_number_of_counts_costs_little(void **state)
     built_finish(&built);
 }
 
-/* A long operation ends last before a gap. Short ones that ran meanwhile stand between it and the gap in the list. */
+/* A long operation ends last before a gap. In the list, short operations that ran at the same time stand between the
+ * long one and the gap. */
 static void what_ended_last_may_have_begun_long_before(void **state)
 {
     enum { ROUNDS = 5, SHORT = 150, APART = 100, LENGTH = APART * (SHORT + 2) };
@@ -305,9 +308,9 @@ static void gaps_are_passed_by_in_any_number(void **state)
     built_finish(&built);
 }
 
-/* Another profiler begins while the main stream still works on what was launched before. Its first operation waits
- * for 50 ms, which says nothing of the program. A later wait does: what held the stream up was launched in the
- * recording. */
+/* Another profiler begins to record while the main stream still runs earlier launches. The stream's first recorded
+ * operation waits for 50 ms: that is not the program's fault. A later wait is, because the operation that the stream
+ * waited for was launched during the recording. */
 static void what_was_queued_before_the_recording_is_no_wait_of_the_program(void **state)
 {
     const int64_t ms = 1000000, us = 1000;

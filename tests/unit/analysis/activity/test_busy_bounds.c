@@ -60,7 +60,8 @@ static void without_samples_single_errors_count(void **state)
     built_finish(&built);
 }
 
-/* The trace computed 2 µs a launch, the samples say 3 µs: the bounds hold what the samples say. */
+/* The trace has computed times of 2 µs a launch, but samples measured 3 µs. The bounds must include the measured
+ * time. */
 static void bounds_hold_what_samples_say(void **state)
 {
     struct built built;
@@ -75,7 +76,8 @@ static void bounds_hold_what_samples_say(void **state)
     built_finish(&built);
 }
 
-/* Two streams whose computed times do not overlap by 1 µs, but may: half of the busy time may be hidden. */
+/* The computed times of two streams lie 1 µs apart. Within their errors they may overlap, so half of the busy time
+ * may be hidden. */
 static void where_streams_may_overlap_the_bounds_say_so(void **state)
 {
     struct built built;

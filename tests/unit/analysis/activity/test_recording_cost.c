@@ -1,4 +1,4 @@
-/* Tests of what a report says that recording cost. */
+/* Tests of the cost of recording that a report states. */
 #include "check.h"
 
 #include "analysis/activity/overview.h"

@@ -4,7 +4,7 @@
 
 static const char gelu[] = "vectorized_elementwise_kernel<GeluCUDAKernelImpl>";
 
-/* If traces have no calls, the n-th kernels of a name on all ranks are matched. */
+/* If traces have no calls, the n-th kernel of a name on one rank is matched with the n-th on every other rank. */
 static void kernels_are_matched_by_order(void **state)
 {
     struct built job;
@@ -24,7 +24,7 @@ static void kernels_are_matched_by_order(void **state)
     built_finish(&job);
 }
 
-/* Rank 1 lacks the first two kernels, so kernels are not matched by order but if they run and end together. */
+/* Rank 1 lacks the first two kernels. So kernels are matched by time: they must overlap and end together. */
 static void kernels_that_are_not_as_many_are_matched_by_time(void **state)
 {
     struct built job;
@@ -42,7 +42,7 @@ static void kernels_that_are_not_as_many_are_matched_by_time(void **state)
     built_finish(&job);
 }
 
-/* Both ranks have as many kernels, but of different collectives: neither order nor time matches them. */
+/* Both ranks have the same number of kernels, but of different collectives. Neither order nor time matches them. */
 static void kernels_that_do_not_end_together_are_not_matched(void **state)
 {
     struct built job;
@@ -68,7 +68,7 @@ static void calls_of_unknown_communicators_are_matched_by_order(void **state)
     for (int64_t round = 0; round < 10; round++)
         for (size_t rank = 0; rank < 2; rank++) {
             int64_t now = round * ms;
-            bool gather_first = rank && round % 2; /* rank 1 has the two in the other order */
+            bool gather_first = rank && round % 2; /* rank 1 runs the two in the opposite order */
             build_collective(job.traces[rank], gather_first ? "ncclAllGather" : "ncclAllReduce", 9, 0, 10, now,
                              now + 100 * us);
             build_collective(job.traces[rank], gather_first ? "ncclAllReduce" : "ncclAllGather", 9, 0, 10,
@@ -103,7 +103,7 @@ static void point_to_point_does_not_shift_the_numbers(void **state)
     built_finish(&job);
 }
 
-/* Two communicators of the same size. A rank has another number in its communicator than in the job. */
+/* Two communicators of the same size. A rank's number in a communicator differs from its number in the job. */
 static void communicators_are_kept_apart(void **state)
 {
     struct built job;
@@ -193,7 +193,7 @@ static void exposed_times_add_up(void **state)
     }
 }
 
-/* Times at the limits of what the model allows, on clocks that differ by as much. */
+/* Times at the limits of the model, on clocks that differ by the same amount. */
 static void times_beyond_measure_do_no_harm(void **state)
 {
     static const int64_t most = WS_TIME_MOST;
@@ -219,7 +219,7 @@ static void times_beyond_measure_do_no_harm(void **state)
     }
 }
 
-/* Rows with identifiers that nothing describes, numbers that come twice and absurd sizes do no harm. */
+/* Rows with unknown identifiers, repeated numbers and absurd sizes do no harm. */
 static void rows_are_not_believed(void **state)
 {
     static const char *const numbers[] = { "99999999999999999999", "-1" };

@@ -47,7 +47,8 @@ static void a_slow_rank_is_named(void **state)
     built_finish(&job);
 }
 
-/* 4 MB move in 20 ms: the bus bandwidth of 0.3 GB/s is no link's. In 100 µs it is 60 GB/s. */
+/* 4 MB in 20 ms are a bus bandwidth of 0.3 GB/s, which is too slow for any link. The same bytes in 100 µs are 60
+ * GB/s. */
 static void a_slow_link_is_named(void **state)
 {
     static const int64_t compute[4] = { 400000, 400000, 400000, 400000 }, offset[4];
@@ -71,7 +72,8 @@ static void a_slow_link_is_named(void **state)
     }
 }
 
-/* Rank 1 is late because its host loads data: its device is idle meanwhile, and does not compute for longer. */
+/* Rank 1 is late because its host loads data. Its device is idle during the load, and computes no longer than the
+ * other. */
 static void a_late_host_is_told_from_a_slow_device(void **state)
 {
     struct built job;
@@ -98,7 +100,7 @@ static void a_late_host_is_told_from_a_slow_device(void **state)
     built_finish(&job);
 }
 
-/* Twenty marked steps of 2 ms, in some of which rank 1 comes late. */
+/* Twenty marked steps of 2 ms. In `late` of every five steps, rank 1 is late. */
 static void late_steps(struct built *job, int late)
 {
     ranks_begin(job, 2, false);
@@ -128,7 +130,7 @@ static void a_straggler_is_late_in_half_of_the_steps(void **state)
         assert_int_equal(ranks_rank(&job, 1)->late, 4 * late);
         assert_int_equal(ranks_rank(&job, 1)->late_steps, late == 2 ? 8 : 12);
         assert_int_equal(ranks_rank(&job, 1)->straggler, late == 3);
-        if (late == 3) { /* the saving is that of a steady step */
+        if (late == 3) { /* the saving is the average over the steady steps */
             int64_t saving = 12 * 300 * us / 19;
             ranks_assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, saving);
         }
@@ -136,7 +138,7 @@ static void a_straggler_is_late_in_half_of_the_steps(void **state)
     }
 }
 
-/* Where most ranks were not recorded, no rank is called late: the latest may be one that was not recorded. */
+/* If most ranks were not recorded, no rank is called late: the latest rank may be an unrecorded one. */
 static void nobody_is_late_of_a_job_that_was_hardly_recorded(void **state)
 {
     static const int64_t compute[] = { 400000, 900000 }, offset[2];
@@ -203,8 +205,8 @@ static void clocks_of_other_hosts_are_set(void **state)
     built_finish(&job);
 }
 
-/* A rank's clock is not set if its offset is no larger than the spread of the offset, nor if the ranks share a host
- * and so its clock. */
+/* A rank's clock is left alone if its offset is no larger than the spread of the offset. It is also left alone if the
+ * ranks share a host, because then they share its clock. */
 static void small_offsets_are_left_alone(void **state)
 {
     struct built job;
@@ -273,8 +275,8 @@ static void odd_jobs_are_told(void **state)
     built_finish(&job);
 }
 
-/* Two operations of the same number that do not overlap in time are counted as apart, not as found on one rank only.
- */
+/* If two operations with the same number do not overlap in time, they count as "apart", not as "found on one rank
+ * only". */
 static void collectives_apart_are_not_told_as_those_of_one_rank(void **state)
 {
     struct built job;
@@ -330,8 +332,8 @@ static void a_rank_alone_waits_for_nobody_known(void **state)
     built_finish(&job);
 }
 
-/* Communication after the backward pass could run beside it, except for the last piece. Communication that runs
- * beside compute already leaves nothing to save. */
+/* Communication after the backward pass could run beside it, except for the last piece. Communication that already
+ * runs beside compute leaves nothing to save. */
 static void only_what_could_be_hidden_is_promised(void **state)
 {
     struct built job;
@@ -354,7 +356,7 @@ static void only_what_could_be_hidden_is_promised(void **state)
 }
 
 /* A forward and a backward pass, then the gradients in four pieces. All pieces but the last could run beside compute.
- * If a kernel's name shows where the backward pass begins, they could run only beside what follows the first
+ * If a kernel's name shows where the backward pass begins, the pieces could run only beside kernels after the first
  * gradient. */
 static void gradients_hide_under_what_makes_them(void **state)
 {
@@ -386,7 +388,7 @@ static void gradients_hide_under_what_makes_them(void **state)
     }
 }
 
-/* In inference, the next layer needs what a collective yields: nothing can run under it. */
+/* In inference, the next layer needs the result of a collective, so no kernel can run beside the collective. */
 static void inference_has_nothing_to_overlap_with(void **state)
 {
     struct built job;

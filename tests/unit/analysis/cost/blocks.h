@@ -1,5 +1,5 @@
-/* What the tests of parameter blocks share. A test fills a block as a launch would; of it is kept what the shim would
- * keep; from that follows what the launch costs. */
+/* Helpers for the tests of parameter blocks. A test fills a block as a launch would. The helpers keep the words that
+ * the shim would keep, and compute the launch's cost from them. */
 #ifndef WALLSHIM_TESTS_BLOCKS_H
 #define WALLSHIM_TESTS_BLOCKS_H
 
@@ -53,7 +53,7 @@ static inline void block_add_byte(struct block *block)
     block_add(block, "", 1, 1);
 }
 
-/* What a launch of this kernel with this block costs; bytes 0: the block does not tell. */
+/* The cost of a launch of this kernel with this block. 0 bytes: the block does not tell. */
 static inline struct ws_operator_cost block_cost(const char *name, const struct block *block)
 {
     static char text[WS_IMAGE_TEXT];

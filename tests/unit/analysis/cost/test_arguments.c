@@ -169,7 +169,7 @@ static void where_a_name_does_not_say_it_is_not_guessed(void **state)
 
 static const char add[] = VECTORIZED("CUDAFunctor_add<float>", "3");
 
-/* A launch of the kernel `add`. Addresses are in units of 4096; NULL: the launch's parameters were not kept. */
+/* A launch of the kernel `add`. Addresses are in units of 4096 bytes. NULL: the launch's parameters were not kept. */
 static void launch(struct builder *trace, uint32_t grid, uint32_t elements, const uint64_t addresses[3],
                    int64_t begin, int64_t end)
 {

@@ -103,13 +103,13 @@ static void samples_speak_for_all_launches_of_a_kernel_grid_and_block(void **sta
     count_memory(trace, shape, 1200, 600, false);
     count(trace, shape, "ordinary cores", "op_ffma", 500);
     launch(trace, 1, "k", 100, 2000000, 2100000, 0);
-    launch(trace, 2, "k", 100, 2100000, 2200000, 0); /* another stream, but the same work */
-    launch(trace, 1, "k", 101, 2200000, 2300000, 0); /* another grid, whose work is not known */
+    launch(trace, 2, "k", 100, 2100000, 2200000, 0); /* on another stream, with the same work */
+    launch(trace, 1, "k", 101, 2200000, 2300000, 0); /* with another grid, whose work is not known */
     struct ws_roofline_row row = row_at(roofline_of(&built), 0);
     assert_int_equal(row.source, WS_WORK_COUNTER);
     assert_true(row.bytes == 2 * (1100 + 500) && row.flops == 2 * 1000);
     assert_int_equal(row.precision, WS_PRECISION_FP32);
-    assert_int_equal(row.known, 200000); /* without the launches that counting held up */
+    assert_int_equal(row.known, 200000); /* without the launches that the counters slowed down */
     assert_int_equal(row.count, 5);
     assert_null(row.note);
     built_finish(&built);
@@ -147,7 +147,7 @@ static void what_was_not_read_is_named_and_nothing_added_up(void **state)
     built_finish(&built);
 }
 
-/* Counters come before operator sizes, but only where the counters tell all FLOPs. */
+/* Counters take precedence over operator sizes, but only if the counters cover all FLOPs. */
 static void counters_come_first_where_they_are_whole(void **state)
 {
     for (int whole = 0; whole < 2; whole++) {
@@ -174,7 +174,7 @@ static void counters_come_first_where_they_are_whole(void **state)
         assert_int_equal(row.source, whole ? WS_WORK_COUNTER : WS_WORK_SHAPE);
         assert_true(row.flops == (whole ? 600000 : 2.0 * 64 * 64 * 64));
         assert_true(row.bytes == (whole ? 38192 : 3 * 64 * 64 * 2));
-        assert_int_equal(roofline->gemms.count, 1); /* its sizes are known all the same */
+        assert_int_equal(roofline->gemms.count, 1); /* the operator's sizes are known either way */
         built_finish(&built);
     }
 }
@@ -193,8 +193,8 @@ static void only_held_up_launches_are_used_with_a_word(void **state)
     built_finish(&built);
 }
 
-/* Twelve marked steps of two kernels. In the first `counted` steps hardware counters hold a launch up, so these steps
- * take three times as long. */
+/* Twelve marked steps of two kernels. In the first `counted` steps hardware counters slow a launch down, so these
+ * steps take three times as long. */
 static struct ws_track_steps steps_with_counted(struct built *built, int counted)
 {
     struct builder *trace = begin(built);
@@ -253,8 +253,7 @@ static void rows_that_name_nothing_are_left_out(void **state)
                                  { .shape = shape, .metric = UINT32_MAX, .value = UINT64_MAX } };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         build_row(trace, WS_FAMILY_counter, &rows[i]);
-    /* Metrics of another device, of a precision or quantity that does not exist; and more metrics than a device has.
-     */
+    /* Metrics of an unknown device, precision or quantity, and more metrics than a device has. */
     for (uint32_t i = 0; i < 200; i++) {
         struct ws_metric metric = { .id = 5000 + i,
                                     .device = i % 2 + 1,

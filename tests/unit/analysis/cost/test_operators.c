@@ -37,8 +37,8 @@ static void inputs_are_read(void **state)
     assert_true(tensors[6].known && tensors[6].elements == 1);
 }
 
-/* "-" in place of a type is a tensor that is never in memory. No type limits its size, so a trace can claim any: an
- * absurd size gives no cost. */
+/* "-" in place of a type means a tensor that is never in memory. No type limits its size, so a damaged trace can
+ * claim any size. An absurd size gives no cost. */
 static void sizes_that_cannot_be_cost_nothing(void **state)
 {
     char inputs[4096], nines[400];
@@ -122,7 +122,7 @@ static void graphs_of_cudnn_by_hand(void **state)
 {
     struct ws_operator_cost cost;
     (void)state;
-    /* 2 · N · K · P · Q · (C / groups) · R · S, whichever of the three tensors is computed. */
+    /* The same for the forward pass and both gradients: 2 · N · K · P · Q · (C / groups) · R · S. */
     double flops = 2.0 * 2 * 6 * 5 * 5 * 2 * 3 * 3, bytes = (2 * 4 * 25 + 6 * 2 * 9 + 2 * 6 * 25) * 2;
     const char *given = "c10::Half[2,4,5,5] c10::Half[6,2,3,3] c10::Half[2,6,5,5]";
     check_cost("cudnnConvolutionForward", given, flops, bytes);
@@ -235,7 +235,7 @@ static void convolutions_by_hand(void **state)
                "c10::Half[32,3,224,224] c10::Half[64,3,7,7] - ScalarList=[3,3] ScalarList=[2,2] ScalarList=[1,1] "
                "Scalar=1 Scalar=False Scalar=False",
                first, bytes);
-    /* 8 groups, dilated: 3×3 reaches over 5, 10 → 6 */
+    /* 8 groups, dilation 2: a 3×3 filter covers 5×5, so 10 → 6 */
     check_cost("aten::_convolution",
                "float[2,16,10,10] float[24,2,3,3] float[24] ScalarList=[1,1] ScalarList=[0,0] ScalarList=[2,2] "
                "Scalar=False ScalarList=[0,0] Scalar=8 Scalar=False Scalar=False Scalar=True Scalar=True",

@@ -1,5 +1,4 @@
-/* Tests of FlashAttention kernels: what their parameter structure tells of FLOPs and bytes, and when it tells
- * nothing. */
+/* Tests of FlashAttention kernels: which FLOPs and bytes follow from their parameter structure, and when none do. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
@@ -57,7 +56,7 @@ static void attention_is_two_products_and_five_backward(void **state)
     assert_non_null(block_cost(causal, &block).note);
 }
 
-/* Before FlashAttention 2.2 the structure had no fields for partial sums and for keys to append. */
+/* Before FlashAttention 2.2 the structure had no fields for partial sums and appended keys. */
 static void an_older_structure_is_read(void **state)
 {
     struct flash_params params = good();
@@ -99,7 +98,7 @@ static void what_does_not_fit_says_nothing(void **state)
     launch(&block, &params);
     block.shape.grid_x = 3;
     block_costs(full, &block, 0, 0);
-    /* With a window not all keys are read, so nothing is computed. */
+    /* With a sliding window not all keys are read, so no cost is computed. */
     assert_int_equal(ws_arguments_form_of(FORWARD("false, false, true, false, true, true, false, false")).arrays, 0);
     assert_int_equal(ws_arguments_form_of("void flash::flash_fwd_kernel<flash::Flash_kernel_traits<64, ").arrays, 0);
 }

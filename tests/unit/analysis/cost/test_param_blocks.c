@@ -1,5 +1,5 @@
-/* Tests of the parameter blocks of PyTorch's kernels: what they tell of the bytes that move. An inconsistent block
- * tells nothing. */
+/* Tests of the parameter blocks of PyTorch's kernels: how many bytes a launch moves. An inconsistent block gives no
+ * bytes. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
@@ -76,7 +76,7 @@ static void a_reduction_of_a_broadcast_array_reads_it_once(void **state)
     op.output.strides[0][1] = 0;
     reduction(&block, &op, 8, 16, true);
     block_costs(SUM_OF("float"), &block, 300 * 4 + 1000 * 4, 300000);
-    op.output.strides[0][1] = 4; /* windows that overlap: not known how much is read */
+    op.output.strides[0][1] = 4; /* the windows overlap, so the bytes read are not known */
     reduction(&block, &op, 8, 16, true);
     block_costs(SUM_OF("float"), &block, 0, 0);
 }
@@ -158,7 +158,7 @@ static void broadcast_arrays_count_what_is_read_of_them(void **state)
         "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastINS0_13BinaryFunctorIN3c108BFloat"
         "16ES5_S5_NS0_15binary_internal10MulFunctorIfEEEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
         &block, 2 * 600000 + 600, 300000);
-    closure.data[2] = ADDRESS(2); /* an array and its own first row: as far as is known, both are read */
+    closure.data[2] = ADDRESS(2); /* an array and its own first row: both count as read */
     strided(&block, &closure, 300000);
     block_costs(bf16_add, &block, 2 * 600000 + 600, 300000);
     for (int i = 0; i < 3; i++) { /* transposed arrays, of which every second element is used */
@@ -182,7 +182,7 @@ static void a_lambda_over_strides_is_read(void **state)
     struct strided closure = strided_rows(1000, 300, 4, ADDRESS(1), ADDRESS(2), ADDRESS(3));
     struct block block;
     (void)state;
-    assert_int_equal(ws_arguments_form_of(names[0]).arrays, 0); /* what this lambda returns is not known */
+    assert_int_equal(ws_arguments_form_of(names[0]).arrays, 0); /* the lambda's return type is not known */
     closure.table.strides[0][2] = 1;
     strided(&block, &closure, 300000);
     block_costs(names[1], &block, 2 * 1200000 + 300, 0);
@@ -209,7 +209,7 @@ static void strides_that_do_not_fit_say_nothing(void **state)
     block_costs(bf16_add, &block, 0, 0);
 }
 
-/* A damaged trace may hold anything. A word that claims more bytes than it has room for is passed over. */
+/* In a damaged trace a word may claim more bytes than there is room for. Such a word is skipped. */
 static void words_that_cannot_be_are_passed_over(void **state)
 {
     struct strided closure = strided_rows(1000, 300, 2, ADDRESS(1), ADDRESS(2), ADDRESS(3));
@@ -246,7 +246,7 @@ static void types_of_cast_arrays_are_in_the_block(void **state)
     block_add(&block, &from, 8, 4);
     block_add(&block, &to, 8, 4);
     block_costs(copy, &block, 5000 * 6, 0);
-    block.words[4].value = (uint64_t)8 << 32 | 15; /* no bfloat16 has 8 bytes */
+    block.words[4].value = (uint64_t)8 << 32 | 15; /* 8 bytes is no size of a bfloat16 */
     block_costs(copy, &block, 0, 0);
 
     block_begin(&block, 10, 128);

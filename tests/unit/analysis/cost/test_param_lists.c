@@ -1,5 +1,5 @@
-/* Tests of kernels over lists of tensors and of kernels that join arrays: their bytes follow from the pieces and
- * extents in their structures. */
+/* Tests of kernels over lists of tensors and of kernels that concatenate arrays. Their bytes follow from the pieces
+ * and extents in their parameter structures. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
@@ -84,8 +84,8 @@ static void lists_that_do_not_fit_say_nothing(void **state)
     block_costs(adam, &block, 0, 0);
 }
 
-/* Fills a list of another layout with one tensor of one piece. There is room for `most` tensors in each of `lists`
- * lists; `each` bytes more for each tensor stand behind the sizes. */
+/* Fills a list of another layout with one tensor of one piece. The layout has `lists` lists, each with room for
+ * `most` tensors. Behind the sizes stand `each` more bytes for every tensor. */
 static void one_tensor(struct block *block, uint32_t lists, uint32_t most, uint32_t size_bytes, uint32_t each)
 {
     static char bytes[4000];
@@ -146,7 +146,8 @@ static void lists_of_other_shapes_are_read(void **state)
     block_costs(foreach_add, &block, 0, 0);
 }
 
-/* PyTorch's CatArrInputTensorMetadata for 128 contiguous inputs; below for 64 inputs with strides. */
+/* PyTorch's CatArrInputTensorMetadata for 128 contiguous inputs. The structure below is that for 64 strided inputs.
+ */
 struct joined {
     uint64_t input[128];
     uint32_t offset[128], extent[128], elements[128];

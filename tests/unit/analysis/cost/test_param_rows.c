@@ -1,11 +1,11 @@
-/* Tests of kernels that work on rows, such as layer norm and softmax. Each has a parameter block as its launches fill
- * it. */
+/* Tests of kernels that work on rows, such as layer norm and softmax. Each kernel gets a parameter block as real
+ * launches fill it. */
 #include "blocks.h"
 
 enum { ROWS = 96, COLUMNS = 48 };
 
-/* Fills a block by letters: p is a pointer, 0 a NULL pointer; l and L are the numbers of rows and columns in 8 bytes,
- * r and n the same in 4; f is some number of 4 bytes, d one of 8; T is PyTorch's TensorInfo. */
+/* Fills a block by letters: p: a pointer; 0: a NULL pointer; l, L: the number of rows, columns in 8 bytes; r, n: the
+ * same in 4 bytes; f, d: some number of 4, 8 bytes; T: PyTorch's TensorInfo. */
 static void fill(struct block *block, const char *parameters)
 {
     struct {
@@ -45,7 +45,7 @@ static void fill(struct block *block, const char *parameters)
 
 static const struct kernel {
     const char *name, *parameters;
-    double bytes, flops; /* of each element; `more` bytes are read or written once a row or column */
+    double bytes, flops; /* for each element; `more`: bytes beside those of the elements, in total */
     double more;
 } kernels[] = {
     { NATIVE "vectorized_layer_norm_kernel<c10::BFloat16, float>(X)", "nfpppppp", 4, 8, COLUMNS * 4 + ROWS * 8 },
@@ -96,7 +96,8 @@ static void rows_are_counted_by_each_kernels_parameters(void **state)
     }
 }
 
-/* Megatron's masked softmax works on square matrices, of which it neither reads nor computes the upper half. */
+/* Megatron's masked softmax works on square matrices. It skips their upper half: it does not read it, and computes
+ * nothing for it. */
 static void triangles_are_half_read(void **state)
 {
     static const char forward[] =

@@ -1,4 +1,4 @@
-/* What the tests of gaps share: made-up traces of two kernels with a gap between them. */
+/* Helpers for the tests of gaps: artificial traces of two kernels with a gap between them. */
 #ifndef WALLSHIM_TESTS_GAP_TRACE_H
 #define WALLSHIM_TESTS_GAP_TRACE_H
 
@@ -20,7 +20,7 @@ static inline struct builder *begin(struct built *built)
     return trace;
 }
 
-/* As begin, but as if imported from another profiler: such a trace may lack operations. */
+/* Like begin(), but the trace counts as imported from another profiler, so it may lack operations. */
 static inline struct builder *begin_imported(struct built *built)
 {
     struct builder *trace = begin(built);
@@ -48,7 +48,7 @@ static inline void first(struct builder *trace)
     launch(trace, COMPUTE, gemm, -100 * us, 0, ms);
 }
 
-/* The kernel after the gap: it begins 7 µs after its launch, as fast as can be. */
+/* The kernel after the gap: it begins 7 µs after its launch, the shortest possible time. */
 static inline void second(struct builder *trace, int64_t host)
 {
     launch(trace, COMPUTE, gemm, host, host + 7 * us, host + ms);

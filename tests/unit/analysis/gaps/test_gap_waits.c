@@ -24,7 +24,8 @@ static void hold(struct builder *trace, enum ws_op_kind kind, const char *functi
     build_row(trace, WS_FAMILY_op, &op);
 }
 
-/* Asserts that there is one gap, what the work behind it waited for, and what the report says of it. */
+/* Asserts that there is one gap, that the work behind the gap waited for `what`, and that the report contains
+ * `said`. */
 static void expect_waited(struct built *built, enum ws_waited_for what, const char *said)
 {
     const struct ws_track_activity *activity;
@@ -50,7 +51,8 @@ static void expect_waited(struct built *built, enum ws_waited_for what, const ch
     built_finish(built);
 }
 
-/* A kernel of 1 ms, then a gap, then a kernel on the other stream: the test says what this one was queued behind. */
+/* A kernel of 1 ms, then a gap, then a kernel on the other stream. The test adds what the second kernel was queued
+ * behind. */
 static struct builder *queue_behind(struct built *built, int64_t gap)
 {
     struct builder *trace = begin(built);
@@ -90,7 +92,8 @@ static void an_event_of_another_process_is_waited_for(void **state)
     struct builder *trace = queue_behind(&built, 500 * us);
     (void)state;
     order(trace, "cuStreamWaitEvent", OTHER, 77, -40 * us);
-    order(trace, "cuEventRecord", COMPUTE, 77, -35 * us); /* recorded after the wait was called, so not waited for */
+    order(trace, "cuEventRecord", COMPUTE, 77,
+          -35 * us); /* recorded after the call to wait, so the wait does not concern it */
     expect_waited(&built, WS_WAITED_FOREIGN_EVENT,
                   "an event without a record in the trace: from another process, or from before the recording");
 }
@@ -121,7 +124,8 @@ static void an_event_of_another_device_is_waited_for(void **state)
     expect_waited(&built, WS_WAITED_EVENT, "ncclDevKernel_AllReduce_Sum on GPU 1, stream 3, by an event");
 }
 
-/* A gap of a few µs before an operation that was ready is dispatch time: the report says whose end it follows. */
+/* A gap of a few µs before an operation that was ready is dispatch time. The report names the operation whose end the
+ * gap follows. */
 static void a_dispatch_names_the_stream_it_comes_after(void **state)
 {
     struct built built;
@@ -138,7 +142,7 @@ static void a_dispatch_names_the_stream_it_comes_after(void **state)
     expect_waited(&built, WS_WAITED_EVENT, "ampere_sgemm_128x64_nn on stream 1, by an event");
 }
 
-/* Where it is known what the work waited for, the advice is about that. */
+/* If the cause of a wait is known, the advice addresses that cause. */
 static void advice_names_what_is_waited_for(void **state)
 {
     (void)state;

@@ -39,8 +39,8 @@ static const char *function_of(const struct built *built)
     return function ? function->name.data : "";
 }
 
-/* The host waits until the device is idle. What the host does between the wait and its next launch is a gap, which
- * the wait caused. */
+/* The host waits until the device is idle. The time from then to the host's next launch is a gap that the wait
+ * caused. */
 static void after_a_wait(void **state)
 {
     struct built built;
@@ -54,7 +54,7 @@ static void after_a_wait(void **state)
     built_finish(&built);
 }
 
-/* A copy whose call returned only when the copy was done is a wait too, even if no flag says that it blocks. */
+/* A copy whose call returned only when the copy was done counts as a wait, even without a flag that it blocks. */
 static void after_a_copy_that_blocked(void **state)
 {
     struct built built;
@@ -74,7 +74,7 @@ static void after_a_copy_that_blocked(void **state)
     built_finish(&built);
 }
 
-/* A wait of 10 µs does not explain that nothing was launched for 2 ms. */
+/* A wait of 10 µs does not explain a pause of 2 ms without launches. */
 static void a_short_wait_before_a_long_pause(void **state)
 {
     struct built built;
@@ -100,7 +100,8 @@ static void in_an_allocation(void **state)
     built_finish(&built);
 }
 
-/* The trace does not say what the thread did in the gap, but a copy to the device came next: it waited for input. */
+/* The trace does not say what the thread did in the gap. A copy to the device came next, so the thread waited for
+ * input. */
 static void a_batch_that_came_late(void **state)
 {
     struct built built;
@@ -186,8 +187,8 @@ static void queued_work(void **state)
     built_finish(&built);
 }
 
-/* Nodes of a graph, as importers see them: one call launched them long before. If the gap between two nodes is longer
- * than a dispatch can take, the second node waited for something. */
+/* The nodes of a graph in an imported trace: one call launched them all, long before they ran. If the gap between two
+ * nodes is longer than any dispatch, the second node waited for something. */
 static void between_nodes_of_a_graph(void **state)
 {
     static const struct {
@@ -206,8 +207,8 @@ static void between_nodes_of_a_graph(void **state)
     }
 }
 
-/* Work was queued, yet the device was idle again and again. Advice names that time where it is a large part of the
- * recording, and promises all of it as an upper bound. */
+/* Work was queued, yet the device was often idle. If that idle time is a large part of the recording, the advice
+ * names all of it as an upper bound of the saving. */
 static void idle_time_with_work_queued_is_pointed_at(void **state)
 {
     static const struct {
@@ -291,8 +292,8 @@ static void the_other_threads_wait(void **state)
     built_finish(&built);
 }
 
-/* A wait of 1 ms cost the host more time than the first gap shows. So the gaps that follow are the wait's as well,
- * until their sum reaches 1 ms. */
+/* A wait of 1 ms cost the host more time than the first gap shows. So the following gaps count as caused by the wait
+ * too, until their sum reaches 1 ms. */
 static void a_wait_makes_the_gaps_that_follow(void **state)
 {
     struct built built;

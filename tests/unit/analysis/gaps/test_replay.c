@@ -9,8 +9,8 @@
 static const int64_t us = 1000, ms = 1000000;
 enum { COMPUTE = 1, STEPS = 20 };
 
-/* A model of a host that launches into one stream and of a device that runs the work. It writes the trace that a
- * recording would have given. */
+/* A model of a host that launches into one stream and of a device that runs the work. The model writes the trace that
+ * a recording of such a program would contain. */
 struct machine {
     struct builder *trace;
     int64_t host, device; /* the host's time now; the time from which the device is free */
@@ -65,10 +65,11 @@ static struct ws_replay_times replay(struct built *built, unsigned without)
 /* What a step of the program's loop consists of. */
 struct loop {
     bool copy, wait;
-    int64_t load, work, allocate; /* host time before the copy; after the wait; in an allocation */
-    int64_t more_load;            /* more host time before the copy, in one step of four */
+    int64_t load, work,
+        allocate;      /* load: host time before the copy; work: after the wait; allocate: in an allocation */
+    int64_t more_load; /* extra host time before the copy, in one step of four */
     int kernels;
-    int64_t kernel; /* how long each runs */
+    int64_t kernel; /* duration of each kernel */
 };
 
 static int64_t run(struct machine *machine, const struct loop *loop)
@@ -101,8 +102,8 @@ static int64_t length_of(const struct loop *loop)
     return length;
 }
 
-/* Replays the loop `with` without the causes `what`, by steps and as a whole. The saving must be about that of
- * running the loop `without`. */
+/* Replays a recording of the loop `with` as if the causes `what` were absent, by steps and as a whole. The saving
+ * must be about the difference in length between the loops `with` and `without`. */
 static void expect(const struct loop *with, const struct loop *without, unsigned what)
 {
     int64_t recorded = length_of(with), truth = recorded - length_of(without);
@@ -153,7 +154,7 @@ static void a_slow_loader(void **state)
     expect(&with, &without, WS_WITHOUT_INPUT);
 }
 
-/* Four steps, of which the recording cuts off the last. The other three end with the wait for the next batch. */
+/* Four steps; the recording cuts the last one off. The other three end with the wait for the next batch. */
 static void few_steps_of_a_slow_loader(void **state)
 {
     struct built built;
@@ -173,7 +174,7 @@ static void few_steps_of_a_slow_loader(void **state)
     built_finish(&built);
 }
 
-/* One step in four loads for longer: the saving of an average step differs from that of most steps. */
+/* One step in four loads for longer. So the saving in an average step differs from the saving in most steps. */
 static void a_loader_that_is_slow_now_and_then(void **state)
 {
     struct loop with = { .copy = true, .load = ms, .more_load = 3 * ms, .kernels = 10, .kernel = 100 * us },
@@ -266,7 +267,7 @@ static void evidence_is_of_what_the_saving_is_of(void **state)
     }
 }
 
-/* The host waits in copies that block. Advice is to copy in another way, not to read results less often. */
+/* The host waits in copies that block. The advice is to copy in another way, not to read results less often. */
 static void copies_that_block(void **state)
 {
     struct built built;
@@ -343,7 +344,8 @@ static int64_t run_both(struct machine *machine, int64_t load, bool waits)
     return machine->device;
 }
 
-/* Loader and wait are taken out in one replay. The savings promised for each alone add up to no more than that. */
+/* One replay removes both the loader and the wait. The savings promised for each alone must add up to no more than
+ * the saving of that replay. */
 static void two_walls_are_taken_away_together(void **state)
 {
     int64_t lengths[2];

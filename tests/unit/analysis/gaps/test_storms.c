@@ -59,7 +59,7 @@ static void a_run_of_short_kernels(void **state)
     built_finish(&built);
 }
 
-/* The device waits for each launch here too, but the kernels are long compared with the gaps between them. */
+/* The device waits for each launch, but the kernels are long compared with the gaps between them. */
 static void long_kernels_are_no_storm(void **state)
 {
     struct built built;
@@ -75,7 +75,7 @@ static void long_kernels_are_no_storm(void **state)
     built_finish(&built);
 }
 
-/* Short kernels that are queued before the device needs them are no storm either. */
+/* Short kernels that are queued before the device needs them are not a storm. */
 static void short_kernels_in_a_queue_are_no_storm(void **state)
 {
     struct built built;
@@ -89,8 +89,8 @@ static void short_kernels_in_a_queue_are_no_storm(void **state)
     built_finish(&built);
 }
 
-/* A wait in the middle of a storm makes two storms of it. The saving promised is at most the launch gaps' time: the
- * wait's is not in it. */
+/* A storm is a series of short kernels, for each of which the device waits. A host's wait in the middle divides it
+ * into two storms. The promised saving covers at most the gaps between launches, not the wait. */
 static void a_wait_ends_a_storm(void **state)
 {
     struct built built;

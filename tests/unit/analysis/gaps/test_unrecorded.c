@@ -24,7 +24,8 @@ static bool is_said(const struct built *built, const char *section, const char *
 }
 
 /* The second kernel was launched while the first ran, and began half a millisecond after its end. A trace of another
- * profiler may lack what ran meanwhile. A recording of ours would show it, so there the kernel waited. */
+ * profiler may lack an operation that ran in between. wallshim's own recording would contain it, so in our recording
+ * the kernel waited. */
 static void queued_work_did_not_wait_if_operations_may_be_missing(void **state)
 {
     (void)state;
@@ -40,7 +41,8 @@ static void queued_work_did_not_wait_if_operations_may_be_missing(void **state)
     }
 }
 
-/* A recording of ours that lost operations is not whole. If it lost one of many, it is. */
+/* A recording by wallshim that lost many operations is incomplete. One that lost a single operation of many counts as
+ * complete. */
 static void losses_may_be_what_ran(void **state)
 {
     (void)state;
@@ -59,8 +61,8 @@ static void losses_may_be_what_ran(void **state)
     }
 }
 
-/* What the host did up to the launch is the host's, and what follows the launch is not. A kernel that begins 7 µs
- * after its launch leaves nothing. */
+/* The gap's part before the end of the launch call is the host's; the part after it is not. A kernel that begins 7 µs
+ * after its launch leaves no second part. */
 static void a_gap_may_have_two_causes(void **state)
 {
     (void)state;
@@ -79,8 +81,8 @@ static void a_gap_may_have_two_causes(void **state)
     }
 }
 
-/* On some systems every launch takes long to reach an idle device. That is no sign of operations that are missing.
- * One that takes far longer is. */
+/* On some systems every launch takes long to reach an idle device. That is no sign of missing operations. A single
+ * launch that takes far longer than the others is such a sign. */
 static void launches_may_take_long_to_arrive(void **state)
 {
     struct built built;
@@ -97,8 +99,8 @@ static void launches_may_take_long_to_arrive(void **state)
     built_finish(&built);
 }
 
-/* The call that launched the kernel took 3 ms. The kernel began when it returned, so the call was the reason. In the
- * first launch of a kernel we assume that it loaded the kernel's module. */
+/* The call that launched the kernel took 3 ms. The kernel began when the call returned, so the call caused the gap. A
+ * kernel's first launch is assumed to have loaded the kernel's module. */
 static void a_call_that_takes_long_is_named(void **state)
 {
     static const struct {
@@ -134,8 +136,8 @@ static void a_call_that_takes_long_is_named(void **state)
     }
 }
 
-/* A copy to the host whose call waited for it was queued from the call's begin: the time in the call is not the
- * host's. A copy from the host is, as its call first moves the data to a buffer. */
+/* A blocking copy to the host is queued when its call begins, so the time in the call is not the host's. In a copy
+ * from the host it is, because the call first moves the data to a buffer. */
 static void a_copy_waits_in_its_call(void **state)
 {
     (void)state;
@@ -167,9 +169,9 @@ static void stray(struct builder *trace, uint64_t number, int64_t from, int64_t 
     build_row(trace, WS_FAMILY_op, &op);
 }
 
-/* The trace lacks the calls of operations that were launched before the recording: their numbers are smaller than
- * those of all calls. They were queued, so the host was not late. Of an operation whose call was lost, the trace
- * shows nothing. */
+/* The trace lacks the calls of operations that were launched before the recording. The correlation ids of such
+ * operations are smaller than those of all recorded calls. These operations were queued, so the host was not late.
+ * For an operation whose call was lost during the recording, the trace does not tell. */
 static void operations_from_before_were_queued(void **state)
 {
     (void)state;
@@ -192,8 +194,8 @@ static void operations_from_before_were_queued(void **state)
     }
 }
 
-/* Steps of 10 ms: kernels of 2 ms, then a CUDA graph whose first kernel the trace holds, `missing` after the last
- * one. */
+/* Steps of 10 ms: kernels of 2 ms, then a CUDA graph. The trace holds the graph's first kernel, which begins
+ * `missing` ns after the last kernel before the graph. */
 static void run_graphs(struct builder *trace, int64_t missing)
 {
     for (int64_t step = 0; step < 8; step++) {
@@ -209,8 +211,8 @@ static void run_graphs(struct builder *trace, int64_t missing)
     }
 }
 
-/* Where the GPU ran what the trace lacks for longer than at its wall, the wall is not known. Where that is little,
- * there is a verdict, and the report says on what. */
+/* If the GPU spent more time on missing operations than at the largest wall, the wall is not known. If it spent
+ * little time on them, the report gives a verdict and says what the verdict rests on. */
 static void kernels_of_graphs_that_are_missing(void **state)
 {
     static const struct {
@@ -243,8 +245,8 @@ static void kernels_of_graphs_that_are_missing(void **state)
     }
 }
 
-/* A graph was launched whose kernels are not in the trace, and the host waited for it. The device was not idle then.
- * A launch that was captured did not run. */
+/* A graph was launched whose kernels are not in the trace, and the host waited for it. The device was not idle during
+ * that wait. A captured launch did not run. */
 static void launches_without_operations_ran(void **state)
 {
     static const struct {
@@ -274,8 +276,8 @@ static void launches_without_operations_ran(void **state)
     }
 }
 
-/* One in `kept` operations of a host that is far ahead of the device is in the trace. Calls are numbered in order,
- * and a launch takes six of them. */
+/* The host is far ahead of the device. The trace holds one in `kept` of its operations. Correlation ids count calls,
+ * and each launch takes six calls. */
 static void run_sample(struct builder *trace, int64_t kept)
 {
     for (int64_t i = 0; i < 4000; i += kept) {
@@ -306,8 +308,8 @@ static void a_sample_has_no_verdict(void **state)
     }
 }
 
-/* The device was still busy with work from before when the recording began, and the host was far ahead. If its first
- * launch came late, the device was idle. */
+/* When the recording began, the device was still busy with earlier work, and the host was far ahead. If the host's
+ * first launch came late, the device was idle instead. */
 static void work_from_before_is_left_out(void **state)
 {
     static const struct {

@@ -62,7 +62,7 @@ static void long_names_are_no_trouble(void **state)
     free(name);
 }
 
-/* Reads lines of a class, other columns and a kernel's name, separated by tabs. At least 95 of 100 names must be
+/* Each line holds a class, other columns and a kernel's name, separated by tabs. At least 95 % of the names must be
  * classified right. */
 static void real_names_come_out_right(void **state)
 {
@@ -91,8 +91,8 @@ static void real_names_come_out_right(void **state)
     assert_true(right * 100 >= count * 95);
 }
 
-/* An argument names a list of kernel names: then only the test against that list runs, and is skipped if there is no
- * such file. "given" stands for a list beside the project, or in the folder that WALLSHIM_GIVEN names. */
+/* With an argument, which names a file of kernel names, only the test against that file runs. The test is skipped if
+ * the file does not exist. "given" stands for a file beside the project, or in the folder WALLSHIM_GIVEN. */
 int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {

@@ -35,7 +35,7 @@ static const struct ws_memory_use *pool(const struct built *built, enum ws_memor
     return &memory_of(built, 0)->pools[pool];
 }
 
-/* The rows stand out of order in the file, as those of several threads do. */
+/* The rows stand out of order in the file, as rows of several threads may. */
 static void what_lives_at_most_is_found(void **state)
 {
     struct built built;
@@ -99,7 +99,7 @@ static void the_timeline_has_a_bounded_number_of_points(void **state)
     built_finish(&built);
 }
 
-/* A step every millisecond, in each of which `count` buffers are taken and `kept` of them kept. */
+/* One step each millisecond. A step allocates `count` buffers and keeps `kept` of them. */
 static void write_steps(struct builder *trace, int count, int kept, const char *take, const char *give)
 {
     uint64_t address = 0x100000;
@@ -209,7 +209,7 @@ static void another_profiler_may_leave_sizes_out(void **state)
     built_finish(&built);
 }
 
-/* The framework's allocator reports how much it has handed out in all; the analysis takes that. */
+/* The framework's allocator reports how many bytes it has handed out in total; the analysis uses that number. */
 static void what_the_framework_hands_out_is_taken_from_its_own_words(void **state)
 {
     struct built built;

@@ -15,7 +15,7 @@ static const char neg[] = ELEMENTWISE("NegFunctor<float>", "2");
 static const char softmax[] = "void softmax_warp_forward<float, float, float, 8>(float*, float const*)";
 static const char gemm[] = "ampere_sgemm_128x64_nn";
 
-/* The arrays that a TensorIterator kernel works on, the output first. An address of 0 ends the list. */
+/* The arrays of a TensorIterator kernel, the output first. An address of 0 ends the list. */
 struct arrays {
     uint32_t elements;
     uint64_t address[4];
@@ -143,8 +143,8 @@ static void what_is_read_in_part_moves_again_in_part(void **state)
     built_finish(&built);
 }
 
-/* Of eight arrays that three kernels read and write, four remain: the first one's input, what the others add, and the
- * last one's output. */
+/* Three kernels read and write eight arrays. One fused kernel would need four of them: the first kernel's input, the
+ * second inputs of the others, and the last kernel's output. */
 static void what_one_kernel_would_take_follows_from_its_arrays(void **state)
 {
     struct built built;
@@ -160,8 +160,8 @@ static void what_one_kernel_would_take_follows_from_its_arrays(void **state)
     built_finish(&built);
 }
 
-/* For 1000 floats gelu moves 8000 bytes in 2000 ns, of which half could be saved. The sum moves 12000 bytes in 3000
- * ns, of which a third could. */
+/* For 1000 floats gelu moves 8000 bytes in 2000 ns; half of that could be saved. The sum moves 12000 bytes in 3000
+ * ns; a third of that could be saved. */
 static void what_operators_were_given_tells_the_waste_and_its_time(void **state)
 {
     struct built built;
@@ -204,14 +204,14 @@ static void take(struct builder *trace, const char *function, uint64_t address, 
         &(struct ws_call){ .host_begin = at, .host_end = at + 1, .context = 1, .address = address, .bytes = bytes });
 }
 
-/* By time, an H100 could move 67 MB in 20 µs. But if only 4 kB are allocated, no more than 4 kB can be written and
- * read between two of the three kernels. */
+/* An H100 could move 67 MB in 20 µs. But if only 4 kB are allocated, no kernel can pass more than 4 kB on to the
+ * next. */
 static void no_more_is_moved_again_than_was_allocated(void **state)
 {
     (void)state;
     enum { PLENTY = 1 << 30, LITTLE = 4096, TWICE = 2 };
     static const struct {
-        uint64_t bytes, before; /* before: 1 if memory from before the recording is freed in it */
+        uint64_t bytes, before; /* before: 1 if memory allocated before the recording is freed during it */
         enum ws_bytes_source source;
     } cases[] = { { PLENTY, 0, WS_BYTES_TIME },
                   { LITTLE, 0, WS_BYTES_ALLOCATED },
@@ -238,8 +238,8 @@ static void no_more_is_moved_again_than_was_allocated(void **state)
     }
 }
 
-/* Two kernels that read the same array may pass nothing on. Nor may a kernel that shares an array with the one before
- * it, if the order of its parameters is not known. */
+/* Two kernels that read the same array need not pass data on. If the order of a kernel's parameters is not known, a
+ * shared array may have been only read. */
 static void sharing_is_no_proof_of_writing_then_reading(void **state)
 {
     struct built built;
@@ -257,7 +257,7 @@ static void sharing_is_no_proof_of_writing_then_reading(void **state)
     built_finish(&built);
 }
 
-/* A kernel's output is not among the addresses kept of it, so the first address kept is an input. */
+/* The address of a kernel's output was not kept, so the first address kept is an input. */
 static void an_array_that_is_missing_leaves_the_order_unknown(void **state)
 {
     struct built built;
@@ -292,7 +292,7 @@ static void kernels_on_different_buffers_are_taken_apart(void **state)
     built_finish(&built);
 }
 
-/* The third kernel reads what the first one writes: all three belong to one chain. */
+/* The third kernel reads the first kernel's output, so all three belong to one chain. */
 static void data_may_go_past_a_neighbour(void **state)
 {
     struct built built;
@@ -327,8 +327,8 @@ static void the_end_of_a_step_ends_a_chain_and_savings_are_of_steady_steps(void 
     assert_int_equal(chains_of(&built)->chains.count, 1);
     assert_int_equal(chain(&built, 0)->count, 8);
     assert_int_equal(chain(&built, 0)->steady, chains_of(&built)->steps);
-    /* By the grids, half of what gelu moves could be saved, and a third of what the sum moves. The sums of the steady
-     * steps take 120000 ns, as the slow sum launched in the first step is one of them. */
+    /* By the grids, half of gelu's bytes could be saved, and a third of the sum's. The sums of the steady steps take
+     * 120000 ns, because the slow sum that the first step launched counts among them. */
     assert_int_equal(chain(&built, 0)->steady_saving, (int64_t)chains_of(&built)->steps * 5000 + 120000 / 3);
     built_finish(&built);
 }
@@ -421,7 +421,7 @@ static void titles_tell_rows_apart(void **state)
     }
 }
 
-/* Each template parameter is made of two of the one before. Written out, the name would not fit into memory. */
+/* Each template parameter contains the one before it twice. Written out, the name would not fit into memory. */
 static void names_that_grow_without_end_stay_mangled(void **state)
 {
     char name[2048] = "_Z1f1AIiiES_IS0_S0_E", title[4096], plain[4096];

@@ -76,7 +76,7 @@ static struct ws_gemm_finding finding(const struct built *built, size_t index)
     return ws_gemm_judge(roofline_of(built), gemm(built, index));
 }
 
-/* 2·4096³ FLOPs in 10 ms: 70 % of 19.5 TFLOP/s; at 70 % of 156 TFLOP/s it takes 1.25 ms. */
+/* 2·4096³ FLOPs in 10 ms are 70 % of 19.5 TFLOP/s (fp32). At 70 % of 156 TFLOP/s (TF32) they would take 1.25 ms. */
 static void fp32_without_tf32_is_found(void **state)
 {
     struct built built;
@@ -138,9 +138,10 @@ static void slow_sizes_are_held_against_products_alike(void **state)
     assert_int_equal(finding(&built, 0).judge, WS_JUDGED_BY_ALIKE);
     assert_true(finding(&built, 0).n == 4096);
     assert_float_equal((double)finding(&built, 0).saving, 600000, 1000);
-    assert_int_equal(finding(&built, 1).issue, WS_GEMM_FINE); /* its rows are aligned: 4094 rows need no padding */
+    assert_int_equal(finding(&built, 1).issue,
+                     WS_GEMM_FINE); /* its rows are aligned; a row count of 4094 needs no padding */
     assert_int_equal(finding(&built, 2).issue, WS_GEMM_FINE);
-    assert_int_equal(finding(&built, 3).issue, WS_GEMM_SLOW); /* there is no product like it */
+    assert_int_equal(finding(&built, 3).issue, WS_GEMM_SLOW); /* no other product is similar */
     assert_int_equal(finding(&built, 3).judge, WS_JUDGED_BY_ROOF);
     assert_true(finding(&built, 3).saving <= 100000);
     built_finish(&built);
@@ -178,7 +179,7 @@ static void a_matrix_and_a_vector_are_left_alone(void **state)
     built_finish(&built);
 }
 
-/* A second kernel adds up the parts of a split GEMM. It does not tell on which cores the GEMM was multiplied. */
+/* A second kernel adds up the parts of a split GEMM. That kernel does not tell on which cores the GEMM ran. */
 static void the_kernel_that_does_most_speaks_for_a_product(void **state)
 {
     static const char inputs[] = "c10::Half[512,512] c10::Half[512,512]";

@@ -36,7 +36,7 @@ static void assert_said(const struct built *built, const char *what, bool is_sai
     free(text);
 }
 
-/* A layer of 10 ms: product, scale, softmax, a copy of the values, and a second product over `second`. */
+/* A layer of 10 ms: product, scale, softmax, a copy of the values, and a second product with the inputs `second`. */
 static void run_layer(struct builder *trace, int64_t at, const char *second)
 {
     build_operator(trace, "aten::bmm", QUERIES " " KEYS, bmm, at, 1900 * us);
@@ -47,7 +47,7 @@ static void run_layer(struct builder *trace, int64_t at, const char *second)
 }
 
 /* The scores are moved six times: written by the first product, read and written by two kernels, read by the second
- * product. The copy of the values is no work on scores. There is no other advice on the same kernels. */
+ * product. The copy of the values does not touch the scores. No other advice is given about the same kernels. */
 static void attention_is_known_by_its_sizes(void **state)
 {
     struct built built;
@@ -71,7 +71,7 @@ static void attention_is_known_by_its_sizes(void **state)
     built_finish(&built);
 }
 
-/* The second product does not read the scores: no attention. */
+/* The second product does not read the scores, so this is not attention. */
 static void products_must_fit(void **state)
 {
     struct built built;
@@ -86,7 +86,7 @@ static void products_must_fit(void **state)
     built_finish(&built);
 }
 
-/* A classifier: products of one matrix, with a softmax and a loss between the forward and the backward pass. */
+/* A classifier: products of the same sizes, with a softmax and a loss between the forward and the backward pass. */
 static void a_classifier_is_no_attention(void **state)
 {
     static const char rows[] = "c10::BFloat16[4096,4096] c10::BFloat16[4096,4096]";
@@ -126,7 +126,7 @@ static void names_suggest_attention_of_several_layers(void **state)
         built_report(&built);
         const struct ws_unfused *pattern = unfused_of(&built)->patterns.data;
         assert_int_equal(pattern->count, layers);
-        assert_int_equal(pattern->between, layers * ms); /* what a copy copies is not known */
+        assert_int_equal(pattern->between, layers * ms); /* the data that a copy moves is not known */
         assert_said(&built, "replace attention", layers > 1);
         assert_said(&built, "by names and order alone, not confirmed by sizes", layers > 1);
         built_finish(&built);

@@ -4,7 +4,7 @@
 #include "built.h"
 
 /* A program written in letters. H and D are copies from and to the host, U is the optimizer, G a graph; any other
- * letter is a kernel of that name. Lengths vary, and now and then the device waits for the host before a step. */
+ * letter is a kernel of that name. Durations vary. Before some steps the device waits for the host. */
 struct program {
     struct builder *trace;
     uint64_t random;
@@ -180,7 +180,7 @@ static void evaluation_in_front_of_a_step_is_told_from_it(void **state)
     check_found(&built, &program);
 }
 
-/* Decoding of a language model: one step a token. The kernels in front of the loop belong to no step. */
+/* A language model decodes: one step for each token. The kernels before the loop belong to no step. */
 static void each_token_is_a_step(void **state)
 {
     struct built built;
@@ -260,8 +260,8 @@ static void kernels_in_no_order_have_no_steps(void **state)
     }
 }
 
-/* A trace of kernels of which each has a name of its own. With steps, a copy stands before each hundred kernels, and
- * the first half of each hundred has the same names as in the hundred before. */
+/* Without steps, each kernel has a name of its own. With steps, a copy precedes every hundred kernels, and the first
+ * half of a hundred repeats the names of the hundred before. */
 static void run_distinct(struct built *built, uint32_t count, bool with_steps)
 {
     struct builder *trace = built_begin_on(built, "Test GPU", 1);
@@ -281,8 +281,8 @@ static void run_distinct(struct built *built, uint32_t count, bool with_steps)
     built_report(built);
 }
 
-/* More kernels than names that the search tells apart. Under ThreadSanitizer, where the test takes twenty times as
- * long, only a few more. */
+/* More kernels than the search tells names apart. ThreadSanitizer makes the test take twenty times as long, so there
+ * the numbers exceed the search's limit only a little. */
 #ifdef __SANITIZE_THREAD__
 enum { DISTINCT = 70000, DISTINCT_AND_STEPS = 135000 };
 #else
@@ -299,7 +299,7 @@ static void names_that_never_come_again_make_no_steps(void **state)
     built_finish(&built);
 }
 
-/* Half of the kernels of each step come again in the next. The other half have more names than the search tells
+/* Half of the kernels of each step occur again in the next step. The other half have more names than the search tells
  * apart. */
 static void steps_are_found_among_names_that_never_come_again(void **state)
 {

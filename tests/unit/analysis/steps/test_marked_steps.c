@@ -30,7 +30,7 @@ static void launch(struct builder *trace, int64_t host, int64_t from, int64_t to
         &(struct launch){ .kernel = gemm, .begin = from, .end = to, .host_begin = host, .host_end = host + 5 * us });
 }
 
-/* A kernel whose launch the trace does not hold. */
+/* A kernel without its launch in the trace. */
 static void without_launch(struct builder *trace, int64_t from, int64_t to)
 {
     struct ws_op op = build_op(trace, &(struct launch){ .kernel = gemm, .begin = from, .end = to });
@@ -50,7 +50,7 @@ static void expect_step(const struct built *built, size_t place, int64_t from, i
     assert_int_equal(step->end, to);
 }
 
-/* The parts of an average step add up to its length. */
+/* Asserts that the parts of an average step add up to the step's length. */
 static void expect_whole(const struct built *built)
 {
     const struct ws_track_wall *wall = wall_of(built);
@@ -97,7 +97,7 @@ static void what_the_host_does_before_the_first_operation_is_in_the_step(void **
     built_finish(&built);
 }
 
-/* The same pause, but before a kernel: nothing says that the host waited for input. */
+/* A pause of 60 ms before a kernel: nothing shows that the host waited for input. */
 static void a_pause_before_a_kernel_is_no_wait_for_input(void **state)
 {
     struct built built;
@@ -142,7 +142,7 @@ static void a_pause_before_another_copy_is_no_wait_for_input(void **state)
     }
 }
 
-/* The host first waits for work of before the recording. That work is not this step's. */
+/* The host first waits for work that it launched before the recording. That work does not belong to the step. */
 static void work_launched_before_the_recording_is_not_in_the_step(void **state)
 {
     struct built built;
@@ -154,7 +154,7 @@ static void work_launched_before_the_recording_is_not_in_the_step(void **state)
     struct ws_op op =
         build_op(trace, &(struct launch){ .kernel = gemm, .stream = 2, .begin = 9 * ms, .end = 9600 * us });
     op.thread = 0;
-    build_row(trace, WS_FAMILY_op, &op); /* another stream, of which no launch is in the trace */
+    build_row(trace, WS_FAMILY_op, &op); /* on another stream, without a launch in the trace */
     build_call(trace, "cuCtxSynchronize", WS_CALL_SYNC, 100 * us, 9600 * us);
     for (int64_t i = 10; i < 40; i++)
         launch(trace, i * ms - 200 * us, i * ms, (i + 1) * ms - 50 * us);
@@ -188,7 +188,7 @@ static void an_operation_whose_launch_was_lost_moves_no_step(void **state)
     built_finish(&built);
 }
 
-/* A trace without any launch calls: the begin on the device stands for the launch. */
+/* In a trace without launch calls, an operation's begin on the device stands for its launch. */
 static void without_launches_the_device_tells(void **state)
 {
     struct built built;
@@ -205,7 +205,7 @@ static void without_launches_the_device_tells(void **state)
     built_finish(&built);
 }
 
-/* The device is the slower one: steps take its time, whatever the lengths of the markers. */
+/* The device is slower than the host: a step takes the device's time, whatever the lengths of the markers. */
 static void markers_that_jitter_leave_the_period_of_the_device(void **state)
 {
     static const int64_t lengths[] = { 6, 14, 8, 15, 5, 11 };
@@ -241,8 +241,8 @@ static void a_step_lasts_as_long_as_its_work(void **state)
     built_finish(&built);
 }
 
-/* The host prepares input for 60 ms, and the device works on after the marker's end for 30 ms. The next step's host
- * would prepare its input meanwhile: an iteration takes 100 ms, not 130 ms. */
+/* The host prepares input for 60 ms, and the device works on after the marker's end for 30 ms. The host would prepare
+ * the next step's input in these 30 ms, so an iteration takes 100 ms, not 130 ms. */
 static void what_outlasts_the_marker_overlaps_the_next_step(void **state)
 {
     struct built built;
@@ -255,8 +255,8 @@ static void what_outlasts_the_marker_overlaps_the_next_step(void **state)
     built_finish(&built);
 }
 
-/* A recording that begins while the stream is busy: its first operation waits for 50 ms, though nothing recorded
- * runs. */
+/* The recording begins while the stream is busy. So the first recorded operation waits for 50 ms although no recorded
+ * operation runs. */
 static void a_queue_filled_before_the_recording_is_not_in_the_step(void **state)
 {
     struct built built;
@@ -274,8 +274,8 @@ static void a_queue_filled_before_the_recording_is_not_in_the_step(void **state)
     built_finish(&built);
 }
 
-/* Each step of the host begins 1 ms before its first launch, and ends 2 ms after the device ran dry: a gap lies in
- * two steps. Only its part in a steady step counts. */
+/* Each step of the host begins 1 ms before its first launch, and ends 2 ms after the device became idle. So each gap
+ * lies in two steps. Only the part of a gap in a steady step counts. */
 static void a_gap_across_a_boundary_is_divided(void **state)
 {
     struct built built;
@@ -298,7 +298,7 @@ static void a_gap_across_a_boundary_is_divided(void **state)
     built_finish(&built);
 }
 
-/* Markers that leave half of the time to what lies between them do not tell how long the last iteration took. */
+/* If half of the time lies between the markers, they do not tell how long the last iteration took. */
 static void the_last_marker_may_not_be_the_whole_iteration(void **state)
 {
     (void)state;

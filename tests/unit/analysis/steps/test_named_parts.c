@@ -1,4 +1,5 @@
-/* Whether what repeats is an iteration or a part of one, by the names of the program's ranges. */
+/* Tests that the names of the program's ranges tell whether a repeating part is an iteration or only a part of one.
+ */
 #include "check.h"
 
 #include "built.h"
@@ -6,9 +7,9 @@
 static const int64_t us = 1000, ms = 1000000;
 enum { BLOCK_MS = 10 };
 
-/* A program whose blocks each copy their weights from the host and run three kernels, for 10 ms. Each block is in a
- * range. `name` is printed with the number of the block in its round, or the number of the round if of_round. A round
- * takes 5 ms more than its blocks. The device runs `behind` ms behind the host. */
+/* A program made of blocks. Each block copies its weights from the host and runs three kernels, which takes 10 ms.
+ * Each block has a range. The range's name is `name`, a format, with the block's number in its round; if of_round,
+ * with the round's number. A round takes 5 ms more than its blocks. The device runs `behind` ms behind the host. */
 struct recipe {
     const char *name;
     enum ws_range_kind kind;
@@ -58,7 +59,8 @@ static void expect_blocks(const struct built *built, enum ws_steps_proof proof)
     assert_int_equal(steps->median, BLOCK_MS * ms);
 }
 
-/* Each block copies from the host, so each looks like an iteration. The names of the ranges return after eight. */
+/* Each block copies from the host, so each looks like an iteration. But the names of the ranges repeat only after
+ * eight blocks. */
 static void blocks_that_ranges_name_are_no_steps(void **state)
 {
     static const enum ws_range_kind kinds[] = { WS_RANGE_ANNOTATION, WS_RANGE_OPERATOR, WS_RANGE_PYTHON };
@@ -79,7 +81,7 @@ static void blocks_that_ranges_name_are_no_steps(void **state)
     }
 }
 
-/* Ranges with any names tell, if the same follow each other. */
+/* Ranges with arbitrary names tell iterations too, if the same names follow each other. */
 static void micro_batches_are_no_steps(void **state)
 {
     struct built built;
@@ -92,7 +94,7 @@ static void micro_batches_are_no_steps(void **state)
     built_finish(&built);
 }
 
-/* Without ranges, the copies from the host are all that tells. */
+/* Without ranges, only the copies from the host show steps. */
 static void without_ranges_steps_are_likely(void **state)
 {
     struct built built;
@@ -105,7 +107,7 @@ static void without_ranges_steps_are_likely(void **state)
     built_finish(&built);
 }
 
-/* Nothing but kernels, most of them several times: these may be iterations or blocks of layers. */
+/* The trace holds only kernels, most of them several times. These may be iterations or blocks of layers. */
 static void steps_of_kernels_alone_are_doubtful(void **state)
 {
     struct built built;
@@ -137,7 +139,7 @@ static void ranges_that_return_in_each_step_confirm_it(void **state)
     built_finish(&built);
 }
 
-/* Names that count iterations return with each epoch, or never. */
+/* Range names that count iterations repeat in each epoch, or never. */
 static void ranges_that_count_iterations_leave_them_steps(void **state)
 {
     struct built built;
@@ -150,7 +152,7 @@ static void ranges_that_count_iterations_leave_them_steps(void **state)
     built_finish(&built);
 }
 
-/* Ranges of an evaluation now and then say nothing about steps without ranges. */
+/* The ranges of an occasional evaluation say nothing about steps without ranges. */
 static void ranges_outside_the_steps_do_not_judge_them(void **state)
 {
     struct built built;
@@ -169,7 +171,7 @@ static void ranges_outside_the_steps_do_not_judge_them(void **state)
     built_finish(&built);
 }
 
-/* The recording holds less than one iteration: how long it takes is not known. */
+/* The recording holds less than one iteration, so the length of an iteration is not known. */
 static void layers_without_an_iteration_are_no_steps(void **state)
 {
     struct built built;
@@ -181,7 +183,8 @@ static void layers_without_an_iteration_are_no_steps(void **state)
     built_finish(&built);
 }
 
-/* The host recorded one iteration and a bit. The device runs so far behind that it recorded no whole one. */
+/* The recording holds a little more than one iteration of the host. The device runs so far behind that it holds no
+ * whole iteration of the device. */
 static void a_device_far_behind_gives_a_piece_as_long_as_an_iteration(void **state)
 {
     struct built built;

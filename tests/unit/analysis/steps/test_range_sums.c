@@ -107,7 +107,7 @@ static void a_range_has_its_own_work_and_that_of_ranges_within(void **state)
     annotate(trace, MAIN, "attention", 60, 70);
     annotate(trace, MAIN, "data loading", 200, 300);
     launch(trace, MAIN, 1, 5, 20, 25);       /* in no range */
-    launch(trace, MAIN, 1, 12, 40, 60);      /* in forward alone; 15 idle before it */
+    launch(trace, MAIN, 1, 12, 40, 60);      /* in forward, not in attention; 15 idle before it */
     launch(trace, MAIN, 1, 30, 60, 90);      /* launched at the very begin of attention */
     launch(trace, MAIN, 2, 49, 80, 100);     /* in attention too; overlaps the kernel above by 10 */
     launch(trace, MAIN, 1, 50, 130, 140);    /* in forward, as attention has just ended; 30 idle before it */
@@ -229,9 +229,10 @@ static void figures_of_a_step_are_of_the_steady_ones(void **state)
     struct built built;
     struct builder *trace = begin(&built);
     (void)state;
-    annotate(trace, MAIN, "training", 500, 9000); /* around all steps, and open at the end */
-    annotate(trace, MAIN, "overlap", 2900, 3100); /* over the end of a step: it counts in the step in which it ends */
-    annotate(trace, MAIN, "setup", 10, 400);      /* before all steps */
+    annotate(trace, MAIN, "training", 500, 9000); /* around all steps; it has not ended when the recording ends */
+    annotate(trace, MAIN, "overlap", 2900,
+             3100); /* across the end of a step: the range counts in the step in which it ends */
+    annotate(trace, MAIN, "setup", 10, 400); /* before all steps */
     for (int64_t i = 1; i <= 6; i++) {
         char name[32];
         snprintf(name, sizeof(name), "ProfilerStep#%d", (int)i);
@@ -240,7 +241,7 @@ static void figures_of_a_step_are_of_the_steady_ones(void **state)
         annotate(trace, MAIN, "forward", 1000 * i + 100, 1000 * i + 300);
         annotate(trace, MAIN, "optimizer", 1000 * i + 900, 1000 * i + 980);
         launch(trace, MAIN, 1, 1000 * i + 150, 1000 * i + 350, 1000 * i + 750);
-        /* Begins in this step and runs on into the next one. */
+        /* A kernel that begins in this step and runs on into the next one. */
         launch(trace, MAIN, 2, 1000 * i + 950, 1000 * i + 1150, 1000 * i + 1360);
     }
     built_report(&built);

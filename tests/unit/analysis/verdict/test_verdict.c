@@ -6,8 +6,8 @@
 
 enum { STEPS = 6 };
 
-/* Marked steps of one length, in which the device computes for half the time. For every ten kernels the trace has
- * `blind` operations without times. */
+/* Marked steps of one length, in which the device computes for half the time. For every ten kernels the trace also
+ * has `blind` operations without times. */
 static void run_steps(struct built *job, size_t rank, int64_t length, int blind)
 {
     struct builder *trace = job->traces[rank];
@@ -65,8 +65,8 @@ static void the_slowest_is_named(void **state)
     built_finish(&job);
 }
 
-/* The slowest rank has no verdict, because too many of its operations have no times. The next slowest has one, and is
- * not called the slowest. */
+/* The slowest rank has no verdict, because too many of its operations have no times. The second slowest rank has a
+ * verdict, and is not called the slowest. */
 static void the_slowest_need_not_have_a_verdict(void **state)
 {
     struct built job;
@@ -131,7 +131,7 @@ static void several_devices_are_not_shown_one_after_the_other(void **state)
     }
 }
 
-/* A device can be busy with copies and hardly compute: the answer to "busy?" says so. */
+/* A device can be busy with copies and hardly compute. The answer to "busy?" says so. */
 static void a_busy_device_may_only_move_data(void **state)
 {
     static const int64_t copied[] = { 900 * us, 100 * us };
@@ -155,7 +155,7 @@ static void the_wall_says_which_copies_are_exposed(void **state)
 {
     static const struct {
         enum ws_space from, to;
-        int64_t length;   /* of the copy; a kernel of 10 ms comes behind it */
+        int64_t length;   /* of the copy; a kernel of 10 ms follows */
         int64_t opposite; /* length of a second copy, from the device to pinned memory; 0: none */
         const char *said;
     } cases[] = {
@@ -184,7 +184,7 @@ static void the_wall_says_which_copies_are_exposed(void **state)
     }
 }
 
-/* Without kernels, how much of the computing is matmuls is not known, rather than 0 %. */
+/* Without kernels, the share of matmuls is not known. It is not 0 %. */
 static void without_kernels_nothing_is_said_of_matmuls(void **state)
 {
     struct built built;
@@ -196,7 +196,7 @@ static void without_kernels_nothing_is_said_of_matmuls(void **state)
     built_finish(&built);
 }
 
-/* If something else is most of the wall, copies are named too once they take 15 % of the time. */
+/* If the wall has another main cause, copies are named beside it once they take 15 % of the time. */
 static void the_wall_names_copies_beside_its_cause(void **state)
 {
     (void)state;
@@ -250,8 +250,7 @@ static void roofs_are_those_of_the_cores_that_compute(void **state)
     }
 }
 
-/* Without device times it is not known whether there were gaps, storms or chains: the report says "not known", not
- * "none". */
+/* Without device times, gaps, storms and chains cannot be found: the report says "not known", not "none". */
 static void without_device_times_nothing_is_denied(void **state)
 {
     static const char *const sections[] = { "gaps", "storms", "chains", "ranks" };
@@ -286,7 +285,7 @@ static void slow_steps_name_kernels_as_tables_do(void **state)
     built_finish(&built);
 }
 
-/* Every fifth step is slow. These are more steps than the report lists one by one, but all of them are counted. */
+/* Every fifth step is slow. The report cannot list all these steps, but it counts them all. */
 static void slow_steps_beyond_the_list_are_counted(void **state)
 {
     struct built built;
@@ -314,8 +313,8 @@ static void slow_steps_beyond_the_list_are_counted(void **state)
     built_finish(&built);
 }
 
-/* Launches for which no event was free have no device times. With a few of them the verdict says how many; with many
- * there is no verdict. */
+/* A launch for which no CUDA event was free has no device times. If few launches lack times, the verdict says how
+ * many; if many do, there is no verdict. */
 static void a_few_operations_without_times_leave_a_verdict(void **state)
 {
     static const struct {

@@ -35,8 +35,8 @@ static void assert_text(const struct built *built, const char *section, const ch
     free(text);
 }
 
-/* The recording of one row. What follows the first kernel follows without a gap; the idle time comes before the last
- * kernel. Percent of the time. */
+/* How a recording's time divides, in percent. Kernels follow each other without a gap; all idle time comes before the
+ * last kernel. */
 struct division {
     int compute, bandwidth, communication, idle;
     enum ws_wall wall;
@@ -54,8 +54,7 @@ static void run_division(struct builder *trace, const struct division *division)
     build_kernel(trace, 1, gemm, at, at + us);
 }
 
-/* The largest part of a step is its wall, not the first one above a limit. From a length on that kernels cannot win
- * back, a delay is the wall although they take longer. */
+/* The largest part of the time is the wall, not the first part above some limit. */
 static void the_largest_is_the_wall(void **state)
 {
     static const struct division cases[] = {
@@ -102,7 +101,7 @@ static void copies_within_the_device_are_bandwidth(void **state)
     }
 }
 
-/* A product reads its weights for few rows, or for many: its sizes decide. */
+/* A product reads its weights for few rows or for many. The sizes decide which wall it hits. */
 static void few_rows_are_bandwidth(void **state)
 {
     static const char few[] = "c10::BFloat16[32,4096] c10::BFloat16[4096,14336]";
@@ -125,7 +124,7 @@ static void few_rows_are_bandwidth(void **state)
     }
 }
 
-/* Work that is on the same side of the ridge of every GPU has a class on a GPU that is not known. */
+/* Work that lies on the same side of every known GPU's ridge has a class even on an unknown GPU. */
 static void some_work_has_a_class_on_every_gpu(void **state)
 {
     static const struct {
@@ -152,8 +151,8 @@ static void some_work_has_a_class_on_every_gpu(void **state)
     }
 }
 
-/* Kernels of a graph have no operator, but the server's range says how many tokens they work on. Where these are
- * many, the sizes are not known, and neither is the class. */
+/* Kernels of a graph have no operator, but the server's range says how many tokens they work on. If the tokens are
+ * many, neither the sizes nor the class is known. */
 static void tokens_of_a_server_step_are_evidence(void **state)
 {
     static const char *const ranges[] = { "execute_context_0(0)_generation_32(32)",
@@ -181,7 +180,8 @@ static void tokens_of_a_server_step_are_evidence(void **state)
     }
 }
 
-/* Sizes of some launches of a kernel are no evidence for its other launches. They suggest their class. */
+/* The sizes of some launches of a kernel are no proof for its other launches. They only suggest the class of those.
+ */
 static void sizes_of_some_launches_stand_for_these(void **state)
 {
     struct built built;
@@ -201,8 +201,8 @@ static void sizes_of_some_launches_stand_for_these(void **state)
     built_finish(&built);
 }
 
-/* Where nothing else is known, names suggest whether matrix kernels do much with each byte: by the tile, or by the
- * kind of attention or convolution. */
+/* If nothing else is known, the tile or the kind of attention or convolution in a kernel's name suggests its
+ * arithmetic intensity. */
 static void names_suggest_a_wall(void **state)
 {
     static const char *const kernels[] = { "nvjet_tst_64x8_64x16_4x1_v_bz_TNT",
@@ -223,8 +223,8 @@ static void names_suggest_a_wall(void **state)
     }
 }
 
-/* A graph that was timed as a whole may be anything. A delay of the GPU that deserves a warning is the only wall that
- * is known then. */
+/* A graph that was timed only as a whole may contain any work. Beside a long graph the only known wall can be
+ * overhead, if the GPU's delays are long enough for a warning. */
 static void graphs_leave_delays_their_verdict(void **state)
 {
     static const struct {
@@ -251,7 +251,7 @@ static void graphs_leave_delays_their_verdict(void **state)
     }
 }
 
-/* The parts add up to the step, and each part to its walls. */
+/* The parts of a step add up to the step, and the walls of each part add up to the part. */
 static void times_add_up(void **state)
 {
     struct built built;
