@@ -25,7 +25,7 @@ struct ws_stream_order {
 /* Scope: process. It has no section in the report. The result is a struct ws_stream_order. */
 extern const struct ws_analysis ws_analysis_stream_order;
 
-/* Return the last entry of an event or of a stream before `time`, or NULL. */
+/* Each returns the last entry of an event or of a stream before `time`, or NULL. */
 const struct ws_order_entry *ws_order_record_before(const struct ws_stream_order *order, uint64_t event,
                                                     int64_t time);
 const struct ws_order_entry *ws_order_wait_before(const struct ws_stream_order *order, uint32_t stream, int64_t time);
