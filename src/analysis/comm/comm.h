@@ -48,9 +48,8 @@ struct ws_comm_op {
     uint64_t sequence;  /* number of the operation, equal on all ranks of the communicator */
     uint64_t bytes;     /* 0: not known */
     uint32_t calls;
-    uint32_t kind; /* index into ws_track_comm.kinds */
-    uint32_t
-        member; /* index into ws_track_comm.members; WS_NOWHERE: the operation cannot be matched with other ranks */
+    uint32_t kind;   /* index into ws_track_comm.kinds */
+    uint32_t member; /* index into ws_track_comm.members; WS_NOWHERE: cannot be matched with other ranks */
 };
 
 /* A row of the report's table of communication. */
@@ -135,14 +134,13 @@ struct ws_rank {
     struct ws_rank_clock clock;
     struct ws_arrival *arrivals; /* by index of the operation; NULL: no operations */
     uint64_t joint, matched;     /* number of joint operations; number of matched joint operations */
-    uint64_t apart; /* operations whose collectives were rejected because their operations do not overlap in time */
-    uint64_t last,
-        late; /* number of collectives in which the rank arrived last; number of costly collectives among them */
-    uint32_t steps, late_steps; /* number of steady steps; number of steady steps in which others waited for the rank
-                                   for 2 % of the step or more */
-    int64_t waited, caused;     /* ns that the rank waited for others; sum of the ns that others waited for it */
-    int64_t delay;              /* ns that others waited for it, averaged over the other ranks */
-    int64_t begin, end;         /* begin and end of the matched operations; ns, own clock */
+    uint64_t apart;              /* operations in rejected collectives, whose operations do not overlap in time */
+    uint64_t last, late;         /* collectives in which the rank arrived last; costly collectives among them */
+    uint32_t steps, late_steps;  /* number of steady steps; number of steady steps in which others waited for the rank
+                                    for 2 % of the step or more */
+    int64_t waited, caused;      /* ns that the rank waited for others; sum of the ns that others waited for it */
+    int64_t delay;               /* ns that others waited for it, averaged over the other ranks */
+    int64_t begin, end;          /* begin and end of the matched operations; ns, own clock */
     bool straggler;
 };
 
@@ -198,7 +196,7 @@ struct ws_track_collectives {
      * there are no steady steps. */
     int64_t uncovered;     /* ns outside compute, without the waits for the last rank */
     int64_t hideable;      /* upper limit of the part of `uncovered` that could run during compute, ns */
-    int64_t compute, idle; /* ns from the begin of the first matched operation to the end of the last */
+    int64_t compute, idle; /* ns of compute and of idle time, from the first matched operation to the last */
     uint64_t kernels;
 };
 

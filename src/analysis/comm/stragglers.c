@@ -52,7 +52,7 @@ static bool is_on_time(const struct ws_report *report, size_t track)
 /* Means over the ranks that are on time, and the tracks of up to MOST_NAMED stragglers. Computed once for the job. */
 struct punctual {
     double ranks, compute, idle, kernels,
-        causes[WS_CAUSE_COUNT]; /* `ranks`: number of ranks on time; other fields: means over these ranks */
+        causes[WS_CAUSE_COUNT]; /* `ranks`: number of ranks on time; others: means */
     double won;                 /* ns per step that a rank would save on average if the stragglers were on time */
     uint32_t stragglers[MOST_NAMED];
     size_t straggler_count;

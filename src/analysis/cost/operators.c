@@ -10,9 +10,8 @@ typedef bool cost_function(const struct ws_operator *entry, const struct ws_tens
 struct ws_operator {
     const char *name; /* "triton_*": all names that begin with triton_ */
     cost_function *cost;
-    const char
-        *inputs;  /* one letter per input for cost_moves and convolutions; see cost_product and cost_attention */
-    double flops; /* for cost_moves: per element of the largest tensor */
+    const char *inputs; /* letters for the inputs; each cost function explains its letters */
+    double flops;       /* for cost_moves: per element of the largest tensor */
     bool matmul;
 };
 

@@ -22,8 +22,7 @@ enum {
     REACH_MOST = 1000000, /* longest delay of a launch to an idle device, if the driver batches launches (WDDM) */
     SAMPLES = 4096,
     SAMPLES_LEAST = 8,
-    FAR_APART =
-        25, /* a trace is a sample if ws_recorded_apart is larger and 1/SAMPLED_SHARE of idle time is unrecorded */
+    FAR_APART = 25, /* sample: ws_recorded_apart is larger, and 1/SAMPLED_SHARE of idle time is unrecorded */
     SAMPLED_SHARE = 10,
 };
 

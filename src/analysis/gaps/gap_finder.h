@@ -25,7 +25,7 @@ struct ws_gap_finder {
     const struct ws_process_recorded *recorded;
     size_t subject;
     struct ws_host_cursor *cursors; /* by thread */
-    int64_t reach; /* longest launch delay, ns: an operation with a longer delay waited for something */
+    int64_t reach; /* longest launch delay, ns; an operation with a longer delay waited for other work */
     size_t steps;  /* search steps that are left of WS_GAP_WAIT_STEPS */
     int64_t graph; /* host time of the last launch that graph_launches counts */
     const struct ws_track_steps *step_list;
