@@ -1,7 +1,7 @@
 /* How a device spent its time. Each figure is the length of a union of intervals, in whole ns.
  *
- * A device is busy while any operation runs. Its operations fall into three groups: `comm` is communication kernels
- * (WS_CLASS_COMM), `memory` is copies and memsets, `compute` is all other kernels and graphs.
+ * A device is busy while any operation runs. The operations of a device fall into three groups: `comm` is
+ * communication kernels (WS_CLASS_COMM), `memory` is copies and memsets, `compute` is all other kernels and graphs.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_ACTIVITY_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_ACTIVITY_H
@@ -10,7 +10,7 @@
 #include "base/vector.h"
 #include "report/analysis.h"
 
-/* A time in which the device ran nothing, between the end of one operation and the begin of another. */
+/* An idle time of the device, from the end of one operation to the begin of another. */
 struct ws_gap {
     int64_t begin, end;
     uint32_t before; /* the operation with the latest end before the gap */
@@ -130,8 +130,8 @@ int ws_track_main_stream(const struct ws_process *process, const struct ws_track
 enum { WS_HELD_LEAST = 1000000 };
 
 /* Did the operation begin more than WS_HELD_LEAST after its launch call returned and after `reach`, the end of all
- * earlier recorded operations? If it is the first of its stream, the stream was busy with work from before the
- * recording. Always false for Wallshim's own traces, because they record what they leave out. */
+ * earlier recorded operations? If such an operation is the first of its stream, the stream was busy with work from
+ * before the recording. Always false for Wallshim's own traces, because they record what they leave out. */
 static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op, int64_t reach)
 {
     const struct ws_ops *ops = &process->ops;

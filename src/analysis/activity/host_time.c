@@ -81,8 +81,8 @@ static int find_ranges(struct ws_host_time *time, const struct ws_process *proce
     return status;
 }
 
-/* Finds the first operation of each name. An operation refers to its shape, and a shape to its name. So this finds
- * the first operation of each shape, and from these the first operation of each name. */
+/* Finds the first operation of each name. An operation refers to its shape, and a shape to its name. So find_firsts
+ * finds the first operation of each shape, and then the earliest of these operations for each name. */
 static int find_firsts(struct ws_host_time *time, const struct ws_model *model, const struct ws_process *process)
 {
     const struct ws_ops *ops = &process->ops;

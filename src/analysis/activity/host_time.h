@@ -51,7 +51,7 @@ struct ws_host_window {
                                 calls */
 };
 
-/* Scope: process. It has no section in the report. */
+/* Scope: process. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_host_time;
 
 /* Computes how the cursor's thread spent the window from `from` to `to`. Calls with windows in order of time are

@@ -44,7 +44,7 @@ static void print_end(const struct ws_process *process, struct ws_page *page)
                      "the program ended by _exit or quick_exit; operations that still ran then have no times");
 }
 
-/* Says how many launches were delayed while hardware counters were read. */
+/* Reports how many launches were delayed by reading hardware counters. */
 static void print_counted(const struct ws_process *process, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE];

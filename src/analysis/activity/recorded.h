@@ -1,18 +1,18 @@
-/* What a recording covers. This decides whether a device was idle when the trace shows no operation on it.
+/* The coverage of a recording: does the trace hold all operations that ran? If it does not, a device may have been
+ * busy when the trace shows no operation on it.
  *
  * A trace by Wallshim holds everything that the process launched, and counts what it lost. Traces of other profilers
  * may lack operations without saying so: operations that ran when the recording began, kernels of CUDA graphs, and
  * operations that the profiler or a later tool dropped.
  *
- * Traces of other profilers hold CUPTI's correlation ids. These number all calls in order of time, even calls that
- * the trace leaves out. The ids show two things:
+ * Traces of other profilers hold CUPTI's correlation ids. Correlation ids number all calls in order of time, even
+ * calls that the trace leaves out. They show two things:
  * - an operation whose id is smaller than the ids of all recorded calls was launched before the recording began;
  * - if the ids of consecutive recorded calls differ by a lot, the trace leaves out most calls. A framework makes up
  *   to about 20 runtime calls per launch: the median differences in ten traces are between 1 and 19.
  *
- * If a launch call has no operation, the trace lacks this operation. There are two exceptions: the launch was
- * captured into a graph, or the operation ran after the recording's end. Kernels of CUDA graphs are often missing in
- * this way.
+ * If a launch call has no operation, the trace lacks this operation. Exceptions are launches that were captured into
+ * a graph, and operations that ran after the recording's end. The launch of a CUDA graph often lacks its kernels.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_RECORDED_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_RECORDED_H
@@ -30,7 +30,7 @@ struct ws_process_recorded {
     struct ws_vector alone; /* int64_t, ascending: host times of launches whose operations are missing */
 };
 
-/* Scope: process. It has no section in the report. */
+/* Scope: process. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_recorded;
 
 /* Was the operation launched before the recording began? */
@@ -44,8 +44,8 @@ bool ws_lacks_launch(const struct ws_process_recorded *recorded, int64_t from, i
 int ws_recorded_apart(const struct ws_process *process, uint32_t *apart);
 
 /* Returns the host time at which the operation was queued: normally the end of its call. A call that waits for its
- * copy queued the copy at the call's begin. Copies from the host are an exception, because the call may first move
- * pageable data to a buffer of the driver. */
+ * copy queued the copy at the call's begin. Copies from the host count as queued at the call's end, because the call
+ * may first move pageable data to a buffer of the driver. */
 int64_t ws_op_queued_from(const struct ws_process *process, uint32_t op);
 
 #endif

@@ -1,5 +1,5 @@
-/* Separates idle time from time that was not recorded. A gap in a period without recording is called a hole. It does
- * not count as idle time. There are two kinds of such periods:
+/* Separates idle time from time that was not recorded. A gap in a period without recording is called a hole, and does
+ * not count as idle time. There are two kinds of periods without recording:
  * - pauses. While recording is off (for example with --burst or --capture-range), the shim only counts calls, and
  *   regularly writes the count into the trace. The device may be busy meanwhile;
  * - the lead-in: the beginning of a trace of another profiler. The device still runs work that was launched before
@@ -96,9 +96,9 @@ static int64_t queued_in(const struct ws_process *process, const struct ws_proce
     return gap->end - ws_clamp(ws_op_queued_from(process, gap->after), gap->begin, gap->end);
 }
 
-/* Marks the gaps of the lead-in. The first recorded operation of a stream ends such a gap, and was queued for most of
- * it. The gap is also longer than all recorded busy time before it: later, work from before the recording is no
- * longer likely (our choice). */
+/* Marks the gaps of the lead-in. A gap of the lead-in ends with the first recorded operation of a stream, and this
+ * operation was queued for most of the gap. The gap is also longer than all recorded busy time before it: later, work
+ * from before the recording is no longer likely (our choice). */
 static int mark_lead_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
                         const struct ws_track_activity *activity, uint64_t *marks)
 {

@@ -1,11 +1,11 @@
 /* Communication: the operations of each rank, the collectives that they form, and how long ranks waited for each
  * other.
  *
- * A rank is a device as used by one process (a track of the model). Its communication is a list of operations. An
- * operation is an NCCL call with the kernels launched for it; the calls of one group are one operation. If the trace
- * holds no calls, an operation is one communication kernel. Every rank of a communicator must join a joint operation,
- * so the operation can end only after the last rank has arrived. Each rank waits from the begin of its own operation
- * until the last rank arrives. Then data moves.
+ * A rank is a device as used by one process (a track of the model). The communication of a rank is a list of
+ * operations. An operation is an NCCL call with the kernels launched for it; the calls of one group are one
+ * operation. If the trace holds no calls, an operation is one communication kernel. Every rank of a communicator must
+ * join a joint operation, so the operation can end only after the last rank has arrived. Each rank waits from the
+ * begin of its own operation until the last rank arrives. Data moves after the last rank has arrived.
  */
 #ifndef WALLSHIM_ANALYSIS_COMM_COMM_H
 #define WALLSHIM_ANALYSIS_COMM_COMM_H
@@ -34,8 +34,8 @@ const char *ws_comm_name(ws_comm_operation operation); /* "all-reduce" */
 /* Must all ranks arrive before any rank can finish the operation? */
 bool ws_comm_is_joint(ws_comm_operation operation);
 
-/* Returns the size in bytes of `count` elements of type `datatype` (ncclDataType_t). It is the size that nccl-tests
- * use to compute bandwidth: if `count` is the part of one rank, the size is the sum over all ranks. */
+/* Returns the size in bytes of `count` elements of type `datatype` (ncclDataType_t). nccl-tests compute bandwidth
+ * from this size. If `count` is the part of one rank, the size is the sum over all ranks. */
 uint64_t ws_comm_bytes(ws_comm_operation operation, uint64_t count, uint32_t datatype, uint32_t ranks);
 
 /* Bus bandwidth divided by algorithm bandwidth, as nccl-tests define them: 2(n-1)/n, (n-1)/n or 1 for n ranks. */
@@ -207,7 +207,7 @@ extern const struct ws_analysis ws_analysis_collectives;
 /* A rank compared with the mean of the ranks that are not stragglers, from the rank's first collective to its
  * last. */
 struct ws_lateness {
-    int64_t compute, idle; /* ns by which this rank exceeds that mean */
+    int64_t compute, idle; /* ns by which this rank exceeds the mean */
     bool same_kernels;     /* the rank ran about as many kernels as the mean */
     enum ws_part cause;    /* cause of at least half of `idle`; WS_PART_UNEXPLAINED: not known */
 };

@@ -156,7 +156,7 @@ static int64_t comm_match_length_of(const struct ws_comm_op *op)
     return op->end - op->begin;
 }
 
-/* Do two operations overlap and end together? `offset`: the clock of b's rank minus that of a's, ns. */
+/* Do two operations overlap and end together? `offset`: the clock of b's rank minus the clock of a's rank, ns. */
 static bool end_together(const struct ws_comm_op *a, const struct ws_comm_op *b, int64_t offset)
 {
     int64_t shortest =

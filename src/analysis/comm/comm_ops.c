@@ -216,7 +216,8 @@ static int find_bundles(struct finder *finder)
 
 /* ---- launches */
 
-/* Finds the track's communication kernels. Their operations are assigned later. */
+/* Finds the track's communication kernels. assign_launches and make_ops find the NCCL operations of these kernels
+ * later. */
 static int find_launches(struct finder *finder)
 {
     const struct ws_ops *ops = &finder->process->ops;

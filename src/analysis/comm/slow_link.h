@@ -3,8 +3,9 @@
  * The measure is the bus bandwidth of the rank's fastest large operation. Bus bandwidth, as nccl-tests define it, is
  * at most the rate at which a GPU can send in one direction. An operation's time may include waits for other ranks,
  * but the fastest operation hardly includes any. If all ranks run on one machine, the limit is the link between its
- * GPUs (hardware/links.h), or PCIe. Otherwise the limit is a network card of 400 Gbit/s. If the trace lacks host
- * names, a rank that is faster than such a card is assumed to have a link to other GPUs.
+ * GPUs (hardware/links.h), or PCIe. If ranks run or may run on several machines, the limit is a network card of 400
+ * Gbit/s. If the trace lacks host names, a rank that is faster than such a card is assumed to have a link to other
+ * GPUs.
  *
  * A link that reaches less than a fiftieth of the limit is called slow (our choice). NCCL reaches more than half of a
  * link's bandwidth with messages of some MiB. The margin is large because slower networks are common, and because an

@@ -103,8 +103,8 @@ const struct ws_analysis ws_analysis_punctual = {
     .run = run_punctual,
 };
 
-/* Finds the cause of `idle`, the rank's extra idle time. It is the first cause whose gaps are longer than the mean of
- * the ranks on time by at least half of `idle`. */
+/* Finds the cause of `idle`, the rank's extra idle time. Returns the first cause whose gaps exceed the mean of the
+ * ranks on time by at least half of `idle`. */
 static enum ws_part cause_of(const struct ws_report *report, size_t track, int64_t idle)
 {
     const struct ws_track_causes *own = ws_report_result(report, &ws_analysis_causes, track);

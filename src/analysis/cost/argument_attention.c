@@ -118,10 +118,10 @@ static bool has_lengths(const struct ws_param_block *block, const struct layout 
     return false;
 }
 
-/* The forward pass reads queries, keys and values. It writes the result, and one 4-byte number per query and head.
- * The backward pass reads these inputs, the result's gradient, and two 4-byte numbers per query and head. It writes
- * the gradients of keys and values for every head, and adds up the gradients of the queries in 4 bytes per element.
- * The forward pass has two matrix products, the backward pass five. */
+/* The forward pass reads queries, keys and values. The forward pass writes the result, and one 4-byte number per
+ * query and head. The backward pass reads these inputs, the result's gradient, and two 4-byte numbers per query and
+ * head. The backward pass writes the gradients of keys and values for every head, and adds up the gradients of the
+ * queries in 4 bytes per element. The forward pass has two matrix products, the backward pass five. */
 static void argument_attention_count(const struct ws_attention_form *form, const struct sizes *sizes,
                                      struct ws_moved *moved)
 {

@@ -2,10 +2,10 @@
 
 #include "analysis/cost/argument_grammars.h"
 
-/* ATen/native/cuda/Reduce.cuh: the kernel's only parameter is struct ReduceOp. It holds the operation and its initial
- * value, both of any size; struct ReduceConfig; a table of the reduced dimensions with strides of the input; a table
- * of the kept dimensions with strides of the output and the input; the addresses of the input and of up to two
- * outputs. */
+/* ATen/native/cuda/Reduce.cuh: the kernel's only parameter is struct ReduceOp. ReduceOp holds the operation and its
+ * initial value, both of any size; struct ReduceConfig; a table of the reduced dimensions with strides of the input;
+ * a table of the kept dimensions with strides of the output and the input; the addresses of the input and of up to
+ * two outputs. */
 enum {
     CONFIG_NUMBERS = 14, /* 4-byte numbers that ReduceConfig has in every version; newer versions have two more */
     CONFIG_MOST = 16,

@@ -69,7 +69,7 @@ static uint32_t operands_of(const char *name)
 }
 
 /* Finds the element size by the type's spelling. Narrow types are tested before float, because kernels that compute
- * narrow types in float have both in their names. In mangled names a type is a single letter. So it is only searched
+ * narrow types in float have both in their names. In mangled names a type is a single letter. So a letter counts only
  * directly behind the begin of a lambda's parameters (Ul) or of template arguments (I). */
 static uint32_t element_bytes_of(const char *name)
 {

@@ -28,8 +28,8 @@ enum ws_chain_role ws_chain_role(const struct ws_op_name *name, enum ws_kernel_c
 
 struct ws_iterator ws_iterator_of(const char *name);
 
-/* Bytes of one array if every thread of the grid works on `per_thread` elements. It is an upper limit, because the
- * last block may have threads without work. 0: not known. */
+/* Bytes of one array if every thread of the grid works on `per_thread` elements. The figure is an upper limit,
+ * because the last block may have threads without work. 0: not known. */
 uint64_t ws_iterator_bytes(const struct ws_iterator *iterator, const struct ws_shape *shape);
 
 enum { WS_OPERANDS_MOST = 16 };

@@ -2,9 +2,9 @@
  *
  * vLLM and SGLang name the range after the work that the scheduler put together:
  * "execute_context_2(512)_generation_30(30)", in ROCm's vLLM "execute_8192_context_9(sq8155…)_generation_37(sq37…)",
- * "step[DECODE bs=32]". Kernels of a CUDA graph have no operator that would give their sizes. This range gives the
- * number of tokens that the iteration works on. A weight matrix is multiplied with at most one row per token. The
- * last product works on fewer rows. An expert works only on the tokens that are routed to it.
+ * "step[DECODE bs=32]". Kernels of a CUDA graph have no operator that would give their sizes. For such kernels, the
+ * range gives the number of tokens that the iteration works on. A weight matrix is multiplied with at most one row
+ * per token. The last product works on fewer rows. An expert works only on the tokens that are routed to it.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_SERVER_STEP_H
 #define WALLSHIM_ANALYSIS_COST_SERVER_STEP_H

@@ -66,9 +66,10 @@ static struct ws_gap_question question_of(const struct ws_gap_finder *finder, co
     return question;
 }
 
-/* Measures the delay from a launch call to the begin on an idle device. It is the median over kernels that were
- * certainly launched while the device was idle. If there are too few such kernels, it is the 5th percentile over all
- * kernels that ended a gap. If this percentile is not plausible either, the delay is LAUNCH_DELAY. */
+/* Measures the delay from a launch call to the begin on an idle device. The delay is the median over kernels that
+ * were certainly launched while the device was idle. If there are too few such kernels, the delay is the 5th
+ * percentile over all kernels that ended a gap. If this percentile is not plausible either, the delay is
+ * LAUNCH_DELAY. */
 static int measure_launch_delay(struct ws_gap_finder *finder, const struct ws_track_activity *activity)
 {
     int64_t *late = malloc(2 * SAMPLES * sizeof(*late));
@@ -183,9 +184,9 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
     return answer;
 }
 
-/* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is its
- * debt. A later gap gets the same cause if the host was late for no other known reason, and if the gap is at most
- * twice as long as the debt. Then the gap's length is subtracted from the debt. */
+/* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is called
+ * a debt. A later gap gets the same cause if the host was late for no other known reason, and if the gap is at most
+ * twice as long as the debt. The length of this gap is then subtracted from the debt. */
 static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_answer *answer, int64_t length)
 {
     struct ws_gap_answer *debtor = &finder->debtor;

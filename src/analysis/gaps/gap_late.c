@@ -11,8 +11,9 @@ enum {
 };
 
 /* Computes how the launching thread spent the time from question->begin to question->until. If this thread was mostly
- * outside calls, it may have waited for the thread that launched the operation before the gap. This other thread is
- * used instead if it was outside calls for less than half as long. Returns the thread that was used. */
+ * outside calls, it may have waited for the thread that launched the operation before the gap. The thread of the
+ * operation before the gap is used instead if it was outside calls for less than half as long. Returns the thread
+ * that was used. */
 static uint32_t gap_late_window(const struct ws_gap_finder *finder, const struct ws_gap_question *question,
                                 struct ws_host_window *window)
 {

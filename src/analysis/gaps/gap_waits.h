@@ -1,19 +1,19 @@
-/* What queued work waited for, in gaps of causes wait and dispatch (gaps.h), as far as the trace shows it.
+/* Reasons why queued work waited, for gaps of causes wait and dispatch (gaps.h), as far as the trace shows reasons.
  *
  * The operation that ended such a gap was launched before the gap began. The trace shows what precedes this operation
  * in its stream: the previous operation, host functions and waits for memory values, and the events that the stream
- * waited for (cuStreamWaitEvent). An event stands for all work that was launched into the recording stream before the
- * event was last recorded. The report names the predecessor that ended within the gap: a host function, a wait for a
- * memory value, or an operation on another device. If the trace holds no record of an event, another process recorded
- * the event, or it was recorded before the trace began.
+ * waited for (cuStreamWaitEvent). A wait for an event waits for all work that was launched into the event's stream
+ * before the event was last recorded. The report names the predecessor that ended within the gap: a host function, a
+ * wait for a memory value, or an operation on another device. If the trace holds no record of an event, another
+ * process recorded the event, or it was recorded before the trace began.
  *
  * All operations on the gap's own device had ended when the gap began. The end of such an operation can explain the
- * few µs of a dispatch gap: the report names the stream of the operation that ended last. It cannot explain a gap of
- * cause wait. If nothing else explains a gap of cause wait, the report says that the reason is not known. It then
- * names the operation that ended last if this operation ran on another stream.
+ * few µs of a dispatch gap: the report names the stream of the operation that ended last. Such an end cannot explain
+ * a gap of cause wait. If nothing else explains a gap of cause wait, the report says that the reason is not known,
+ * and names the operation that ended last if this operation ran on another stream.
  *
- * Of the traces of other profilers, only exports of Nsight Systems say in which stream an event was recorded. These
- * exports hold no events of other processes.
+ * Of the traces of other profilers, only exports of Nsight Systems say in which stream an event was recorded. Exports
+ * of Nsight Systems hold no events of other processes.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
 #define WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
@@ -56,7 +56,7 @@ struct ws_track_waits {
     struct ws_vector rows; /* struct ws_gap_wait_row, largest time in steady steps first */
 };
 
-/* Scope: track. It has no section in the report. */
+/* Scope: track. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_gap_waits;
 
 /* Finds what the operation after a gap of cause wait or dispatch waited for. */

@@ -6,19 +6,19 @@
  * have one cause. A gap has two causes if the queued piece is longer than a launch takes to reach an idle device: one
  * for the first two pieces, and one for the queued piece.
  *
- * The delay from a launch call to the begin on an idle device is measured in the trace (launch_delay). This delay is
- * the median over kernels that were certainly launched while the device was idle. If there are too few such kernels,
- * it is the 5th percentile over all kernels that ended a gap. A queued piece of up to 1.5 times this delay, or up to
- * 20 µs if that is longer, counts as launch delay. In ten traces, the queued piece is below 10 µs for nearly all
- * kernels. If a call waits for its copy, the copy was queued at the call's begin, except for copies from the host
- * (ws_op_queued_from).
+ * The delay from a launch call to the begin on an idle device is measured in the trace (launch_delay). The launch
+ * delay is the median over kernels that were certainly launched while the device was idle. If there are too few such
+ * kernels, the launch delay is the 5th percentile over all kernels that ended a gap. A queued piece of up to 1.5
+ * times this delay, or up to 20 µs if that is longer, counts as launch delay. In ten traces, the queued piece is
+ * below 10 µs for nearly all kernels. If a call waits for its copy, the copy was queued at the call's begin, except
+ * for copies from the host (ws_op_queued_from).
  *
  * The host was late in three cases:
  * - the launch call began after the gap began;
  * - the call began shortly before the gap, and the operation began as soon as a launch can reach an idle device;
- * - the call was still running in the gap, and the gap is longer than 20 µs.
- * Otherwise the whole gap is a queued piece. The whole gap is also a queued piece if the operation was launched
- * before the recording began (recorded.h).
+ * - the call was still running in the gap, and the gap is longer than 20 µs. If the host was not late, the whole gap
+ *   is a queued piece. The whole gap is also a queued piece if the operation was launched before the recording began
+ *   (recorded.h).
  *
  * Causes of the queued piece, in which work was queued and the device did not begin it:
  * - dispatch: the piece is at most 20 µs long, the time that a device may take to begin the next operation. Usual are
@@ -50,19 +50,19 @@
  *   thread was outside calls for 0.1 ms or more at a time. First: the thread was in Python functions or operators,
  *   and the gap ends with a step's first operation, a copy of a batch (1 KiB or more) from host to device. Second:
  *   the trace does not show what the thread did, and the operation that ends the gap copies from host to device.
- *   These two cases count as sync or allocation if such calls took more than four times as long as the time outside
- *   calls;
+ *   These two cases count as sync or allocation if calls of sync or allocation took more than four times as long as
+ *   the time outside calls;
  * - launch: the thread was in launch calls, or between calls less than 0.1 ms apart (5 to 30 µs are usual in eager
  *   frameworks). Longer times between calls also count as launch if the thread was in operators, functions or ranges,
  *   except those of a data loader. The report names a single launch call of 0.1 ms or more;
  * - unexplained: none of the above. The thread was outside calls, and the trace does not show what it did.
  *
- * A thread that is outside calls may be waiting for work from another thread, as autograd's thread does. Then the
- * thread that launched the operation before the gap is examined instead.
+ * A thread that is outside calls may be waiting for work from another thread, as autograd's thread does. In this
+ * case, the thread that launched the operation before the gap is examined instead.
  *
  * A sync or an allocation can delay the host by more than the length of the gap that it causes. The rest of the delay
- * is called a debt. It causes the launch and unexplained gaps that follow. These gaps count as sync or allocation
- * until the debt is used up.
+ * is called a debt. The launch and unexplained gaps that follow count as sync or allocation until the debt is used
+ * up.
  *
  * A gap that lies in two steps counts in each with its part.
  *
@@ -98,8 +98,8 @@ struct ws_gap_line {
     int64_t longest;
 };
 
-/* Idle time of steps before the device's first operation, or after its last operation. It is no gap, because an
- * operation borders it on one side only. It counts only in figures of steady steps. */
+/* Idle time of steps before the device's first operation, or after its last operation. This idle time is no gap,
+ * because an operation borders it on one side only. It counts only in figures of steady steps. */
 struct ws_edge_gap {
     int64_t begin, end; /* ns, host clock; begin = end: no such idle time */
     int64_t steady;     /* ns of the idle time that lie in steady steps */
@@ -159,7 +159,7 @@ void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_s
 enum { WS_GAP_CALL = 160 };
 void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_part cause, char text[WS_GAP_CALL]);
 
-/* Scope: track. It has no section in the report. */
+/* Scope: track. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_causes;
 
 /* Return the time (ns) and the number of gaps that reports show: in steady steps, or in the whole recording if there

@@ -38,7 +38,7 @@ struct moment {
 struct thread_clock {
     struct ws_host_cursor cursor;
     struct ws_host_event event; /* the next event */
-    bool waits;                 /* there is a next event */
+    bool waits;                 /* the thread has a next event */
     bool began;
     struct moment end; /* end of the last event */
     int64_t call;      /* begin of the last event, replayed */
@@ -216,7 +216,7 @@ static bool waits(struct replay *replay, const struct ws_host_event *event, enum
         return true;
     if (event->end - event->begin < (use == WS_USE_ALLOCATION ? RETURN_MOST : WAIT_LEAST))
         return false;
-    /* Freeing memory waits for the device. So does a launch into a full queue. */
+    /* Freeing memory waits for the device. A launch into a full queue also waits for the device. */
     run_device(replay, event->end);
     set_done(replay, event->end);
     return replay->done.recorded > event->begin && event->end - replay->done.recorded <= RETURN_MOST;
@@ -287,8 +287,9 @@ static void play(struct replay *replay)
 
 /* ---- the stretch */
 
-/* Chooses the stretch to replay. It begins with the first steady step. It ends with the last steady step that keeps
- * it within MOST_OPS operations. Without steady steps, the stretch is the first MOST_OPS operations. */
+/* Chooses the stretch to replay. The stretch begins with the first steady step. It ends with the last steady step
+ * that keeps the stretch within MOST_OPS operations. Without steady steps, the stretch is the first MOST_OPS
+ * operations. */
 static void replay_choose(struct replay *replay, const struct ws_track_steps *steps)
 {
     const struct ws_step *list = steps->steps.data;
@@ -397,8 +398,8 @@ static void compare_steps(const struct replay *replay, struct ws_replay_times *t
 
 /* For few steps or none: compares the recorded length of the whole stretch with its replayed length. The stretch
  * begins with an operation, so it lacks the gap before this operation, which belongs to the first step. If an
- * operation follows the last step, the gap before that operation is replayed instead. Otherwise this gap is not
- * replayed, but with WS_WITHOUT_INPUT its wait for input (lead_input) counts as saved. */
+ * operation follows the last step, the gap before that operation is replayed instead. If no operation follows, the
+ * gap is not replayed, but with WS_WITHOUT_INPUT its wait for input (lead_input) counts as saved. */
 static void compare_stretch(const struct replay *replay, const struct ws_track_causes *causes,
                             struct ws_replay_times *times)
 {

@@ -9,15 +9,15 @@
  * - An operation begins after its launch has reached the device, and after the ends of all operations that ended
  *   before its begin in the recording. Operations that did not overlap in the recording therefore do not overlap in
  *   the replay, and no step gets shorter than the device's busy time. If the recorded begin is later than both
- *   limits, the operation waited for something unknown. In the replay it waits for the same time. The launch is the
- *   begin of the launch call. It is the end of the call if the call took 0.1 ms or more and the operation began after
- *   that end.
+ *   limits, the operation waited for something unknown. In the replay it waits for the same time. The launch of an
+ *   operation is the begin of its launch call. If the call took 0.1 ms or more and the operation began after the
+ *   call's end, the launch is the call's end.
  * - A call that waits for the device depends on one operation: the last to end before the call returned in the
  *   recording. The call returns after the replayed end of this operation, with the same delay as in the recording.
  *
- * A replay without changes reproduces the recorded times. The method ignores that kernels slow each other down,
- * that queues hold a limited number of launches, and dependencies that the order of events does not show. The
- * result is an upper limit for the saving. It is accurate if the device mostly waits for the host.
+ * A replay without changes reproduces the recorded times. The method ignores that kernels slow each other down, that
+ * queues hold a limited number of launches, and dependencies that the order of events does not show. The result is an
+ * upper limit for the saving. The result is accurate if the device mostly waits for the host.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_REPLAY_H
 #define WALLSHIM_ANALYSIS_GAPS_REPLAY_H

@@ -28,8 +28,8 @@ struct ws_track_savings {
 enum { WS_TOGETHER_TEXT = 64 };
 int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS_TOGETHER_TEXT]);
 
-/* Scope: track. It has no section in the report. Advises once per cause and line of code; storms.h advises on
- * launches. */
+/* Scope: track. This analysis has no section in the report. Advises once per cause and line of code; storms.h advises
+ * on launches. */
 extern const struct ws_analysis ws_analysis_savings;
 
 #endif

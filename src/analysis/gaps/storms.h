@@ -5,9 +5,9 @@
  * has at least 16 launch gaps, and they take at least a tenth of its time. Dispatch gaps do not end a storm; gaps of
  * any other cause do. Limits without a source are our choice.
  *
- * A CUDA graph or a compiled region that launches the operations of a storm at once would save the idle time, except
- * the time that a device takes between two nodes of a graph. Per step the saving is at most that of a replay with one
- * launch per step (replay.h).
+ * A CUDA graph or a compiled region can launch all operations of a storm at once. This would save the idle time,
+ * except the time that a device takes between two nodes of a graph. Per step, the saving is at most the saving of a
+ * replay with one launch per step (replay.h).
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_STORMS_H
 #define WALLSHIM_ANALYSIS_GAPS_STORMS_H
