@@ -63,7 +63,7 @@ static void lengths_bound(const struct shape_lengths *lengths, double *shorter, 
  */
 static int bounds_most_overlap(const struct ws_process *process, const struct shape_lengths *shapes, double *overlap)
 {
-    struct ws_map streams = { 0 }; /* ns by stream + 1 */
+    struct ws_map streams = { 0 }; /* stream + 1 → ns */
     double all = 0, longest = 0;
     int status = 0;
     for (size_t i = 0; i < process->shapes.count; i++) {

@@ -41,7 +41,7 @@ struct ws_host_time {
 
 /* How a thread spent a window of host time. Times are in ns. */
 struct ws_host_window {
-    int64_t used[WS_USE_COUNT];  /* within the window; they add up to its length */
+    int64_t used[WS_USE_COUNT];  /* within the window; the entries add up to the window's length */
     int64_t whole[WS_USE_COUNT]; /* full length of the calls that touch the window, including the parts outside it */
     uint32_t calls;              /* calls that touch the window */
     struct {

@@ -21,8 +21,8 @@ static const int64_t flush_ns = 300000000;
  * recording is on. */
 static const int64_t shortest_ns = 1000000;
 
-/* The most counts with which a gap is compared, on average over all gaps. Each thread writes one count per flush, so
- * real traces stay far below the limit. The limit bounds the time for a damaged trace with many counts. */
+/* The most counts with which a gap is compared, on average over all gaps. Each thread writes one count every 250 ms,
+ * so real traces stay far below the limit. The limit bounds the time for a damaged trace with many counts. */
 enum { LOOKS_MOST = 1000 };
 
 static bool is_pause(uint32_t reason)

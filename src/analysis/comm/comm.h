@@ -65,7 +65,7 @@ struct ws_comm_kind {
 /* One rank's view of a communicator. */
 struct ws_comm_member {
     uint64_t group;  /* a number that is equal on all ranks */
-    uint32_t rank;   /* in the communicator */
+    uint32_t rank;   /* the rank's number in the communicator */
     uint32_t size;   /* number of ranks; 0: size and rank are not known */
     uint32_t joint;  /* number of joint operations */
     bool by_name;    /* the communicator is not known; the member is all kernels of one name on one stream */
@@ -139,8 +139,8 @@ struct ws_rank {
     uint32_t steps, late_steps;  /* number of steady steps; number of steady steps in which others waited for the rank
                                     for 2 % of the step or more */
     int64_t waited, caused;      /* ns that the rank waited for others; sum of the ns that others waited for it */
-    int64_t delay;               /* ns that others waited for it, averaged over the other ranks */
-    int64_t begin, end;          /* begin and end of the matched operations; ns, own clock */
+    int64_t delay;      /* ns that another rank waited for this rank on average, summed over all collectives */
+    int64_t begin, end; /* begin and end of the matched operations; ns, own clock */
     bool straggler;
 };
 
@@ -179,7 +179,8 @@ struct ws_comm_cost {
     int64_t total;    /* sum of the lengths of the operations, ns */
     int64_t exposed;  /* part outside compute, ns; overlapping operations count once, for the first */
     int64_t overlap;  /* part inside compute, ns; overlapping operations count once */
-    uint64_t matched; /* number of operations that were matched with other ranks; the fields below are for these */
+    uint64_t matched; /* number of operations that were matched with other ranks; `matched_bytes` to `exposed_wait`
+                         cover only these */
     uint64_t matched_bytes;
     int64_t waited, transfer; /* ns before the last rank arrived; ns after the last rank arrived */
     int64_t exposed_wait;     /* part of `waited` outside compute, ns */

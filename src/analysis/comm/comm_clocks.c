@@ -97,8 +97,8 @@ static void quartiles(const struct samples *samples, uint32_t from, uint32_t to,
     *spread = values[count * 3 / 4] - values[count / 4];
 }
 
-/* Fits a line through the medians of the first and the last third of the samples. Uses the line if the spread
- * around it is at most half of the spread without it. */
+/* Fits a line through the medians of the first and the last third of the samples. Uses the line if the spread around
+ * the line is at most half of the spread without a line. */
 static void find_drift(const struct samples *samples, struct ws_rank_clock *clock)
 {
     uint32_t third = samples->count / 3, last = samples->count - third;
@@ -187,7 +187,7 @@ static int walk_from(struct walk *walk, uint32_t reference)
     walk->known[reference] = true;
     walk->unknown--;
     walk->queue[walk->tail++] = reference;
-    /* Usually the reference shares collectives with all others, so the loop ends after one round. */
+    /* Usually the reference shares collectives with all other ranks, so the loop ends after one round. */
     while (walk->head < walk->tail && walk->unknown) {
         if (compare_with(walk, walk->queue[walk->head++]))
             return -ENOMEM;

@@ -372,9 +372,9 @@ static int make_ops(struct finder *finder)
     return 0;
 }
 
-/* Counts joint operations. Numbers them in order of time if calls have no sequence numbers, or if the numbers differ
- * between ranks. Kernels that are known only by name are assumed to be joint. ws_comm_match checks this assumption:
- * it compares the ends of these kernels between ranks. */
+/* Counts joint operations. Numbers joint operations in order of time if calls have no sequence numbers, or if the
+ * numbers may differ between ranks. Kernels that are known only by name are assumed to be joint. ws_comm_match checks
+ * this assumption: it compares the ends of these kernels between ranks. */
 static void number_ops(struct ws_track_comm *result)
 {
     struct ws_comm_op *ops = result->ops.data;

@@ -10,7 +10,7 @@
 /* Returns the text behind the first `part` in `text`; NULL: not found. */
 const char *ws_behind(const char *text, const char *part);
 
-/* Does the identifier at `at` begin before `at`? If so, it is the name of another kernel:
+/* Does the identifier that contains `at` begin before `at`? Such an identifier is the name of another kernel:
  * "masked_softmax_warp_forward" is not "softmax_warp_forward". */
 bool ws_goes_before(const char *name, const char *at);
 

@@ -6,7 +6,7 @@
  * there is one row. */
 enum { OF_GRID = -1, ONE = -2 };
 
-/* Which number must equal the x size of the grid. */
+/* The number of a parameter block that must equal the x size of the grid. */
 enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
 
 /* Kernels that work on rows.

@@ -6,7 +6,7 @@
 #include "analysis/cost/arguments.h"
 #include "base/salted.h"
 
-/* What is known about the launches of a shape. */
+/* The costs of the launches of a shape. */
 struct by_shape {
     struct ws_operator_cost cost;
     uint64_t blocks;   /* launches whose recorded parameters give a cost */

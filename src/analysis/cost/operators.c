@@ -44,8 +44,8 @@ static bool cost_product(const struct ws_operator *entry, const struct ws_tensor
         return false;
     set_product(cost, batched ? a->size[0] : 1, a->size[batched], b->size[1 + batched], b->size[batched]);
     cost->element = a->element;
-    cost->columns = entry->name[0] == 'c'; /* cublas* operators have matrices as BLAS has them: column-major */
-    /* The result has the type of the inputs. For fp8 and int8 it has at least 16 bits. */
+    cost->columns = entry->name[0] == 'c'; /* matrices of cublas* operators are column-major, as in BLAS */
+    /* The result has the type of the inputs. For inputs of fp8 and int8, the result has at least 16 bits. */
     double out_bytes = a->element_bytes > 1 ? a->element_bytes : 2;
     cost->bytes = ws_tensor_bytes(a) + ws_tensor_bytes(b) + cost->batch * cost->m * cost->n * out_bytes;
     return true;
@@ -255,8 +255,8 @@ static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor 
     return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
 }
 
-/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n], listed one after another. Attention has two, its gradients have
- * five. */
+/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n], listed one after another. Attention has two products, its gradients
+ * have five. */
 static bool cost_products(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                           struct ws_operator_cost *cost)
 {

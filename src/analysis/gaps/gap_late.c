@@ -67,8 +67,8 @@ static bool was_in_function(const struct ws_gap_finder *finder, uint32_t thread,
                                     ws_range(&process->ranges, place)->kind == WS_RANGE_OPERATOR);
 }
 
-/* The cause if the launching thread was mostly outside calls, and not in the range of a data loader. Sets *thread to
- * the thread that caused the gap. */
+/* Returns the cause if the launching thread was mostly outside calls, and not in the range of a data loader. Sets
+ * *thread to the thread that caused the gap. */
 static enum ws_part cause_of_pause(const struct ws_gap_finder *finder, const struct ws_gap_question *question,
                                    const struct ws_host_window *window, uint32_t *thread)
 {

@@ -64,7 +64,7 @@
  * is called a debt. The launch and unexplained gaps that follow count as sync or allocation until the debt is used
  * up.
  *
- * A gap that lies in two steps counts in each with its part.
+ * If a gap lies in two steps, each step counts its part of the gap.
  *
  * A gap that is no longer than the errors of its begin and end may not exist, but still gets a cause. If work was
  * queued, the cause of such a gap is dispatch up to 20 µs, and unexplained above. If the trace lacks the launch call
@@ -177,7 +177,7 @@ static inline uint64_t ws_gap_count(const struct ws_track_causes *causes, const 
 /* Writes a line as text: "step (train.py:41)". Returns false and "" if the trace does not name the line. */
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
-/* Like ws_gap_line_text. But if the trace does not name the line, writes the function that the thread called. */
+/* Like ws_gap_line_text, but writes the function that the thread called if the trace does not name the line. */
 bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
 /* The section on gaps: when the device was idle, and why. */

@@ -58,7 +58,7 @@ struct replay {
     int64_t *launches; /* replayed time of the launch, by index in ws_ops minus `low`; INT64_MIN: not yet launched */
     struct thread_clock threads[MOST_THREADS];
     size_t thread_count;
-    size_t place; /* index in the order of the device's next operation */
+    size_t place; /* index in the track's order of the next operation to replay */
     struct moment done, running[MOST_RUNNING];
     size_t running_count;
     bool began;

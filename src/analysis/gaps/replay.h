@@ -9,9 +9,9 @@
  * - An operation begins after its launch has reached the device, and after the ends of all operations that ended
  *   before its begin in the recording. Operations that did not overlap in the recording therefore do not overlap in
  *   the replay, and no step gets shorter than the device's busy time. If the recorded begin is later than both
- *   limits, the operation waited for something unknown. In the replay it waits for the same time. The launch of an
- *   operation is the begin of its launch call. If the call took 0.1 ms or more and the operation began after the
- *   call's end, the launch is the call's end.
+ *   limits, the operation waited for something unknown. In the replay, the operation waits for the same time. The
+ *   launch of an operation is the begin of its launch call. If the call took 0.1 ms or more and the operation began
+ *   after the call's end, the launch is the call's end.
  * - A call that waits for the device depends on one operation: the last to end before the call returned in the
  *   recording. The call returns after the replayed end of this operation, with the same delay as in the recording.
  *
