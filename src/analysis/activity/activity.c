@@ -18,15 +18,16 @@ enum ws_group ws_report_group(const struct ws_report *report, size_t name)
 
 enum { QUALITIES = WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY };
 
-/* The latest ends of the operations that have begun: by group (`of`), and of all groups. */
+/* State of a sweep over the operations in order of their begins. `of` is the latest end so far in each group, `all`
+ * the latest end so far of any operation. */
 struct reach {
     struct ws_reach of;
     int64_t all;
-    int64_t sure;      /* busy_least has counted the time up to here */
-    int64_t stretched; /* latest end, if every end is as late as its error allows */
+    int64_t sure;      /* end of the last interval that busy_least includes */
+    int64_t stretched; /* latest end so far, if every operation ended as late as its error allows */
 };
 
-/* Notes that the operation at this index of the order ended a gap. */
+/* Marks the operation at index `place` of the track's order: a gap ended when it began. */
 static void activity_note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, size_t place)
 {
     result->gaps.bits[place / 64].ends |= 1ULL << place % 64;
@@ -36,8 +37,8 @@ static void activity_note_gap(struct ws_track_activity *result, const struct rea
     result->busy_most += ws_min(ws_max(reach->stretched - reach->all, 0), next - reach->all);
 }
 
-/* Adds the part of each gap that later operations may have filled, if they began as early as their errors allow.
- * Goes backwards, because any later operation may be the one that began earliest. */
+/* Adds the part of each gap that later operations may have filled, if they began as early as their errors allow. Goes
+ * backwards, because any later operation may have begun earliest. */
 static void stretch_backwards(struct ws_track_activity *result, const struct ws_ops *ops,
                               const struct ws_track *track)
 {
@@ -100,7 +101,7 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
         free(groups);
         return -ENOMEM;
     }
-    result->gaps.bits[0].told = 1 << 1; /* bit 1 is set, so ws_gap_at's search ends there at the latest */
+    result->gaps.bits[0].told = 1 << 1; /* bit 1 stops the backward search in ws_gap_at */
     result->begin = ws_op_begin(ops, track->order[0]);
     struct reach reach = { ws_reach_from(result->begin), result->begin, INT64_MIN, INT64_MIN };
     struct ws_split split = { 0 };

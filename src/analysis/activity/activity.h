@@ -1,7 +1,7 @@
 /* How a device spent its time. Each figure is the length of a union of intervals, in whole ns.
  *
- * A device is busy while any operation runs. Its operations fall into three groups: `comm` is communication kernels
- * (WS_CLASS_COMM), `memory` is copies and memsets, `compute` is all other kernels and graphs.
+ * A device is busy while any operation runs. The operations of a device fall into three groups: `comm` is
+ * communication kernels (WS_CLASS_COMM), `memory` is copies and memsets, `compute` is all other kernels and graphs.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_ACTIVITY_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_ACTIVITY_H
@@ -10,7 +10,7 @@
 #include "base/vector.h"
 #include "report/analysis.h"
 
-/* A time in which the device ran nothing, between the end of one operation and the begin of another. */
+/* An idle time of the device, from the end of one operation to the begin of another. */
 struct ws_gap {
     int64_t begin, end;
     uint32_t before; /* the operation with the latest end before the gap */
@@ -20,8 +20,8 @@ struct ws_gap {
 
 /* Two bits for each of 64 consecutive operations in a track's order. */
 struct ws_gap_bits {
-    uint64_t ends; /* the operation ended a gap */
-    uint64_t told; /* the previous operation in the order ends later than all before it, or as late */
+    uint64_t ends; /* the device was idle until the operation began */
+    uint64_t told; /* the previous operation in the order has the latest end so far */
 };
 
 /* The gaps of a device, in order of time. A device can have millions of gaps, so they are stored as bits, and
@@ -34,8 +34,8 @@ struct ws_gaps {
     size_t places;         /* length of `order` */
 };
 
-/* A period that was not recorded: between bursts, outside the range that was asked for, after the trace reached its
- * largest size, or while work from before the recording ran (unrecorded.c). */
+/* A period that the trace does not cover, although the device may have been busy. Recording was off, or the device
+ * still ran work from before the recording (unrecorded.c). */
 struct ws_hole {
     int64_t begin, end; /* ns, host clock */
 };
@@ -44,26 +44,26 @@ struct ws_track_activity {
     int64_t begin, end; /* first begin and last end; ns, host clock */
     int64_t span, busy, idle;
     int64_t unrecorded;            /* part of the span that is in `holes`: counts neither as busy nor as idle */
-    int64_t busy_least, busy_most; /* bounds of busy: each time may be wrong by its error */
+    int64_t busy_least, busy_most; /* bounds of `busy`, from the errors of begins and ends */
     int64_t group[WS_GROUP_COUNT];
     int64_t comm_overlap;   /* comm inside compute */
     int64_t exposed_comm;   /* comm outside compute */
     int64_t exposed_memory; /* memory outside compute and outside comm */
-    struct ws_gaps gaps;    /* idle times only: holes are not gaps */
+    struct ws_gaps gaps;    /* without the holes */
     struct ws_vector holes; /* struct ws_hole, in order of time */
     uint64_t quality[4];    /* number of begins and ends of each enum ws_quality */
 };
 
 extern const struct ws_analysis ws_analysis_activity;
 
-/* Did the operation at this index of the order end a gap? */
+/* Did a gap end when the operation at index `place` of the order began? */
 static inline bool ws_gap_ends_at(const struct ws_gaps *gaps, size_t place)
 {
     return gaps->bits[place / 64].ends >> place % 64 & 1;
 }
 
-/* The gap that the operation at `place` ended. Of all operations before the gap, the one with the latest end stands
- * just before the last `told` bit at or before `place`. */
+/* Returns the gap that ended when the operation at index `place` began. Searches backwards from `place` for a `told`
+ * bit: the operation in front of that bit has the latest end before the gap. */
 static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 {
     size_t told = place;
@@ -77,17 +77,18 @@ static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 struct ws_gap_walk {
     const struct ws_gaps *gaps;
     size_t first;  /* index of the first of the 64 operations that the walk is at */
-    uint64_t left; /* one bit for each of these 64: it ended a gap that the walk has not returned yet */
+    uint64_t left; /* bit i: operation first + i ended a gap that ws_gap_next has not returned yet */
 };
 
-/* Starts a walk at the first gap that ended at index `place` or later. `place` 0: walks over all gaps. */
+/* Starts a walk over the gaps that the operations at index `place` and later ended. `place` 0: walks over all gaps.
+ */
 static inline struct ws_gap_walk ws_gap_walk(const struct ws_gaps *gaps, size_t place)
 {
     uint64_t left = place < gaps->places ? gaps->bits[place / 64].ends & ~0ULL << place % 64 : 0;
     return (struct ws_gap_walk){ gaps, place / 64 * 64, left };
 }
 
-/* Returns false when there are no more gaps. */
+/* Writes the next gap. Returns false when there are no more gaps. */
 static inline bool ws_gap_next(struct ws_gap_walk *walk, struct ws_gap *gap)
 {
     while (!walk->left) {
@@ -109,28 +110,28 @@ static inline int64_t ws_gap_length(const struct ws_gap *gap)
     return gap->end - gap->begin;
 }
 
-/* The recorded part of the span, in ns. Reports give shares of this time. */
+/* The recorded part of the span, in ns. Reports give busy and idle time as percentages of it. */
 static inline int64_t ws_activity_known(const struct ws_track_activity *activity)
 {
     return activity->span - activity->unrecorded;
 }
 
-/* Turns gaps that were not recorded into holes. Returns 0 or -ENOMEM. */
+/* Moves the gaps that the recording does not cover from `gaps` to `holes`. Returns 0 or -ENOMEM. */
 struct ws_process_recorded;
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_process_recorded *recorded,
                                      struct ws_track_activity *activity);
 
-/* Finds the stream with most kernels other than communication, as an index into ws_process.streams, or WS_NOWHERE.
- * `groups`: from ws_report_shape_groups. Returns 0 or -ENOMEM. */
+/* Finds the stream with the most operations of WS_GROUP_COMPUTE. Writes its index in ws_process.streams, or
+ * WS_NOWHERE. `groups`: from ws_report_shape_groups. Returns 0 or -ENOMEM. */
 int ws_track_main_stream(const struct ws_process *process, const struct ws_track *track, const uint8_t *groups,
                          uint32_t *stream);
 
-/* ns. A wait that is longer is not the usual delay of a launch. Our choice. */
+/* ns. A longer wait is more than the usual delay between a launch and its operation. Our choice. */
 enum { WS_HELD_LEAST = 1000000 };
 
-/* Did the operation wait though its launch had returned and nothing recorded ran since `reach`? If it is the first of
- * its stream, the stream worked on what was launched before the recording. Wallshim's own traces say themselves what
- * they leave out. */
+/* Did the operation begin more than WS_HELD_LEAST after its launch call returned and after `reach`, the end of all
+ * earlier recorded operations? If such an operation is the first of its stream, the stream was busy with work from
+ * before the recording. Always false for Wallshim's own traces, because they record what they leave out. */
 static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op, int64_t reach)
 {
     const struct ws_ops *ops = &process->ops;
@@ -138,7 +139,7 @@ static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op,
            ws_process_meta(process, "import");
 }
 
-/* The group of the operations with this name (index into the model's names). */
+/* Returns the group of the operations with this name (index into the model's names). */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);
 
 /* The groups of all shapes, indexed like ws_process.shapes. The caller frees the array. NULL if memory runs

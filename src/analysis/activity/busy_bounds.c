@@ -9,18 +9,18 @@
 
 enum {
     SYSTEMATIC_NS = 100,
-    SAMPLES_FEWEST = 3, /* fewer say nothing about the spread */
+    SAMPLES_FEWEST = 3, /* fewer samples do not show the spread */
 };
 static const double DEVIATIONS = 3;
 
 /* The operations of one shape on the device. Times in ns. */
 struct shape_lengths {
-    double computed; /* sum of the lengths of operations with two computed times */
+    double computed; /* sum of the lengths of operations whose begin and end are both computed */
     uint64_t computed_count;
-    double computed_errors;     /* sum of the errors of their times */
-    double other, other_errors; /* the same of all other operations */
-    uint64_t samples;           /* operations with two measured times */
-    double mean;                /* of the samples */
+    double computed_errors;     /* sum of the errors of their begins and ends */
+    double other, other_errors; /* sums of the lengths and of the errors of all other operations */
+    uint64_t samples;           /* number of operations whose begin and end are both measured */
+    double mean;                /* mean length of the samples */
     double squares;             /* sum of squared distances of the samples from their mean */
 };
 
@@ -45,7 +45,7 @@ static void lengths_add(struct shape_lengths *lengths, const struct ws_ops *ops,
     }
 }
 
-/* How much shorter and longer the shape's operations may have been in all than the trace says. */
+/* Adds the ns by which the total time of the shape's operations may be below and above the total in the trace. */
 static void lengths_bound(const struct shape_lengths *lengths, double *shorter, double *longer)
 {
     double less = lengths->computed_errors, more = less;
@@ -59,10 +59,11 @@ static void lengths_bound(const struct shape_lengths *lengths, double *shorter, 
     *longer += more + lengths->other_errors;
 }
 
-/* The time of all streams but the longest: the most that streams can overlap. Returns 0 or -ENOMEM. */
+/* Computes the largest possible overlap of streams: the time of all streams except the busiest. Returns 0 or -ENOMEM.
+ */
 static int bounds_most_overlap(const struct ws_process *process, const struct shape_lengths *shapes, double *overlap)
 {
-    struct ws_map streams = { 0 }; /* ns by stream + 1 */
+    struct ws_map streams = { 0 }; /* stream + 1 → ns */
     double all = 0, longest = 0;
     int status = 0;
     for (size_t i = 0; i < process->shapes.count; i++) {
@@ -75,7 +76,7 @@ static int bounds_most_overlap(const struct ws_process *process, const struct sh
             break;
         }
         *stream =
-            (uint64_t)ws_min((double)*stream + time, (double)WS_TIME_MOST); /* a damaged trace may hold anything */
+            (uint64_t)ws_min((double)*stream + time, (double)WS_TIME_MOST); /* a damaged trace may hold huge times */
         all += time;
         longest = ws_max(longest, (double)*stream);
     }

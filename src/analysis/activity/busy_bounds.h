@@ -1,21 +1,23 @@
-/* Bounds of busy time where times are computed.
+/* Bounds of busy time for traces with computed times.
  *
- * A computed begin may be off by some µs, and so may the end; the length is off by far less, since both are off by
- * the same. Errors of single times therefore say too much about a sum. The length of a computed operation comes from
- * measured launches of the same shape. The mean of n such samples with standard deviation s lies within 3 s / √n of
- * the true mean in 99.7 % of cases (central limit theorem; all samples count as independent). Each shape's total is
- * held against this mean. A difference of two events has a constant error of its own, SYSTEMATIC_NS (our choice; the
- * constant is learned, see shim/timing/dispatch.h).
+ * A computed begin may be wrong by some µs, and so may the computed end. Begin and end are wrong by nearly the same
+ * amount, so the length is wrong by far less. The errors of begins and ends therefore overstate the error of a sum of
+ * lengths. The length of a computed operation comes from measured launches of the same shape. The mean of n such
+ * samples with standard deviation s lies within 3 s / √n of the true mean in 99.7 % of cases (central limit theorem;
+ * all samples count as independent). The true total of a shape is bounded by this mean, plus or minus its error,
+ * times the number of operations. SYSTEMATIC_NS allows for a constant error in the time between two events (our
+ * choice; the shim measures the constant, see shim/timing/dispatch.h).
  *
- * Operations of one stream do not overlap, so the sum of their lengths is busy time wherever they lie. Only the
- * overlap of streams depends on where operations lie. It is at most the time of all streams but the longest. */
+ * Operations of one stream do not overlap. So the sum of the lengths of a stream's operations is busy time, whenever
+ * they ran. Only the overlap of several streams depends on when operations ran. The overlap of streams is at most the
+ * time of all streams except the busiest. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_BUSY_BOUNDS_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_BUSY_BOUNDS_H
 
 #include "analysis/activity/activity.h"
 
-/* Narrows busy_least and busy_most where the lengths of computed operations tell more than the errors of their times.
- * Returns 0 or -ENOMEM. */
+/* Narrows busy_least and busy_most if the lengths of computed operations give closer bounds than the errors of their
+ * begins and ends. Returns 0 or -ENOMEM. */
 int ws_activity_narrow_bounds(const struct ws_process *process, const struct ws_track *track,
                               struct ws_track_activity *activity);
 

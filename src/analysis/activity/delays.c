@@ -5,9 +5,9 @@
 
 #include "base/minmax.h"
 
-/* The highest set bit of a value and the eight bits after it choose the value's bucket. A bucket is therefore at most
- * 1/256 as wide as its values are large, and few values share a bucket. Streams with up to SMALL launches need no
- * buckets: they keep all values. */
+/* The highest set bit of a value and the eight bits after it choose the value's bucket. So the width of a bucket is
+ * at most 1/256 of its smallest value, and few values share a bucket. A stream with up to SMALL launches is called
+ * small: it needs no buckets, and all its values are kept. */
 enum { DIGITS = 8, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = 4096 };
 enum { MEDIAN, P95, SOUGHT };
 enum { PARTS = 4096 };
@@ -17,9 +17,9 @@ struct series {
     size_t count;
     int64_t max;
     struct ws_vector values; /* int64_t: all delays of a small stream, else the delays in the chosen buckets */
-    uint32_t *buckets;       /* number of delays per bucket; NULL: the stream is small */
+    uint32_t *buckets;       /* number of delays per bucket; NULL for a small stream */
     uint32_t chosen[SOUGHT]; /* buckets of the median and the 95th percentile */
-    size_t rank[SOUGHT];     /* their ranks among the kept values; rank 0 is the smallest value */
+    size_t rank[SOUGHT]; /* ranks of the median and the 95th percentile in `values`; rank 0 is the smallest value */
 };
 
 static uint32_t magnitude(int64_t value)
@@ -40,7 +40,7 @@ static int delays_store(struct series *series, int64_t value)
     return 0;
 }
 
-/* The stream is no longer small: count its values instead of keeping them. */
+/* Called when the stream has more than SMALL launches: counts its values by bucket instead of keeping them. */
 static int outgrow(struct series *series)
 {
     series->buckets = calloc(BUCKETS, sizeof(*series->buckets));
@@ -84,7 +84,7 @@ static struct series **assign(const struct ws_process *process, struct series *a
     return of_shape;
 }
 
-/* Calls see() for every delay of the track, with the series that the delay belongs to. */
+/* Calls see() for every delay of the track, with the series of the delay's stream. */
 static inline int visit(const struct ws_process *process, const struct ws_track *track, struct series **of_shape,
                         int (*see)(struct series *, int64_t))
 {
@@ -121,11 +121,11 @@ static void delays_choose(struct series *series)
     series->rank[P95] -= first;
     if (p95 != median)
         series->rank[P95] +=
-            series->buckets[median]; /* the values of the median's bucket are kept too, and are smaller */
+            series->buckets[median]; /* `values` also holds the median's bucket, whose values are smaller */
 }
 
-/* A part is 1 << shift consecutive values, counted from `least`. Moves the values of one part to the front and
- * returns their number. */
+/* Part i is the range of 1 << shift values that starts at least + (i << shift). Moves the values in this part to the
+ * front and returns their number. */
 static size_t delays_gather(int64_t *values, size_t count, int64_t least, unsigned shift, size_t part)
 {
     size_t found = 0;

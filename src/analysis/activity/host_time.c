@@ -24,7 +24,7 @@ static const char *const loaders[] = { "dataloader",
                                        "data loading",
                                        "multiprocessing/queues.py" };
 
-/* Does the name of a range say that data are loaded in it? */
+/* Does a range with this name load input data? */
 static bool is_input_range(const char *name)
 {
     for (size_t i = 0; i < sizeof(loaders) / sizeof(loaders[0]); i++)
@@ -51,7 +51,7 @@ static enum ws_host_use use_of_family(uint32_t family)
 
 enum { OF_INPUT = 1, OF_COMM = 2 };
 
-/* By index in ws_process.labels: OF_INPUT if the label names a data loader, else 0. */
+/* Returns an array indexed like ws_process.labels: OF_INPUT if the label names a data loader, else 0. */
 static uint8_t *read_labels(const struct ws_process *process)
 {
     const struct ws_label *labels = process->labels.rows.data;
@@ -81,8 +81,8 @@ static int find_ranges(struct ws_host_time *time, const struct ws_process *proce
     return status;
 }
 
-/* Finds the first operation of each name. An operation refers to its shape, and a shape to its name. So this finds
- * the first operation of each shape, and from these the first operation of each name. */
+/* Finds the first operation of each name. An operation refers to its shape, and a shape to its name. So find_firsts
+ * finds the first operation of each shape, and then the earliest of these operations for each name. */
 static int find_firsts(struct ws_host_time *time, const struct ws_model *model, const struct ws_process *process)
 {
     const struct ws_ops *ops = &process->ops;
@@ -197,7 +197,7 @@ static void host_time_add(struct ws_host_window *window, enum ws_host_use use, c
     }
 }
 
-/* Adds time outside calls to its uses, by the ranges that the thread was in. */
+/* Divides a time outside calls by the ranges that the thread was in: data loading, collectives, or neither. */
 static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_host_window *window, int64_t from,
                       int64_t to)
 {

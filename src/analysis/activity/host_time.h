@@ -1,5 +1,5 @@
-/* How the launching threads spent a window of host time: how much of it went into each kind of call, and how much of
- * the time outside calls was spent waiting for input or for other ranks.
+/* How the launching threads spent a window of host time: ns in each kind of call, and ns outside calls. Time outside
+ * calls is divided into waiting for input, collectives, and the program's own work.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_HOST_TIME_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_HOST_TIME_H
@@ -21,7 +21,8 @@ enum ws_host_use {
 };
 
 /* ns. If the first launch of a kernel takes longer than this, we assume that it also loaded the kernel's module: the
- * driver loads modules lazily. Other launches take 2 to 20 µs, but for those of graphs. The threshold is our choice.
+ * driver loads modules lazily. Other launches take 2 to 20 µs, except launches of graphs. The threshold is our
+ * choice.
  */
 #define WS_LAUNCH_MOST 500000
 
@@ -40,8 +41,8 @@ struct ws_host_time {
 
 /* How a thread spent a window of host time. Times are in ns. */
 struct ws_host_window {
-    int64_t used[WS_USE_COUNT];  /* within the window; they add up to its length */
-    int64_t whole[WS_USE_COUNT]; /* full length of the calls that touch the window, with what lies outside it */
+    int64_t used[WS_USE_COUNT];  /* within the window; the entries add up to the window's length */
+    int64_t whole[WS_USE_COUNT]; /* full length of the calls that touch the window, including the parts outside it */
     uint32_t calls;              /* calls that touch the window */
     struct {
         int64_t length; /* within the window; 0: none */
@@ -50,24 +51,24 @@ struct ws_host_window {
                                 calls */
 };
 
-/* Scope: process. It has no section in the report. */
+/* Scope: process. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_host_time;
 
-/* What the cursor's thread did in the window from `from` to `to`. Fastest if windows are asked for in order of time.
- * A call that ended up to `slack` ns before `from` touches the window too, because the clocks of host and device may
- * differ by `slack`. */
+/* Computes how the cursor's thread spent the window from `from` to `to`. Calls with windows in order of time are
+ * fastest. A call that ended up to `slack` ns before `from` touches the window too, because the clocks of host and
+ * device may differ by `slack`. */
 void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor *cursor, int64_t from, int64_t to,
                          int64_t slack, struct ws_host_window *window);
 
 enum ws_host_use ws_host_time_use(const struct ws_host_time *time, const struct ws_host_event *event);
 
-/* Is it a function that launches graphs, such as cudaGraphLaunch? */
+/* Does the driver function launch graphs, as cuGraphLaunch does? */
 bool ws_launches_graph(const struct ws_process *process, uint32_t driver_function);
 
-/* Did the call that made the operation return only when the operation had ended? */
+/* Did the call that launched the operation return only after the operation had ended? */
 bool ws_op_blocks(const struct ws_process *process, uint32_t op);
 
-/* The index in ws_process.driver_functions of the function that was called; 0: not known. */
+/* Returns the id of the function that was called (family driver_function); 0: not known. */
 uint32_t ws_host_event_function(const struct ws_process *process, const struct ws_host_event *event);
 
 static inline bool ws_is_host_to_device(const struct ws_shape *shape)

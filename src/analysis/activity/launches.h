@@ -8,10 +8,10 @@
 struct ws_track_launches {
     struct ws_vector streams; /* struct ws_stream_delays, most launches first */
     uint64_t launches;        /* host calls that started work on the device */
-    int64_t call_time;        /* ns spent in these calls, except calls that block */
+    int64_t call_time;        /* ns that the host spent in launch calls, except calls that block */
     uint64_t blocking;        /* launches whose call blocked */
     uint64_t waited_for;      /* launches that an idle device waited for */
-    int64_t waited_ns;        /* ns of idle time before these launches */
+    int64_t waited_ns;        /* ns that the device was idle before the launches that it waited for */
 };
 
 /* Scope: track. */

@@ -1,4 +1,4 @@
-/* What the trace does not hold, and which of its times are uncertain. */
+/* Operations and calls that the trace lacks, and errors of its times. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_LOSSES_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_LOSSES_H
 

@@ -35,8 +35,7 @@ static void losses_print_damage(const struct ws_process *process, struct ws_page
                      ws_format_bytes(number, damage->torn_bytes));
 }
 
-/* Reports a program that ended in a way in which the recorder could not wait for operations that were still
- * running. */
+/* Reports a program that ended by _exit or quick_exit: the recorder could not wait for running operations. */
 static void print_end(const struct ws_process *process, struct ws_page *page)
 {
     const char *end = ws_process_meta(process, "end");
@@ -45,7 +44,7 @@ static void print_end(const struct ws_process *process, struct ws_page *page)
                      "the program ended by _exit or quick_exit; operations that still ran then have no times");
 }
 
-/* Says how many launches were delayed while hardware counters were read. */
+/* Reports how many launches were delayed by reading hardware counters. */
 static void print_counted(const struct ws_process *process, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE];
@@ -68,7 +67,8 @@ static void print_one_queue(const struct ws_process *process, struct ws_page *pa
                      "their overlap; --backend host records no events.");
 }
 
-/* Counts graphs without their kernels. Nsight Systems records a CUDA graph as one operation by default. */
+/* Reports CUDA graphs that were recorded without their kernels. Nsight Systems records a CUDA graph as one operation
+ * by default. */
 static void print_graphs(const struct ws_process *process, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE];
@@ -82,7 +82,7 @@ static void print_graphs(const struct ws_process *process, struct ws_page *page)
                      ws_format_count(number, count));
 }
 
-/* Prints what is uncertain about the times in the trace. */
+/* Prints how far the times in the trace may be wrong. */
 static void print_doubts(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
 {
     if (ws_process_meta(process, "import")) {
@@ -118,7 +118,7 @@ bool ws_losses_is_complete(const struct ws_process *process, const struct ws_pro
 }
 
 /* Reports how many other processes have incomplete recordings. A page that shows one device of a job must not hide
- * that. */
+ * these losses. */
 static void print_others(const struct ws_report *report, size_t shown, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE], lost[WS_FORMAT_SIZE];

@@ -1,4 +1,4 @@
-/* What the trace holds: the program and its devices, operations by kind, and the host time from first to last
+/* The contents of the trace: the program and its devices, operations by kind, and the host time from first to last
  * call. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H

@@ -5,7 +5,7 @@
 
 #include "report/peaks.h"
 
-/* A key that the shim writes, and its label in a report. */
+/* A key of the trace's metadata, and its label in a report. */
 struct fact {
     const char *key;
     const char *label;
@@ -33,7 +33,7 @@ static void print_device(const struct ws_device *device, const char *label, stru
         snprintf(sms, sizeof(sms), ", %u %s", device->sms, is_amd ? "CUs" : "SMs");
     if (device->memory_bytes)
         snprintf(memory, sizeof(memory), ", %.0f GiB", (double)device->memory_bytes / (1 << 30));
-    if (device->cc_major && is_amd) /* the last digit is an x: HIP does not give the stepping */
+    if (device->cc_major && is_amd) /* "x" stands for the stepping, which HIP does not give */
         snprintf(capability, sizeof(capability), ", gfx%u%ux", device->cc_major, device->cc_minor);
     else if (device->cc_major)
         snprintf(capability, sizeof(capability), ", compute capability %u.%u", device->cc_major, device->cc_minor);

@@ -7,14 +7,14 @@
 #include "analysis/activity/host_time.h"
 #include "base/minmax.h"
 
-/* A recording of ours counts as whole if it lost fewer than one in LOST_MOST of its operations. Our choice. */
+/* A trace by Wallshim counts as complete if it lost at most one operation in LOST_MOST. Our choice. */
 enum { LOST_MOST = 1000 };
 
-/* Most calls whose numbers are compared: enough for a median. */
+/* The most correlation ids that are compared: enough for a median. */
 enum { MOST_IDS = 1000000 };
 
-/* Does the loss mean that operations ran of which the trace has no time? Operations in pauses of the recording are
- * holes (unrecorded.c). */
+/* Does a loss for this reason mean that operations ran without a time in the trace? Operations in pauses of the
+ * recording do not count here: unrecorded.c treats these pauses as holes. */
 static bool is_lost_work(uint32_t reason)
 {
     switch (reason) {
@@ -44,7 +44,8 @@ static bool is_whole(const struct ws_process *process)
            lost <= process->ops.count / LOST_MOST;
 }
 
-/* Importers keep 32 bits of a number, and mark it with the thread. */
+/* Returns the correlation id of an imported trace. Importers put the thread into the upper bits
+ * (ws_gather_correlation). */
 static uint32_t number_of(uint64_t correlation)
 {
     return (uint32_t)correlation;
@@ -87,8 +88,9 @@ static uint8_t *read_functions(const struct ws_process *process)
     return kinds;
 }
 
-/* Finds launches without operations. Importers write calls in order of time. Operations that were launched after the
- * last one that is in the trace may have run after its end. */
+/* Finds launches without operations. Follows captures call by call, because importers write calls in order of time.
+ * Ignores launches after the last launch that has an operation: their operations may have run after the trace's end.
+ */
 static int find_alone(const struct ws_process *process, struct ws_process_recorded *result)
 {
     const struct ws_ops *ops = &process->ops;
@@ -171,7 +173,7 @@ int ws_recorded_apart(const struct ws_process *process, uint32_t *apart)
         if (number_of(calls[i].correlation))
             numbers[count++] = number_of(calls[i].correlation);
     qsort(numbers, count, sizeof(*numbers), recorded_ascending);
-    for (size_t i = 1; i < count; i++) /* operations of one call have one number */
+    for (size_t i = 1; i < count; i++) /* all operations of one call have the same correlation id */
         if (numbers[i] != numbers[i - 1])
             numbers[kept++] = numbers[i] - numbers[i - 1];
     qsort(numbers, kept, sizeof(*numbers), recorded_ascending);

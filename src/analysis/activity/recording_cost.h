@@ -1,4 +1,4 @@
-/* What recording cost the program, as the shim measured it. */
+/* The time that recording cost the program. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_RECORDING_COST_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_RECORDING_COST_H
 
@@ -6,7 +6,7 @@
 
 struct ws_recording_cost {
     int64_t events;  /* ns that the program's threads spent in the shim's calls that record events; measured */
-    int64_t records; /* ns that they spent on writing records; estimated: number of records × ns per record */
+    int64_t records; /* ns that the threads spent on writing records; estimated: number of records × ns per record */
     int64_t threads; /* ns from the first operation of each thread to its last one, added up */
     bool known; /* the trace holds the cost; false if the program was killed, or if another profiler recorded it */
 };

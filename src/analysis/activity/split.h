@@ -32,18 +32,19 @@ static inline struct ws_reach ws_reach_from(int64_t begin)
     return (struct ws_reach){ { begin, begin, begin } };
 }
 
-/* The ns from `now` to `next` in which the group runs. No operation begins in between. */
+/* Returns the ns between `now` and `next` in which the group runs. No operation begins in between. */
 static inline int64_t ws_reach_within(const struct ws_reach *reach, enum ws_group group, int64_t now, int64_t next)
 {
     return ws_max(ws_min(reach->group[group], next) - now, 0);
 }
 
-/* Adds the slice from `now` to `next`. */
+/* Adds the time from `now` to `next`. No operation begins in between. */
 static inline void ws_split_slice(struct ws_split *split, const struct ws_reach *reach, int64_t now, int64_t next)
 {
     int64_t compute = ws_reach_within(reach, WS_GROUP_COMPUTE, now, next);
     if (reach->group[WS_GROUP_COMM] <= now && reach->group[WS_GROUP_MEMORY] <= now) {
-        /* Mostly only kernels run. This shortcut takes a fifth of the time that the code below takes. */
+        /* Usually, only kernels of the group compute run. This shortcut takes a fifth of the time of the code below.
+         */
         split->busy += compute;
         split->group[WS_GROUP_COMPUTE] += compute;
         return;

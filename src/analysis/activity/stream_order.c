@@ -22,8 +22,8 @@ static int by_stream(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* The role of a function, told by its name. The function is the driver's (cuEventRecord) or, in some imported traces,
- * the runtime's (cudaEventRecord). */
+/* Finds the role of a function by its name. Some imported traces have functions of the runtime (cudaEventRecord)
+ * instead of the driver (cuEventRecord). */
 static int role_of(const char *function)
 {
     if (strstr(function, "StreamWaitEvent"))
@@ -135,7 +135,7 @@ const struct ws_analysis ws_analysis_stream_order = {
     .finish = stream_order_finish,
 };
 
-/* The last entry that is less than the key; the list is sorted by `compare`. */
+/* Returns the last entry that is less than the key, or NULL. The list must be sorted by `compare`. */
 static const struct ws_order_entry *stream_order_last_before(const struct ws_vector *list,
                                                              const struct ws_order_entry *key,
                                                              int (*compare)(const void *, const void *))

@@ -1,5 +1,5 @@
-/* What streams waited for: events recorded, waits for events, and operations that block a stream without using the
- * device (host functions, waits for memory values). The entries of each event, or of each stream, are in order of
+/* The order between streams: records of events, waits for events, and operations that block a stream without using
+ * the device (host functions, waits for memory values). The entries of each event, or of each stream, are in order of
  * their calls.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
@@ -22,10 +22,10 @@ struct ws_stream_order {
     struct ws_vector holds;   /* struct ws_order_entry: operations that block a stream, by stream, then time */
 };
 
-/* Scope: process. It has no section in the report. The result is a struct ws_stream_order. */
+/* Scope: process. This analysis has no section in the report. The result is a struct ws_stream_order. */
 extern const struct ws_analysis ws_analysis_stream_order;
 
-/* Return the last entry of an event or of a stream before `time`, or NULL. */
+/* Each returns the last entry of an event or of a stream before `time`, or NULL. */
 const struct ws_order_entry *ws_order_record_before(const struct ws_stream_order *order, uint64_t event,
                                                     int64_t time);
 const struct ws_order_entry *ws_order_wait_before(const struct ws_stream_order *order, uint32_t stream, int64_t time);

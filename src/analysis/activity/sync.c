@@ -21,7 +21,7 @@ static int add_wait(struct ws_process_sync *result, struct ws_map *places, uint3
                     int64_t length)
 {
     uint64_t key = (uint64_t)function << 32 | thread;
-    uint64_t *place = ws_salted_put(places, key ? key : UINT64_MAX); /* 0 cannot be a key */
+    uint64_t *place = ws_salted_put(places, key ? key : UINT64_MAX); /* the map allows no key 0 */
     if (!place)
         return -ENOMEM;
     if (!*place) {
@@ -42,7 +42,7 @@ static int add_wait(struct ws_process_sync *result, struct ws_map *places, uint3
     return 0;
 }
 
-/* Counts calls that wait, and operations whose call returns only after they finish. */
+/* Counts calls that wait, and launches and copies that block until their operation has ended. */
 static int sync_run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);

@@ -1,10 +1,10 @@
-/* Separates idle time from time that was not recorded. A gap in such a period is a hole in the recording, not idle
- * time. There are two kinds:
- * - pauses. While recording is off (between bursts, outside the given range), the shim only counts calls, and
- * regularly writes the count into the trace. The device may be busy meanwhile;
- * - the lead-in of a trace of another profiler. The device still runs work from before the recording, which the trace
- * does not hold. A stream runs its work in order. So its first recorded operation shows when the work from before
- * ended, if the host had queued the operation long before it began.
+/* Separates idle time from time that was not recorded. A gap in a period without recording is called a hole, and does
+ * not count as idle time. There are two kinds of periods without recording:
+ * - pauses. While recording is off (for example with --burst or --capture-range), the shim only counts calls, and
+ *   regularly writes the count into the trace. The device may be busy meanwhile;
+ * - the lead-in: the beginning of a trace of another profiler. The device still runs work that was launched before
+ *   the recording, and the trace lacks this work. A stream runs its work in order. If its first recorded operation
+ *   was queued long before it began, the stream was busy with older work until then.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,16 +13,16 @@
 #include "analysis/activity/recorded.h"
 #include "base/minmax.h"
 
-/* ns. The longest time between two counts. The shim writes counts every 250 ms; the rest is a margin, because a count
- * may be written late. */
+/* ns. The longest time between two counts. The shim writes counts every 250 ms. The other 50 ms are a margin, because
+ * a count may be written late. */
 static const int64_t flush_ns = 300000000;
 
-/* ns. A gap below this is a hole only if it is the longest gap between two counts. Gaps this short also lie between
- * kernels that were recorded. */
+/* ns. A shorter gap is a hole only if it is the longest gap between two counts. Gaps this short are common while
+ * recording is on. */
 static const int64_t shortest_ns = 1000000;
 
-/* The most counts that are compared with a gap, on average. Each thread writes one count per flush, so real traces
- * stay far below the limit. The limit bounds the time for a damaged trace with many counts. */
+/* The most counts with which a gap is compared, on average over all gaps. Each thread writes one count every 250 ms,
+ * so real traces stay far below the limit. The limit bounds the time for a damaged trace with many counts. */
 enum { LOOKS_MOST = 1000 };
 
 static bool is_pause(uint32_t reason)
@@ -31,8 +31,8 @@ static bool is_pause(uint32_t reason)
            reason == WS_LOSS_OVERHEAD;
 }
 
-/* The gaps that end after `time`. A gap ends where an operation begins, and operations are in order of their
- * begins. */
+/* Starts a walk over the gaps that end after `time`. A gap ends where an operation begins, and operations are in
+ * order of their begins. */
 static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
 {
     size_t low = 0, high = gaps->places;
@@ -47,8 +47,9 @@ static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
 }
 
 /* Assumes that the calls counted at `time` were made in the longest gap since the previous count, and in all gaps
- * that are about as long: with short bursts, several holes lie between two counts. Sets a bit in `marks` for each
- * hole, by index in the track's order. Returns the number of gaps compared. */
+ * that are about as long. Several holes can lie between two counts if recording is paused often. Sets a bit in
+ * `marks` for each hole, by the index (in the track's order) of the operation that ended it. Returns the number of
+ * gaps compared. */
 static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 {
     const struct ws_gap_walk from = gaps_after(gaps, time - flush_ns);
@@ -84,7 +85,7 @@ static int turn_into_holes(const uint64_t *marks, struct ws_track_activity *acti
     return 0;
 }
 
-/* How long the operation that ended the gap was queued in it, ns. */
+/* Returns the ns of the gap in which the operation that ended it was already queued. */
 static int64_t queued_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
                          const struct ws_gap *gap)
 {
@@ -95,9 +96,9 @@ static int64_t queued_in(const struct ws_process *process, const struct ws_proce
     return gap->end - ws_clamp(ws_op_queued_from(process, gap->after), gap->begin, gap->end);
 }
 
-/* Marks the gaps of the lead-in: the first operation of a stream ended them, and was queued for most of them. Until
- * their ends, the device ran recorded operations for a shorter time than the gap lasted. Later, work from before the
- * recording is no longer likely (our choice). */
+/* Marks the gaps of the lead-in. A gap of the lead-in ends with the first recorded operation of a stream, and this
+ * operation was queued for most of the gap. The gap is also longer than all recorded busy time before it: later, work
+ * from before the recording is no longer likely (our choice). */
 static int mark_lead_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
                         const struct ws_track_activity *activity, uint64_t *marks)
 {

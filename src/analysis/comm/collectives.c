@@ -8,12 +8,12 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* ns between two operations. If the pause is shorter, the second operation was already in the stream. */
+/* ns. If the pause between two operations is shorter, we assume that the second was queued before the first ended. */
 enum { PAUSE_NS = 10000 };
 
-/* The time of a communication kernel, without what an earlier kernel covers, so that parts do not overlap. `last` is
- * the arrival of the last rank, `fair` that of the last rank that is not a straggler. `under` is the compute time
- * during the part, `under_wait` the compute time during the part before `last`. */
+/* The interval of a communication kernel, in ns. Excludes time that an earlier communication kernel covers, so that
+ * parts do not overlap. `last`: when the last rank arrived. `fair`: when the last rank that is not a straggler
+ * arrived. `under`: compute during the part. `under_wait`: compute between `begin` and `last`. */
 struct part {
     int64_t begin, fair, last, end;
     int64_t under, under_wait;
@@ -47,7 +47,7 @@ static struct ws_arrival arrival_of(const struct cost *cost, uint32_t comm_op)
     return cost->rank->arrivals ? cost->rank->arrivals[comm_op] : (struct ws_arrival){ INT64_MIN, INT64_MIN };
 }
 
-/* Takes only kernels that count as communication in the device's activity, so that sums agree. */
+/* Makes parts only of kernels in WS_GROUP_COMM, so that sums agree with the analysis of the device's activity. */
 static int make_parts(struct cost *cost)
 {
     const struct ws_comm_launch *launches = cost->comm->launches.data;
@@ -76,8 +76,8 @@ static int make_parts(struct cost *cost)
     return 0;
 }
 
-/* Adds compute in [begin, end) to the parts. Each call must have a later interval than the call before; intervals
- * must not overlap. */
+/* Adds the compute interval [begin, end) to the parts that it overlaps. The intervals of successive calls must be in
+ * order of time and must not overlap. */
 static void cover(struct cost *cost, int64_t begin, int64_t end)
 {
     struct part *parts = cost->parts;
@@ -89,8 +89,7 @@ static void cover(struct cost *cost, int64_t begin, int64_t end)
     }
 }
 
-/* Sweeps over all operations of the device. Adds up its compute and idle time, and how much compute covers each
- * part. */
+/* Adds up the device's compute and idle time, and the compute during each part. */
 static int sweep(struct cost *cost)
 {
     const struct ws_ops *ops = &cost->process->ops;
@@ -127,7 +126,8 @@ static void add_exposure(struct ws_comm_cost *cost, const struct part *part)
     cost->exposed_wait += part->last - part->begin - part->under_wait;
 }
 
-/* Notes the operation's bus bandwidth. Small operations take the time of a message, whatever the link. */
+/* Updates the highest bus bandwidth. Ignores small operations, because latency decides how long they take, not the
+ * link. */
 static void comm_collectives_add_speed(struct ws_comm_cost *cost, const struct ws_comm_op *op,
                                        const struct ws_comm_kind *kind, int64_t transfer)
 {
@@ -148,7 +148,7 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
         return;
     }
     int64_t waited = comm_collectives_clamp(arrival.last, op->begin, op->end) - op->begin;
-    /* After a long wait, the clocks' errors between ranks decide what is left for the transfer. */
+    /* After a long wait, clock errors between ranks can be as long as the rest of the operation. */
     if (waited < length / 2)
         comm_collectives_add_speed(cost, op, kind, length - waited);
     cost->matched++;
@@ -157,18 +157,18 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
     cost->transfer = ws_sum(cost->transfer, op->end - op->begin - waited);
 }
 
-/* A run of operations without a pause. The program is assumed to wait for all of them at the end of the run. */
+/* Consecutive communication kernels without a pause. We assume that the program waits for all of them at the end. */
 struct stretch {
     size_t count;
     int64_t exposed, exposed_wait, under;
     int64_t waited_for_stragglers;
-    int64_t last_transfer; /* part of the last operation's transfer outside compute: it cannot be hidden */
+    int64_t last_transfer; /* part of the last operation's transfer outside compute; no compute can overlap it */
 };
 
-/* If the stragglers were on time, exposed time would shrink by the waits for them. The operations of a stretch are
- * taken as pieces of one transfer. If each piece were sent as soon as its data is ready, all pieces but the last
- * could run during compute. A single operation that overlaps with no compute could be cut into pieces, so all of it
- * counts as hideable. */
+/* If the stragglers were on time, the exposed time would shrink by the waits for them, but not below `last_transfer`.
+ * We treat the operations of a stretch as pieces of one transfer. If the program sent each piece as soon as its data
+ * is ready, all pieces except the last could run during compute. A single operation that overlaps with no compute
+ * could be split into pieces, so all of it counts as hideable. */
 static void comm_collectives_add_stretch(struct ws_track_collectives *result, const struct stretch *stretch)
 {
     bool one_piece = stretch->count == 1 && !stretch->under;
@@ -180,7 +180,7 @@ static void comm_collectives_add_stretch(struct ws_track_collectives *result, co
     result->hideable += one_piece ? transfer : transfer - stretch->last_transfer;
 }
 
-/* Adds the stretches in steady steps. Without steady steps, adds all stretches. */
+/* Adds the stretches that begin in a steady step (steps.h). Without steady steps, adds all stretches. */
 static void comm_collectives_add_stretches(const struct cost *cost, const struct ws_track_steps *steps)
 {
     struct stretch stretch = { 0 };

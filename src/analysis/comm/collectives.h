@@ -1,4 +1,4 @@
-/* Shows the cost of communication on a device, and advises on it. */
+/* Reports the cost of communication on a device, and gives advice on it. */
 #ifndef WALLSHIM_ANALYSIS_COMM_COLLECTIVES_H
 #define WALLSHIM_ANALYSIS_COMM_COLLECTIVES_H
 

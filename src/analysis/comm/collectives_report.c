@@ -164,7 +164,8 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
     int64_t uncovered = ws_comm_per_step(report, subject, result->uncovered);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], evidence[256];
-    /* The next layer of a model needs the result at once (tensor parallelism): there is nothing to overlap with. */
+    /* In inference with tensor parallelism, the next layer needs the result at once, so no compute can overlap the
+     * transfer. */
     if (ws_report_infers(report, subject))
         return 0;
     int64_t room = saving > 0 ? ws_overlap_limit(report, subject) : 0;

@@ -8,9 +8,9 @@
 /* At most SAMPLES differences are kept per rank, evenly spread over the recording. */
 enum { SAMPLES = 2048, FEWEST = 3, FEWEST_FOR_DRIFT = 30 };
 
-/* Limits in ns. A smaller offset is not corrected. Ranks on one machine normally share a clock, so only a large
- * offset shows that they do not. The limit is smaller for ranks on different machines, or if the trace does not give
- * the machine. Shorter recordings get no drift. */
+/* Limits in ns. Offsets below same_host_limit (ranks on one machine) or other_host_limit are not corrected. Ranks on
+ * one machine normally share a clock, so only a large offset is evidence of two clocks. other_host_limit also applies
+ * if the trace does not give the machine. Recordings shorter than shortest_for_drift get no drift. */
 static const int64_t same_host_limit = 1000000, other_host_limit = 20000, shortest_for_drift = 1000000000;
 
 struct sample {
@@ -28,7 +28,7 @@ struct walk {
     const struct ws_report *report;
     struct ws_job_comm *job;
     struct samples *samples; /* by track */
-    uint32_t *queue;         /* tracks with known clocks, with which others are yet to be compared */
+    uint32_t *queue; /* tracks with known clocks; from `head` on, no other tracks have been compared with them yet */
     size_t head, tail;
     bool *known;       /* by track: the clock has been estimated */
     size_t unknown;    /* number of matched tracks without an estimate */
@@ -41,7 +41,7 @@ static int64_t within_reason(int64_t time)
     return time > WS_TIME_MOST ? WS_TIME_MOST : time < -WS_TIME_MOST ? -WS_TIME_MOST : time;
 }
 
-/* What a clock gains between two times, in ns. */
+/* Returns the ns that a clock with this drift gains between two times. */
 static int64_t gained(double drift, int64_t from, int64_t to)
 {
     double gain = drift * (double)(to - from);
@@ -82,7 +82,7 @@ static int add_sample(struct samples *samples, int64_t time, int64_t difference)
     return 0;
 }
 
-/* The median and the interquartile range of samples [from, to) after subtracting a drift. */
+/* Computes the median and the interquartile range of samples [from, to) after subtracting a drift. */
 static void quartiles(const struct samples *samples, uint32_t from, uint32_t to, double drift, int64_t at,
                       int64_t *median, int64_t *spread)
 {
@@ -97,8 +97,8 @@ static void quartiles(const struct samples *samples, uint32_t from, uint32_t to,
     *spread = values[count * 3 / 4] - values[count / 4];
 }
 
-/* Fits a line through the medians of the first and the last third of the samples. Uses the line if the spread
- * around it is at most half of the spread without it. */
+/* Fits a line through the medians of the first and the last third of the samples. Uses the line if the spread around
+ * the line is at most half of the spread without a line. */
 static void find_drift(const struct samples *samples, struct ws_rank_clock *clock)
 {
     uint32_t third = samples->count / 3, last = samples->count - third;
@@ -142,7 +142,8 @@ static const struct ws_comm_op *comm_clocks_op_at(const struct walk *walk, const
 }
 
 /* Collects samples for the ranks whose clocks are not known yet and that share collectives with rank `parent`. A
- * sample is the rank's clock minus the reference clock at the end of a collective, as `parent` tells it. */
+ * sample is the rank's clock minus the reference clock at the end of a collective. The reference time is computed
+ * from the clock of `parent`. */
 static int compare_with(struct walk *walk, uint32_t parent)
 {
     const struct ws_rank_clock *clock = &comm_clocks_rank_at(walk, parent)->clock;
@@ -186,7 +187,7 @@ static int walk_from(struct walk *walk, uint32_t reference)
     walk->known[reference] = true;
     walk->unknown--;
     walk->queue[walk->tail++] = reference;
-    /* Usually the reference shares collectives with all others, so the loop ends after one round. */
+    /* Usually the reference shares collectives with all other ranks, so the loop ends after one round. */
     while (walk->head < walk->tail && walk->unknown) {
         if (compare_with(walk, walk->queue[walk->head++]))
             return -ENOMEM;

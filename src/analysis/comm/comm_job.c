@@ -4,7 +4,7 @@
 #include "analysis/comm/comm.h"
 #include "analysis/steps/steps.h"
 
-/* The communicator with most ranks is assumed to be the job's. */
+/* Returns the communicator with the most ranks. We assume that it contains all ranks of the job. */
 static const struct ws_comm_member *largest_member(const struct ws_track_comm *comm)
 {
     const struct ws_comm_member *members = comm->members.data, *largest = NULL;
@@ -25,8 +25,8 @@ static bool read_number(const char *text, uint32_t *number)
     return true;
 }
 
-/* Takes the number that the launcher gave. If there is none, or one process drives several devices, takes the
- * rank in the largest communicator. */
+/* Sets the rank's number to the number that the launcher gave. If the launcher gave none, or the process drives
+ * several devices, uses the rank in the largest communicator instead. */
 static void number_rank(const struct ws_report *report, uint32_t track, struct ws_rank *rank)
 {
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
@@ -42,7 +42,8 @@ static void number_rank(const struct ws_report *report, uint32_t track, struct w
     }
 }
 
-/* The number of ranks of the job: the largest that a launcher or a communicator gives; 0: not known. */
+/* Returns the number of ranks of the job: the largest number that a launcher or a communicator gives; 0: not known.
+ */
 static uint32_t largest_job(const struct ws_report *report)
 {
     uint32_t largest = 0, size;

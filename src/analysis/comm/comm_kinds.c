@@ -2,8 +2,8 @@
 
 #include "analysis/comm/comm.h"
 
-/* The factor for bus bandwidth, as nccl-tests define it. Algorithm bandwidth is computed from the size; bus bandwidth
- * from the size times a factor that depends on the number of ranks. */
+/* Bus bandwidth divided by algorithm bandwidth, as nccl-tests define them. Algorithm bandwidth is size divided by
+ * time. The factor depends on the operation and on the number of ranks. */
 enum factor { FACTOR_ONE, FACTOR_ALL_REDUCE, FACTOR_SHARE };
 
 static const struct operation {
@@ -11,7 +11,7 @@ static const struct operation {
     const char *kernel; /* part of a kernel's name; case does not matter; the first row that matches decides */
     const char *name;
     enum factor factor;
-    bool times_ranks; /* `count` is one rank's part */
+    bool times_ranks; /* the call's `count` is the part of one rank */
     bool joint;
 } operations[] = {
     { "ncclAllReduce", "allreduce", "all-reduce", FACTOR_ALL_REDUCE, false, true },
@@ -36,7 +36,7 @@ static const struct operation {
 };
 enum { OPERATIONS = sizeof(operations) / sizeof(operations[0]), SEVERAL = OPERATIONS - 2, OTHER = OPERATIONS - 1 };
 
-/* Rows with the same name are one operation. Its index is that of the first row with the name. */
+/* Rows with the same name are one operation. The operation's index is the index of the first row with this name. */
 static ws_comm_operation first_of_name(uint32_t at)
 {
     uint32_t first = 0;

@@ -4,8 +4,8 @@
 #include "analysis/comm/comm.h"
 #include "base/minmax.h"
 
-/* Limits for the difference between the ends of one collective on two ranks: 50 µs, or a twentieth of the shorter
- * operation if that is longer. With NCCL, half of the differences are below 20 µs. */
+/* The largest difference between the ends of one collective on two ranks: 50 µs or a twentieth of the shorter
+ * operation, whichever is longer. With NCCL, half of the differences are below 20 µs. */
 enum { ENDS_WITHIN_NS = 50000, ENDS_SHARE = 20 };
 
 /* Percent. A communicator is matched by order if this share of its operations end together. */
@@ -35,7 +35,7 @@ const char *ws_match_name(enum ws_match_method method)
 
 /* ---- the sides of all communicators */
 
-/* Groups a track's operations by member with a counting sort. Each group stays in order of time. */
+/* Groups a track's operations by communicator, with a counting sort. Each group stays in order of time. */
 static int add_sides(struct matcher *matcher, uint32_t track)
 {
     const struct ws_track_comm *comm = ws_report_comm(matcher->report, track);
@@ -104,8 +104,8 @@ static int push_entry(struct matcher *matcher, const struct side *side)
     return 0;
 }
 
-/* Makes one collective of the entries from `first` on. Drops a single entry, because a collective needs two
- * ranks. */
+/* Makes one collective of the entries at index `first` and later. Drops a single entry, because a collective needs
+ * two ranks. */
 static int push_joined(struct matcher *matcher, size_t first, enum ws_match_method method)
 {
     struct ws_job_comm *job = matcher->job;
@@ -142,7 +142,7 @@ static int match_by_sequence(struct matcher *matcher, struct side *sides, size_t
                 continue;
             if (push_entry(matcher, &sides[i]))
                 return -ENOMEM;
-            /* If a rank has a number twice, the first operation counts. */
+            /* If a rank has several operations with this number, only the first counts. */
             for (; op && op->sequence == lowest; op = head(&sides[i]))
                 sides[i].at++;
         }
@@ -156,7 +156,7 @@ static int64_t comm_match_length_of(const struct ws_comm_op *op)
     return op->end - op->begin;
 }
 
-/* Do two operations overlap and end together? `offset`: the clock of b's rank minus that of a's, ns. */
+/* Do two operations overlap and end together? `offset`: the clock of b's rank minus the clock of a's rank, ns. */
 static bool end_together(const struct ws_comm_op *a, const struct ws_comm_op *b, int64_t offset)
 {
     int64_t shortest =
@@ -193,7 +193,8 @@ static int match_by_time(struct matcher *matcher, struct side *sides, size_t cou
     }
 }
 
-/* The median of the n-th end of `side` minus the n-th end of `first`, over up to SAMPLES values of n. */
+/* Returns the median difference between the n-th end of `side` and the n-th end of `first`, over up to SAMPLES values
+ * of n. */
 static int64_t side_offset(const struct side *first, const struct side *side)
 {
     enum { SAMPLES = 255 };
@@ -207,7 +208,7 @@ static int64_t side_offset(const struct side *first, const struct side *side)
 }
 
 /* Is the n-th operation of every rank the same collective? Yes, if all ranks have the same number of operations, and
- * AGREEING percent of them end together after the clocks are aligned by the median. */
+ * AGREEING percent of the operations end together after the clocks are aligned (side_offset). */
 static bool agree_in_order(struct side *sides, size_t count)
 {
     uint64_t agreeing = 0;
@@ -239,7 +240,7 @@ static int match_one(struct matcher *matcher, struct side *sides, size_t count)
 {
     if (count < 2)
         return 0;
-    bool guess = false; /* without sequence numbers: perhaps the n-th operations of all sides form a collective */
+    bool guess = false; /* some operations have no sequence number from a call */
     for (size_t i = 0; i < count; i++)
         guess |= sides[i].member->by_name || sides[i].member->unnumbered;
     if (!guess)

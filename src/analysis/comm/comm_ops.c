@@ -8,14 +8,14 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* Rows have the communicator's size in `ranks`. Sizes come from the trace, so there can be many. After MOST_KINDS
- * rows, further sizes share a row with `ranks` 0. */
+/* The most rows of struct ws_comm_kind. Each communicator size has rows of its own, and a damaged trace may hold very
+ * many sizes. After MOST_KINDS rows, further sizes share rows whose `ranks` is 0. */
 enum { MOST_KINDS = 256 };
 
 /* The calls of one NCCL group. NCCL launches the same kernels for all of them. */
 struct bundle {
     uint64_t first, last; /* correlation ids */
-    uint32_t comm_op;     /* index of its operation, once that exists; else WS_NOWHERE */
+    uint32_t comm_op;     /* index of the operation made from the bundle; WS_NOWHERE until it is made */
     uint32_t kind, member;
     uint32_t calls;
     uint64_t sequence, bytes;
@@ -27,8 +27,9 @@ struct numbered {
     uint32_t launch; /* index into ws_track_comm.launches */
 };
 
-/* Kernels with the same name on the same stream, and of the same operation if it is known. finder.streams finds the
- * line. The n-th kernel of a line is compared with the n-th on other ranks. */
+/* A line is all kernels with the same name on the same stream. If their operation is known, it must be the same too.
+ * finder.streams finds the line of a kernel. The n-th kernel of a line is compared with the n-th kernel of the same
+ * line on other ranks. */
 struct line {
     uint32_t member, kind; /* `kind` is for kernels whose calls are not in the trace */
 };
@@ -75,7 +76,8 @@ static uint32_t comm_ops_device_of(const struct ws_process *process, const struc
     return context ? context->device : 0;
 }
 
-/* The index of the row for these values. Adds the row if it does not exist. WS_NOWHERE if memory runs out. */
+/* Returns the index of the row for these values. Adds the row if it does not exist. Returns WS_NOWHERE if memory runs
+ * out. */
 static uint32_t kind_for(struct ws_track_comm *result, ws_comm_operation operation, uint32_t ranks, bool by_name)
 {
     struct ws_comm_kind *kinds = result->kinds.data;
@@ -102,8 +104,8 @@ static struct ws_comm_member *member_at(const struct ws_track_comm *result, uint
     return (struct ws_comm_member *)result->members.data + index;
 }
 
-/* The index of a call's communicator in `members`. WS_NOWHERE if the trace does not describe the communicator,
- * or memory runs out. */
+/* Returns the index of a call's communicator in `members`. Returns WS_NOWHERE if the trace does not describe the
+ * communicator, or memory runs out. */
 static uint32_t member_for(struct finder *finder, uint32_t id)
 {
     const struct ws_comm *comm = ws_entries_find(&finder->process->comms, id);
@@ -180,7 +182,8 @@ static int comm_ops_add_call(struct finder *finder, const struct ws_collective *
         return -ENOMEM;
     bool numbered = ws_comm_is_joint(operation) && call->sequence;
     uint32_t member = numbered ? WS_NOWHERE : member_for(finder, call->comm);
-    if (member != WS_NOWHERE) { /* calls that are not joint have numbers too, but not the same calls on each rank */
+    if (member != WS_NOWHERE) { /* calls that are not joint are numbered too, so the numbers of joint calls may differ
+                                   between ranks */
         member_at(finder->result, member)->by_order = true;
         member_at(finder->result, member)->unnumbered |= !call->sequence;
     }
@@ -213,7 +216,8 @@ static int find_bundles(struct finder *finder)
 
 /* ---- launches */
 
-/* Finds the track's communication kernels. Their operations are assigned later. */
+/* Finds the track's communication kernels. assign_launches and make_ops find the NCCL operations of these kernels
+ * later. */
 static int find_launches(struct finder *finder)
 {
     const struct ws_ops *ops = &finder->process->ops;
@@ -324,8 +328,8 @@ static struct ws_comm_op *op_by_name(struct finder *finder, const struct ws_op_s
                     .begin = INT64_MAX, .end = INT64_MIN, .calls = 1, .kind = line->kind, .member = line->member });
 }
 
-/* Finds or creates the operation of a bundle of calls. If the communicator of the calls is not known, the line
- * of the kernel's name stands for it. */
+/* Finds or creates the operation of a bundle of calls. If the communicator of the calls is not known, uses the
+ * kernel's line as the communicator. */
 static struct ws_comm_op *op_of_bundle(struct finder *finder, struct bundle *bundle, const struct ws_op_shape *shape)
 {
     const struct ws_comm_kind *kind = (struct ws_comm_kind *)finder->result->kinds.data + bundle->kind;
@@ -368,9 +372,9 @@ static int make_ops(struct finder *finder)
     return 0;
 }
 
-/* Counts joint operations. Numbers them in order of time if calls have no sequence numbers, or if the numbers differ
- * between ranks. Kernels that are known only by name are assumed to be joint. The comparison of their ends will
- * confirm or refute that. */
+/* Counts joint operations. Numbers joint operations in order of time if calls have no sequence numbers, or if the
+ * numbers may differ between ranks. Kernels that are known only by name are assumed to be joint. ws_comm_match checks
+ * this assumption: it compares the ends of these kernels between ranks. */
 static void number_ops(struct ws_track_comm *result)
 {
     struct ws_comm_op *ops = result->ops.data;

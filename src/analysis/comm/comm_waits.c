@@ -6,28 +6,28 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* ns. A collective is costly if the other ranks wait at least this long for the last one on average. Shorter waits
- * prove nothing, because launches alone differ by that much. If the spread of a rank's clock differences is larger,
- * the spread is the limit. */
+/* ns. A collective is costly if the other ranks wait at least this long for the last rank, on average. Shorter waits
+ * are no evidence of a late rank, because launch times alone vary that much. If the spread of a rank's clock
+ * differences is larger, the spread is the limit. */
 static const int64_t costly_ns = 10000;
 
-/* ns. If an operation begins later than this after the end of another, they do not belong to one collective: clock
- * errors are smaller. */
+/* ns. If more time than this lies between two operations, they do not belong to one collective, because clock errors
+ * are smaller. */
 static const int64_t apart_ns = 1000000;
 
-/* Limits for stragglers. The candidates are the fewest ranks that together caused CAUSED_SHARE percent of the waits;
- * they must be one rank, or at most a quarter of the matched ranks. A straggler also makes the other ranks wait, on
- * average, for at least WAIT_SHARE percent of the step in half of the steady steps. If there are fewer than
- * FEWEST_STEPS steady steps, the other ranks must wait for WAIT_SHARE percent of the time from its first matched
- * operation to its last, and it must be late in at least LATE_FEWEST collectives. If less than half of the job's
- * ranks were matched, no rank is called a straggler. */
+/* Limits for stragglers. The candidates are the fewest ranks that together caused CAUSED_SHARE percent of the waits.
+ * There must be only one candidate, or at most a quarter of the matched ranks. A straggler also makes the other ranks
+ * wait, on average, for at least WAIT_SHARE percent of the step in half of the steady steps. If there are fewer than
+ * FEWEST_STEPS steady steps, the other ranks must wait for WAIT_SHARE percent of the time from the straggler's first
+ * matched operation to its last. The straggler must also be late in at least LATE_FEWEST collectives. If less than
+ * half of the job's ranks were matched, no rank is called a straggler. */
 enum { CAUSED_SHARE = 80, RANKS_SHARE = 4, WAIT_SHARE = 2, FEWEST_STEPS = 3, LATE_FEWEST = 3 };
 
 struct ranks {
     const struct ws_report *report;
     struct ws_job_comm *job;
     struct ws_rank *list;    /* by track */
-    int64_t **delay_by_step; /* by track and step: ns that the others waited for the rank, on average */
+    int64_t **delay_by_step; /* by track and step: ns that the other ranks waited for this rank, on average */
 };
 
 static const struct ws_joined_entry *entries_of(const struct ranks *ranks, const struct ws_joined *joined)
@@ -50,7 +50,8 @@ static int64_t comm_waits_end_of(const struct ranks *ranks, const struct ws_join
     return ws_rank_to_reference(&ranks->list[entry->track].clock, op_of(ranks, entry)->end);
 }
 
-/* How long an operation waited until `time` on its own rank's clock, ns. */
+/* Returns the ns that an operation waited, if the last rank arrived at `time` (on the clock of the operation's rank).
+ */
 static int64_t wait_until(const struct ws_comm_op *op, int64_t time)
 {
     int64_t until = ws_min(time, op->end);
@@ -70,8 +71,8 @@ static const struct ws_track_steps *comm_waits_steps_of(const struct ranks *rank
     return ws_report_result(ranks->report, &ws_analysis_steps, track);
 }
 
-/* Charges the waits to the rank that arrived last: `waits` is their sum, `mean` the mean per waiting rank. If
- * the mean is below `limit`, it may be chance, and the rank does not count as late. */
+/* Charges the waits to the rank that arrived last: `waits` is their sum, `mean` the mean per waiting rank. If the
+ * mean is below `limit`, the waits may be chance, and the rank does not count as late. */
 static void charge_last_rank(const struct ranks *ranks, const struct ws_joined_entry *entry, int64_t waits,
                              int64_t mean, int64_t limit)
 {
@@ -91,7 +92,7 @@ static void charge_last_rank(const struct ranks *ranks, const struct ws_joined_e
     }
 }
 
-/* Finds who arrived last, and how long the others waited for it. */
+/* Finds the rank that arrived last, and how long the other ranks waited for it. */
 static void comm_waits_judge(const struct ranks *ranks, const struct ws_joined *joined)
 {
     const struct ws_joined_entry *entries = entries_of(ranks, joined);

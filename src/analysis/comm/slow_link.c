@@ -8,14 +8,15 @@
 #include "hardware/links.h"
 #include "report/peaks.h"
 
-/* Percent. A link is slow below SLOW of its limit. Advice is given if transfers take WORTH of a step. */
+/* Percent. A link is called slow if it reaches less than SLOW percent of its limit. Advice is given if transfers take
+ * at least WORTH percent of a step. */
 enum { SLOW = 2, WORTH = 5 };
 
 struct slow_link {
     double reached;      /* bytes per ns of the fastest large operation; 0: not known */
-    const char *by;      /* its name */
+    const char *by;      /* name of the fastest large operation */
     double limit;        /* bytes per ns; 0: not known */
-    const char *limiter; /* what has this limit */
+    const char *limiter; /* name of the link or network card with this limit */
 };
 
 static struct slow_link slow_link_of(const struct ws_report *report, size_t track)
@@ -31,7 +32,8 @@ static struct slow_link slow_link_of(const struct ws_report *report, size_t trac
             found.reached = costs[i].fastest;
             found.by = ws_comm_name(kinds[i].operation);
         }
-    /* Where hosts are not known, a rank that is faster than a network has a link. */
+    /* If the host names are not known, a rank that is faster than a network card is assumed to have a link to other
+     * GPUs. */
     bool one_machine = ranks->hosts == 1 && ranks->recorded >= ws_ranks_job(report)->largest;
     if (!one_machine && (ranks->hosts > 1 || found.reached < found.limit))
         return found;

@@ -1,13 +1,15 @@
 /* Is the link between ranks far slower than it can be?
  *
- * The measure is the fastest large operation of the rank: bus bandwidth as nccl-tests define it, which is at most
- * what a GPU can send in one direction. An operation's time may hold waits for other ranks, but hardly that of the
- * fastest. If all ranks run on one machine, the limit is the link between its GPUs (hardware/links.h), or PCIe.
- * Otherwise it is a network card of 400 Gbit/s. Where the trace does not say where ranks run, a rank that is faster
- * than such a card has a link.
+ * The measure is the bus bandwidth of the rank's fastest large operation. Bus bandwidth, as nccl-tests define it, is
+ * at most the rate at which a GPU can send in one direction. An operation's time may include waits for other ranks,
+ * but the fastest operation hardly includes any. If all ranks run on one machine, the limit is the link between its
+ * GPUs (hardware/links.h), or PCIe. If ranks run or may run on several machines, the limit is a network card of 400
+ * Gbit/s. If the trace lacks host names, a rank that is faster than such a card is assumed to have a link to other
+ * GPUs.
  *
- * Less than a fiftieth of the limit is called slow. That is our choice: NCCL reaches more than half of a link with
- * messages of some MiB, slower networks are common, and an operation may hold waits that are not known. */
+ * A link that reaches less than a fiftieth of the limit is called slow (our choice). NCCL reaches more than half of a
+ * link's bandwidth with messages of some MiB. The margin is large because slower networks are common, and because an
+ * operation may include unknown waits. */
 #ifndef WALLSHIM_ANALYSIS_COMM_SLOW_LINK_H
 #define WALLSHIM_ANALYSIS_COMM_SLOW_LINK_H
 
@@ -16,8 +18,7 @@
 /* Adds a line about the link to the section on communication, if the limit and the bandwidth are known. */
 void ws_slow_link_text(const struct ws_report *report, size_t track, struct ws_page *page);
 
-/* Advises to find out why the link is slow, if it is, and if its transfers are a part of a step worth the work.
- * Returns 0 or -ENOMEM. */
+/* Adds advice if the link is slow and its transfers take a large enough part of a step. Returns 0 or -ENOMEM. */
 int ws_slow_link_advise(const struct ws_report *report, size_t track, struct ws_advice_list *list);
 
 #endif

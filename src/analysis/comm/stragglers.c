@@ -9,10 +9,10 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Percent. Two ranks did the same work if their numbers of kernels differ by no more than this. */
+/* Percent. We assume that two ranks did the same work if their numbers of kernels differ by at most this. */
 enum { SAME_WORK = 2 };
 
-/* Most stragglers that a text names. */
+/* The most stragglers that a text lists by number. */
 enum { MOST_NAMED = 8, NAMES_TEXT = 160 };
 
 static const struct ws_job_comm *stragglers_job_of(const struct ws_report *report)
@@ -43,16 +43,17 @@ int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t t
 
 /* ---- why */
 
-/* Was the rank matched, and is it not a straggler? */
+/* Does the rank have matched operations, and is it not a straggler? */
 static bool is_on_time(const struct ws_report *report, size_t track)
 {
     return stragglers_rank_at(report, track)->matched && !stragglers_rank_at(report, track)->straggler;
 }
 
-/* The means over the ranks that are on time, and the first stragglers. Computed once for all ranks of the job. */
+/* Means over the ranks that are on time, and the tracks of up to MOST_NAMED stragglers. Computed once for the job. */
 struct punctual {
-    double ranks, compute, idle, kernels, causes[WS_CAUSE_COUNT]; /* `ranks`: number of these ranks; others: means */
-    double won; /* ns per step that a rank would save on average if the stragglers were on time */
+    double ranks, compute, idle, kernels,
+        causes[WS_CAUSE_COUNT]; /* `ranks`: number of ranks on time; others: means */
+    double won;                 /* ns per step that a rank would save on average if the stragglers were on time */
     uint32_t stragglers[MOST_NAMED];
     size_t straggler_count;
 };
@@ -102,8 +103,8 @@ const struct ws_analysis ws_analysis_punctual = {
     .run = run_punctual,
 };
 
-/* The first cause whose gaps exceed those of the other ranks by at least half of `idle`, the rank's extra idle
- * time. */
+/* Finds the cause of `idle`, the rank's extra idle time. Returns the first cause whose gaps exceed the mean of the
+ * ranks on time by at least half of `idle`. */
 static enum ws_part cause_of(const struct ws_report *report, size_t track, int64_t idle)
 {
     const struct ws_track_causes *own = ws_report_result(report, &ws_analysis_causes, track);
@@ -131,7 +132,7 @@ struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track)
     return lateness;
 }
 
-/* Converts a time that is summed from the rank's first collective to its last to a time per step. Returns it
+/* Converts a time to a time per step. `time` is a sum from the rank's first collective to its last. Returns `time`
  * unchanged if the rank has no steps. */
 static int64_t a_step_of(const struct ws_report *report, size_t track, int64_t time)
 {
@@ -163,7 +164,7 @@ void ws_lateness_describe(const struct ws_report *report, size_t track, const st
 
 /* ---- advice */
 
-/* Writes "rank 3", or "ranks 0 and 6", into `who`. `why` is about the first of these ranks. */
+/* Writes "rank 3", or "ranks 0 and 6", into `who`. Writes into `why` why the first of these ranks is late. */
 static void stragglers_describe(const struct ws_report *report, char who[NAMES_TEXT], char why[WS_LATENESS_TEXT])
 {
     const struct punctual *punctual = punctual_of(report);
@@ -185,7 +186,7 @@ static void stragglers_describe(const struct ws_report *report, char who[NAMES_T
                  stragglers - named == 1 ? "" : "s");
 }
 
-/* Advice for a rank that waits. */
+/* Adds advice for a rank that waits for stragglers. */
 static int advise_waiting(const struct ws_report *report, size_t track, struct ws_advice_list *list)
 {
     const struct ws_track_collectives *cost = cost_of(report, track);
@@ -206,7 +207,7 @@ static int advise_waiting(const struct ws_report *report, size_t track, struct w
                                    .track = (uint32_t)track });
 }
 
-/* The part that takes most of a device's compute time: matrix products, or other kernels. */
+/* Returns the part that takes most of a device's compute time: matrix products, or other kernels. */
 static enum ws_part larger_part(const struct ws_report *report, size_t track)
 {
     const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
@@ -220,9 +221,9 @@ static enum ws_part larger_part(const struct ws_report *report, size_t track)
     return matmul >= other ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
 }
 
-/* Advice for a straggler that computes longer. The saving is the extra time, but not more than the others would save.
- * A straggler whose device is idle longer gets no advice here, because the advice on its gaps explains the idle
- * time. */
+/* Adds advice for a straggler that computes longer than the other ranks. The saving is the extra compute time, at
+ * most the mean saving of the other ranks. A straggler with more extra idle time than extra compute gets no advice
+ * here, because the advice on gaps covers its idle time. */
 static int advise_straggler(const struct ws_report *report, size_t track, struct ws_advice_list *list)
 {
     const struct ws_rank *rank = stragglers_rank_at(report, track);

@@ -5,11 +5,11 @@
 
 /* FlashAttention-2 (csrc/flash_attn/src/flash.h, copied by PyTorch) passes its kernels one structure of pointers,
  * 64-bit strides and sizes. The grid confirms some sizes: x is the number of blocks of queries (in the backward pass
- * blocks of keys), y is the batch, z the number of heads. */
+ * blocks of keys), y is the size of the batch, z is the number of heads. */
 enum { HEADS_AT = 96, TRUTHS = 8, TRAITS = 3, ROUNDED = 128 };
 
 /* The offsets of the sizes, in bytes: batch, length of the query and key sequences, head size, both lengths rounded
- * up, head size rounded up. From `lengths` to `lengths_end` stand pointers that are set only if sequences have
+ * up, head size rounded up. Between `lengths` and `lengths_end` are pointers that are set only if sequences have
  * different lengths. */
 static const struct layout {
     uint32_t batch, queries, keys, head, queries_rounded, keys_rounded, head_rounded, lengths, lengths_end;
@@ -18,8 +18,8 @@ static const struct layout {
     { 160, 164, 168, 172, 176, 180, 184, 200, 216 },
 };
 
-/* Reads the booleans among the template arguments, after the traits. The first is dropout, the second causal. In
- * newer versions the third is windows. */
+/* Reads the boolean template arguments that follow Flash_kernel_traits. The first says whether there is dropout, the
+ * second whether attention is causal. In newer versions the third says whether attention is limited to a window. */
 static uint32_t read_truths(const char *at, bool mangled, bool truths[TRUTHS])
 {
     static const char *const marks[2][2] = { { "false", "true" }, { "Lb0E", "Lb1E" } };
@@ -35,8 +35,8 @@ static uint32_t read_truths(const char *at, bool mangled, bool truths[TRUTHS])
     return count;
 }
 
-/* Reads the first three numbers of the traits: the largest head size, the queries per block and the keys per
- * block. */
+/* Reads the first three arguments of Flash_kernel_traits: the largest head size, the queries per block and the keys
+ * per block. */
 static bool read_traits(const char *at, bool mangled, uint32_t numbers[TRAITS])
 {
     for (uint32_t i = 0; i < TRAITS; i++) {
@@ -118,10 +118,10 @@ static bool has_lengths(const struct ws_param_block *block, const struct layout 
     return false;
 }
 
-/* The forward pass reads queries, keys and values. It writes the result, and one 4-byte number per query and head.
- * The backward pass reads these inputs, the result's gradient, and two 4-byte numbers per query and head. It writes
- * the gradients of keys and values for every head, and adds up the gradients of the queries in 4 bytes per element.
- * The forward pass has two matrix products, the backward pass five. */
+/* The forward pass reads queries, keys and values. The forward pass writes the result, and one 4-byte number per
+ * query and head. The backward pass reads these inputs, the result's gradient, and two 4-byte numbers per query and
+ * head. The backward pass writes the gradients of keys and values for every head, and adds up the gradients of the
+ * queries in 4 bytes per element. The forward pass has two matrix products, the backward pass five. */
 static void argument_attention_count(const struct ws_attention_form *form, const struct sizes *sizes,
                                      struct ws_moved *moved)
 {

@@ -10,7 +10,7 @@
  * the same input. */
 enum { INPUTS_AT = 8, MOST_INPUTS = 128, STRIDED_INPUTS = 64, DIMS = 4 };
 
-/* The size of an element. "OpaqueType<2u>" stands for any other type of two bytes. */
+/* Returns the size of an element in bytes; 0: not known. "OpaqueType<2u>" stands for any type of two bytes. */
 static uint32_t element_bytes(const char *at, bool mangled, enum ws_element *element)
 {
     struct ws_kernel_type types[WS_KERNEL_TYPES];
@@ -40,8 +40,7 @@ struct ws_arguments_form ws_cat_form(const char *name)
     return form;
 }
 
-/* What the parameters say of one input: its begin and length along the joined dimension, its number of
- * elements. */
+/* One input: its begin (`offset`) and length (`extent`) along the joined dimension, and its number of elements. */
 struct input {
     uint64_t offset, extent, elements;
 };
@@ -73,8 +72,8 @@ static bool is_whole(const struct ws_param_block *block, uint32_t most, uint32_t
     return true;
 }
 
-/* The number of elements of all inputs. 0 unless the inputs lie one after another along one dimension and agree
- * in the others. */
+/* Returns the number of elements of all inputs. Returns 0 if the inputs do not lie one after another along the joined
+ * dimension, or if their sizes in the other dimensions differ. */
 static uint64_t argument_cat_count_elements(const struct ws_param_block *block, uint32_t most, uint32_t inputs)
 {
     struct input input, before = { 0 };

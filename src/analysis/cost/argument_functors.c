@@ -17,8 +17,8 @@ static const struct {
     { "cos_kernel", 1 },
 };
 
-/* Reads the parameter types of the lambda that computes an element, and returns their number. It is the last lambda
- * with parameters that the name mentions before the arrays. */
+/* Reads the parameter types of the lambda that computes an element, and returns their number. This lambda is the last
+ * one with parameters in the name before the type of the arrays. */
 static uint32_t lambda_parameters(const char *name, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES])
 {
     const char *mark = mangled ? "EUl" : "lambda(", *last = NULL;
@@ -38,8 +38,8 @@ static bool gives_truth(const char *name)
     return false;
 }
 
-/* Sets *type to the output type of a copy with a cast (Copy.cu), which the name tells. The parameter of the copy's
- * lambda is the input type. */
+/* If the kernel is a copy with a cast (Copy.cu), sets *type to its output type and returns true. The kernel's name
+ * gives the output type; the parameter of its lambda has the input type. */
 static bool copies_into(const char *name, struct ws_kernel_type *type)
 {
     static const struct {
@@ -59,8 +59,8 @@ static bool copies_into(const char *name, struct ws_kernel_type *type)
 }
 
 /* Sets the types of the arrays, the output first. Returns the number of arrays; 0: not known. The lambda's parameters
- * are the inputs. The output has the type of the first input, unless the name is that of a comparison, a copy with a
- * cast, or a selection. */
+ * are the inputs. The output has the type of the first input, except in comparisons, copies with a cast, and
+ * selections. */
 static uint32_t read_lambda(const char *name, bool mangled, struct ws_kernel_type arrays[WS_KERNEL_TYPES + 1])
 {
     static const struct ws_kernel_type truth = { 1, WS_ELEMENT_OTHER };
@@ -85,7 +85,7 @@ static uint32_t read_lambda(const char *name, bool mangled, struct ws_kernel_typ
 }
 
 /* Reads functors such as "AbsFunctor<T>" and "CUDAFunctor_add<T>", whose arrays all have type T. Returns the number
- * of arrays (1 if `operands` does not tell it), or 0 for another kind of functor. */
+ * of arrays (1 if `operands` is 0), or 0 for another kind of functor. */
 static uint32_t read_alike(const char *name, bool mangled, uint32_t operands, struct ws_kernel_type *type,
                            bool *alike)
 {
@@ -100,8 +100,8 @@ static uint32_t read_alike(const char *name, bool mangled, uint32_t operands, st
 }
 
 /* Sets the types of the arrays and returns their number; 0: not known. In "AUnaryFunctor<A, B, RESULT", A is the type
- * of a scalar that the kernel holds, and the input array has type B. In "BUnaryFunctor" it is the reverse.
- * "BinaryFunctor" has two input arrays. */
+ * of a scalar that the kernel holds, and the input array has type B. In "BUnaryFunctor<A, B, RESULT>", the input
+ * array has type A. "BinaryFunctor" has two input arrays. */
 static uint32_t read_arrays(const char *name, bool mangled, uint32_t operands,
                             struct ws_kernel_type arrays[WS_KERNEL_TYPES + 1], bool *alike)
 {

@@ -1,4 +1,5 @@
-/* The grammars of arguments.h. Each has a function that reads kernel names and one that reads parameter blocks. */
+/* Functions for the grammars (enum ws_grammar). For each grammar, one function reads kernel names, and another reads
+ * parameter blocks. */
 #ifndef WALLSHIM_ANALYSIS_COST_ARGUMENT_GRAMMARS_H
 #define WALLSHIM_ANALYSIS_COST_ARGUMENT_GRAMMARS_H
 
@@ -9,16 +10,16 @@
 /* Returns the text behind the first `part` in `text`; NULL: not found. */
 const char *ws_behind(const char *text, const char *part);
 
-/* Does the identifier at `at` begin before `at`? If so, it is the name of another kernel:
+/* Does the identifier that contains `at` begin before `at`? Such an identifier is the name of another kernel:
  * "masked_softmax_warp_forward" is not "softmax_warp_forward". */
 bool ws_goes_before(const char *name, const char *at);
 
-/* Reads the types of the template arguments of the name that ends at `at`. Returns how many there are. */
+/* Reads the types of the template arguments of the name that ends at `at`. Returns the number of types. */
 uint32_t ws_arguments_at(const char *at, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES]);
 
 /* Reads a TensorIterator functor: the element sizes of the kernel's arrays, the output first, and the FLOPs per
- * element. `operands` is the number of arrays, 0: not known. If the functor does not give the arrays' types, the form
- * is left without arrays. */
+ * element. `operands` is the number of arrays, 0: not known. If the functor does not give the arrays' types,
+ * form->arrays stays 0. */
 void ws_read_functor(const char *functor, bool mangled, uint32_t operands, struct ws_arguments_form *form);
 
 /* Read the kernel's name. The form has no arrays if the name belongs to another grammar, or does not give the types

@@ -80,7 +80,7 @@ struct ws_arguments_form ws_iterator_form(const char *name)
     return form;
 }
 
-/* Does the block hold `count` array addresses one after another from this offset on, all recorded? */
+/* Does the block hold `count` recorded addresses one after another, the first at this offset? */
 static bool arrays_lie_at(const struct ws_param_block *block, uint32_t offset, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -117,8 +117,8 @@ static uint32_t scalar_type_bytes(uint64_t type)
 }
 
 /* Reads LoadWithCast or StoreWithCast (ATen/native/cuda/MemoryAccess.cuh): a type for each array, then each array's
- * element size. In the block they follow the arrays and two offset calculators of one byte each, padded to 4
- * bytes. */
+ * element size. In the block, this structure follows the arrays and two offset calculators of one byte each, padded
+ * to 4 bytes. */
 static bool read_casts(const struct ws_param_block *block, uint32_t *offset, uint32_t count, uint8_t *bytes)
 {
     uint32_t sizes = *offset + (count + 3) / 4 * 4;
@@ -149,9 +149,9 @@ bool ws_moved_cast(const struct ws_arguments_form *form, const struct ws_param_b
     return true;
 }
 
-/* Finds the table of strides and the arrays, which gpu_kernel_impl's lambda captures. nvcc 13.0 lays captures out in
- * the order of their use: the table, the arrays, the functor and in some kernels the types of the arrays; or the
- * arrays before the table. Returns the offset of the arrays; 0: the block has neither layout. */
+/* Finds the table of strides and the arrays, which gpu_kernel_impl's lambda captures. nvcc 13.0 lays out captures in
+ * the order of their use: the table, the arrays, the functor and, in some kernels, the types of the arrays. In other
+ * kernels the arrays come before the table. Returns the offset of the arrays; 0: the block has neither layout. */
 static uint32_t find_table(const struct ws_param_block *block, uint32_t arrays, struct ws_offset_table *table)
 {
     uint32_t start = 8 * block->image.first, behind = (start + ws_table_size(arrays) + 7) / 8 * 8;
@@ -168,7 +168,8 @@ static uint32_t find_table(const struct ws_param_block *block, uint32_t arrays, 
 }
 
 /* Finds the types of arrays whose elements are cast. The types lie next to each other somewhere after the table, the
- * arrays and the functor. The size of a type must equal the smallest stride of its array, if it has one. */
+ * arrays and the functor. The size of a type must equal the smallest stride of its array, if the array has a stride
+ * other than 0. */
 static bool read_strided_casts(const struct ws_param_block *block, const struct ws_offset_table *table, uint32_t from,
                                uint8_t *bytes)
 {

@@ -5,13 +5,12 @@
 #include "base/minmax.h"
 
 /* Kernels over lists of tensors: csrc/multi_tensor_apply.cuh of apex, and PyTorch's
- * ATen/native/cuda/MultiTensorApply.cuh, which derives from it. The kernel's parameter is a structure. It holds in
- * this order:
+ * ATen/native/cuda/MultiTensorApply.cuh, which derives from it. The kernel's parameter is a structure with these
+ * members, in this order:
  * - the addresses of the tensors, list by list; a template argument gives the number of lists;
  * - the number of elements of each tensor;
  * - in some kernels, for each tensor, a scalar or the address of a counter;
- * - for each block of the grid, the index of the tensor that it works on, and the index of its chunk of that
- * tensor. */
+ * - for each block of the grid, the index of its tensor and the index of its chunk in that tensor. */
 enum { MOST_LISTS = 5, MOST_BLOCKS = 320, CHUNK = 65536, APEX_LIST_AT = 16, MOST_NUMBERS = 4 };
 
 static const uint32_t most_tensors[MOST_LISTS] = { 110, 64, 48, 36, 30 };
@@ -19,9 +18,9 @@ static const uint32_t most_with_scalars[MOST_LISTS] = { 96, 64, 48, 36, 30 };
 
 /* How to find the number of arrays that a kernel moves. */
 enum moves {
-    READS_NAMED,   /* writes one array; a template argument says how many it reads */
-    ALL_BUT_GRADS, /* a PyTorch optimizer: reads all lists, writes all but the gradients */
-    GIVEN,         /* `arrays` of the table */
+    READS_NAMED,   /* writes one array; a template argument gives the number of arrays that it reads */
+    ALL_BUT_GRADS, /* an optimizer of PyTorch: reads all lists, writes all lists except the gradients */
+    GIVEN,         /* the number is in `arrays` */
 };
 
 struct ws_list_kernel {
@@ -46,11 +45,11 @@ static const struct ws_list_kernel list_kernels[] = {
     { "FusedAdamMathFunctor", ALL_BUT_GRADS, 0 },
     { "FusedSgdMathFunctor", ALL_BUT_GRADS, 0 },
     { "FusedAdagradMathFunctor", ALL_BUT_GRADS, 0 },
-    { "AdamFunctor", GIVEN, 7 }, /* apex: reads gradients, parameters and two moments, writes all but the gradients */
+    { "AdamFunctor", GIVEN, 7 }, /* apex: reads gradients, parameters and two moments; writes all except gradients */
     { "L2NormFunctor", GIVEN, 1 },
 };
 
-/* The integers among template arguments: "<float, 2, 2, 0>", "IfLi2ELi2ELi0EE". */
+/* Reads the integers among template arguments: "<float, 2, 2, 0>", "IfLi2ELi2ELi0EE". */
 static uint32_t template_numbers(const char *at, bool mangled, uint32_t numbers[MOST_NUMBERS])
 {
     uint32_t count = 0;
@@ -72,8 +71,8 @@ static uint32_t template_numbers(const char *at, bool mangled, uint32_t numbers[
     return count;
 }
 
-/* The size of the types among the template arguments; 0 if the sizes differ. If all sizes are equal, it does not
- * matter which list has which type. */
+/* Returns the size of the types among the template arguments; 0 if the sizes differ. The lists of a kernel may have
+ * different types, so only equal sizes give the size of every list. */
 static uint32_t common_bytes(const char *at, bool mangled, enum ws_element *element)
 {
     struct ws_kernel_type types[WS_KERNEL_TYPES];
@@ -95,7 +94,7 @@ static enum ws_list_kind argument_lists_kind_of(const char *name)
                                                                       : WS_LIST_APEX;
 }
 
-/* The number of lists: "TensorListMetadata<2>", "TensorListScalarListMetadata<float, 2>". */
+/* Reads the number of lists: "TensorListMetadata<2>", "TensorListScalarListMetadata<float, 2>". */
 static uint32_t lists_of(const char *name, bool mangled, enum ws_list_kind kind)
 {
     const char *at = ws_behind(name, kind == WS_LIST_SCALARS ? "TensorListScalarListMetadata" : "TensorListMetadata");
@@ -168,13 +167,13 @@ static bool find_lists(const struct ws_arguments_form *form, const struct ws_par
     lists->tensors = lists->sizes + lists->size_bytes * lists->most;
     if (form->list_kind == WS_LIST_COUNTED)
         lists->tensors += 8 * most_with_scalars[depth];
-    else if (form->list_kind == WS_LIST_SCALARS) /* scalars have the type of the arithmetic, float or double */
+    else if (form->list_kind == WS_LIST_SCALARS) /* a scalar is a double if elements are doubles, else a float */
         lists->tensors += (form->bytes[0] == 8 ? 8 : 4) * lists->most;
     lists->pieces = (lists->tensors + MOST_BLOCKS + 3) / 4 * 4;
     return true;
 }
 
-/* The number of elements of all blocks. 0 unless the blocks go through the tensors chunk by chunk. */
+/* Returns the number of elements of all blocks; 0 if the blocks do not go through the tensors chunk by chunk. */
 static uint64_t argument_lists_count_elements(const struct ws_param_block *block, const struct lists *lists,
                                               uint32_t blocks)
 {
@@ -198,8 +197,8 @@ static uint64_t argument_lists_count_elements(const struct ws_param_block *block
     return elements;
 }
 
-/* Does the optimizer unscale the gradients? If it does, it writes the gradients too, and its last two parameters are
- * addresses: of the loss's scale, and of a flag for infinities. */
+/* Does the optimizer unscale the gradients? An optimizer that does also writes the gradients. The last two parameters
+ * of its kernel are the addresses of the loss's scale and of a flag for infinities. */
 static bool scales_gradients(const struct ws_param_block *block)
 {
     uint32_t behind = 8 * (block->image.first + block->image.count) - 1, last = behind, before = 0;

@@ -2,10 +2,10 @@
 
 #include "analysis/cost/argument_grammars.h"
 
-/* ATen/native/cuda/Reduce.cuh: the kernel's only parameter is struct ReduceOp. It holds the operation and its initial
- * value, both of any size; struct ReduceConfig; a table of the reduced dimensions with strides of the input; a table
- * of the kept dimensions with strides of the output and the input; the addresses of the input and of up to two
- * outputs. */
+/* ATen/native/cuda/Reduce.cuh: the kernel's only parameter is struct ReduceOp. ReduceOp holds the operation and its
+ * initial value, both of any size; struct ReduceConfig; a table of the reduced dimensions with strides of the input;
+ * a table of the kept dimensions with strides of the output and the input; the addresses of the input and of up to
+ * two outputs. */
 enum {
     CONFIG_NUMBERS = 14, /* 4-byte numbers that ReduceConfig has in every version; newer versions have two more */
     CONFIG_MOST = 16,
@@ -33,7 +33,7 @@ static bool output_type(const char *name, bool mangled, struct ws_kernel_type *t
     for (const char *at = ws_behind(name, mark); at; at = ws_behind(at, mark)) {
         struct ws_kernel_type types[WS_KERNEL_TYPES];
         uint32_t count = ws_kernel_types(at, mangled, types);
-        bool substituted = mangled && *at == 'S'; /* the class of the input, by reference */
+        bool substituted = mangled && *at == 'S'; /* "S4_" stands for the class of the input */
         if (count < 2 || types[1].bytes || (!substituted && !types[0].bytes))
             continue;
         if (!substituted)
@@ -91,7 +91,8 @@ static bool is_config(const uint32_t numbers[CONFIG_NUMBERS], const struct ws_sh
            numbers[CTAS_PER_OUTPUT] == shape->grid_y && shape->grid_z == 1;
 }
 
-/* Does the grid have the blocks that the outputs, or the vectors of outputs, need? */
+/* Does the x size of the grid fit the number of outputs? Each block computes `step` outputs, or `step` vectors of
+ * outputs. */
 static bool fits_grid(const uint32_t numbers[CONFIG_MOST], uint32_t config_bytes, const struct ws_shape *shape)
 {
     bool has_vectors = config_bytes == 4 * CONFIG_MOST;
@@ -104,7 +105,7 @@ static bool fits_grid(const uint32_t numbers[CONFIG_MOST], uint32_t config_bytes
 struct reduction {
     uint32_t config[CONFIG_MOST];
     struct ws_offset_table reduced, kept;
-    uint32_t behind; /* offset of the addresses that follow the tables */
+    uint32_t behind; /* offset of the addresses behind the tables */
 };
 
 /* Reads the tables that follow the configuration. */

@@ -6,7 +6,7 @@
  * there is one row. */
 enum { OF_GRID = -1, ONE = -2 };
 
-/* Which number must equal the x size of the grid. */
+/* The number of a parameter block that must equal the x size of the grid. */
 enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
 
 /* Kernels that work on rows.
@@ -150,7 +150,7 @@ static bool read_row_kernel(const struct ws_row_kernel *kernel, const struct ws_
     if (!argument_rows_read_sizes(kernel, block, shape, &rows, &columns))
         return false;
     *moved = (struct ws_moved){ .elements = (double)rows * (double)columns };
-    /* adds the written arrays first, as struct ws_moved has them */
+    /* adds the written arrays first, because struct ws_moved lists them first */
     for (int written = 1; written >= 0; written--) {
         for (uint32_t i = 0; kernel->arrays[i]; i++) {
             char what = (char)(kernel->arrays[i] | 0x20);

@@ -47,7 +47,8 @@ struct ws_arguments_form ws_arguments_form_of(const char *name)
     return form;
 }
 
-/* Reads what a launch moves. `params` is the id of its parameters. Returns false if the parameters do not give it. */
+/* Finds the arrays and bytes that a launch moves. `params` is the id of its parameters. Returns false if the
+ * parameters do not give them. */
 static bool arguments_moved(const struct ws_arguments_form *form, const struct ws_process *process,
                             const struct ws_shape *shape, uint32_t params, struct ws_moved *moved)
 {
@@ -63,7 +64,7 @@ static bool arguments_moved(const struct ws_arguments_form *form, const struct w
            readers[form->grammar](form, &block, shape, moved);
 }
 
-/* Is the array only read, and is it the same as an earlier array that is only read? */
+/* Is the array only read, and is an earlier read-only array of the launch the same? */
 static bool is_read_before(const struct ws_moved *moved, uint32_t array)
 {
     for (uint32_t i = 0; i < array; i++)

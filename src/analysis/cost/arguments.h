@@ -1,10 +1,10 @@
-/* The bytes a launch moves, derived from its parameter block.
+/* The bytes that a launch moves, derived from its parameter block.
  *
  * The kernel's name gives the types of its arrays, the parameter block gives their numbers of elements. The kernel
- * must move each used element of each array at least once. An array that two parameters pass for reading counts once.
- * An array that is read and written counts twice. Each grammar below accepts a block only if its numbers agree with
- * each other and with the grid. Otherwise the cost is not known. It is not known either if neither name nor block
- * gives the types, as with Triton's kernels.
+ * must move each used element of each array at least once. If two parameters are the same read-only array, it counts
+ * once. An array that is read and written counts twice. Each grammar below accepts a block only if its numbers agree
+ * with each other and with the grid. Otherwise the cost is not known. The cost is also not known if neither name nor
+ * block gives the types, as in Triton's kernels.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_ARGUMENTS_H
 #define WALLSHIM_ANALYSIS_COST_ARGUMENTS_H
@@ -27,8 +27,9 @@ enum ws_grammar {
     WS_GRAMMAR_LIST,      /* optimizers and others that work on lists of tensors: argument_lists.c */
 };
 
-/* What follows the element counts in the parameter structure of a list kernel: nothing, a scalar per tensor, or the
- * address of a counter per tensor; APEX is apex's structure, in which nothing follows. */
+/* Kinds of parameter structures of list kernels (argument_lists.c). After the element counts, PLAIN has nothing,
+ * SCALARS has a scalar per tensor, and COUNTED has the address of a counter per tensor. APEX is the structure of
+ * apex, which has nothing after the element counts. */
 enum ws_list_kind { WS_LIST_PLAIN, WS_LIST_SCALARS, WS_LIST_COUNTED, WS_LIST_APEX };
 
 struct ws_attention_form {
@@ -36,18 +37,18 @@ struct ws_attention_form {
     uint32_t head, block; /* largest head size; queries per block, in the backward pass keys per block */
 };
 
-/* What a kernel's name says of its parameters. */
+/* Facts about a kernel's parameters, read from the kernel's name. */
 struct ws_arguments_form {
     enum ws_grammar grammar;
     const struct ws_row_kernel *row_kernel;
     struct ws_iterator iterator;
-    uint32_t arrays; /* 0: not known from the name; ignored for GRAMMAR_STRIDED with `alike` */
+    uint32_t arrays; /* number of arrays; 0: not in the name; ignored for GRAMMAR_STRIDED with `alike` */
     uint32_t lists;  /* number of lists, for GRAMMAR_LIST */
     enum ws_list_kind list_kind;
     struct ws_attention_form attention;
     bool optimizer;                  /* an optimizer of PyTorch, which also writes gradients if the loss is scaled */
     uint8_t bytes[WS_OPERANDS_MOST]; /* element sizes, the output first; for GRAMMAR_ROWS: input, output */
-    bool alike;                      /* all arrays have the type of the first */
+    bool alike;                      /* all arrays have the same type */
     bool casts; /* for GRAMMAR_STRIDED: elements are cast, and the block holds the arrays' types */
     enum ws_element element;
     double flops; /* per element; 0: not known */
@@ -57,26 +58,26 @@ struct ws_arguments_form ws_arguments_form_of(const char *name);
 
 struct ws_moved_array {
     uint64_t address; /* 0: not known */
-    double bytes;     /* of the elements that are used */
+    double bytes;     /* bytes of the elements that are used */
     bool written;
 };
 
-/* The arrays that a launch moves, written ones first. */
+/* The arrays that a launch moves, written arrays first. */
 struct ws_moved {
     struct ws_moved_array array[WS_OPERANDS_MOST];
     uint32_t count;
     double more;      /* bytes of arrays that `array` does not list */
     double elements;  /* number of elements that the kernel computes on */
-    double flops;     /* FLOPs besides the ws_arguments_form.flops per element */
+    double flops;     /* FLOPs in addition to `elements` × ws_arguments_form.flops */
     const char *note; /* assumptions made; NULL: none */
 };
 
-/* The cost of a launch. `params` is the id of its parameters. Returns false if the parameters do not give the
- * cost. */
+/* Computes the cost of a launch. `params` is the id of its parameters. Returns false if the parameters do not give
+ * the cost. */
 bool ws_arguments_cost(const struct ws_arguments_form *form, const struct ws_process *process,
                        const struct ws_shape *shape, uint32_t params, struct ws_operator_cost *cost);
 
-/* Like ws_operands_read, but adds the size of each array where the parameters give it. */
+/* Like ws_operands_read, but adds the size of each array if the parameters give the sizes. */
 bool ws_arguments_operands(const struct ws_arguments_form *form, const struct ws_process *process,
                            const struct ws_shape *shape, uint32_t params, struct ws_operands *operands);
 

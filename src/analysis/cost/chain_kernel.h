@@ -1,5 +1,5 @@
-/* What the search for chains needs to know of a kernel: its role in chains, and the arrays that it works on. A chain
- * is a run of kernels that one fused kernel could replace (analysis/roofline/chains.h). A kernel's name, grid and
+/* Facts about a kernel for the search for chains: its role in chains, and the arrays that it works on. A chain is a
+ * run of kernels that one fused kernel could replace (analysis/roofline/chains.h). A kernel's name, grid and
  * parameters give these facts.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_CHAIN_KERNEL_H
@@ -17,7 +17,7 @@ enum ws_chain_role {
     WS_CHAIN_BELONGS, /* part of a chain */
 };
 
-/* What the name of a TensorIterator kernel says. All 0: another kernel, or the name says nothing. */
+/* Facts about a TensorIterator kernel, read from its name. All 0: another kernel, or the name does not give them. */
 struct ws_iterator {
     uint32_t operands; /* number of arrays, the output first */
     uint32_t element_bytes;
@@ -28,8 +28,8 @@ enum ws_chain_role ws_chain_role(const struct ws_op_name *name, enum ws_kernel_c
 
 struct ws_iterator ws_iterator_of(const char *name);
 
-/* Bytes of one array if every thread of the grid works on `per_thread` elements. It is an upper limit, because the
- * last block may have threads without work. 0: not known. */
+/* Bytes of one array if every thread of the grid works on `per_thread` elements. The figure is an upper limit,
+ * because the last block may have threads without work. 0: not known. */
 uint64_t ws_iterator_bytes(const struct ws_iterator *iterator, const struct ws_shape *shape);
 
 enum { WS_OPERANDS_MOST = 16 };
@@ -63,8 +63,8 @@ double ws_operands_again(const struct ws_operands *operands, uint32_t count, uin
 /* Estimates the time, in ns, of one fused kernel that does the work of all `count` kernels. lengths[] are the times
  * of the single kernels in ns. A kernel's time is divided among its arrays by their bytes, or evenly if the bytes are
  * not known. The fused kernel takes the time of the arrays that it must still move: it reads arrays that are read
- * before any kernel writes them, and writes arrays that no kernel reads after their last write. 0: it is not known
- * which arrays a kernel reads and which it writes. */
+ * before any kernel writes them, and writes arrays that no kernel reads after their last write. Returns 0 if it is
+ * not known which arrays the kernels read and write. */
 double ws_operands_fused(const struct ws_operands *operands, const int64_t *lengths, uint32_t count);
 
 #endif

@@ -50,8 +50,8 @@ static size_t place_of_metric(const struct ws_counter_costs *counts, uint32_t id
     return place;
 }
 
-/* Sets *place to the index + 1 of the shape's configuration. If there is none, adds it if `make`, else sets 0.
- * Returns 0 or -ENOMEM. */
+/* Sets *place to the index + 1 of the shape's configuration. If there is none, adds it if `make` is true, or else
+ * sets *place to 0. Returns 0 or -ENOMEM. */
 static int counter_cost_find(struct ws_counter_costs *counts, const struct ws_op_shape *shape, bool make,
                              uint32_t *place)
 {

@@ -1,10 +1,10 @@
-/* The cost of a device's kernels as hardware counters measured it: `wallshim record --counters`.
+/* The cost of a device's kernels, measured by hardware counters: `wallshim record --counters`.
  *
  * One launch gives one group of metrics. The groups come from several launches of one configuration: the same kernel,
  * grid, block and shared memory. A metric is the mean over the launches that gave it. All launches of a configuration
- * on a device are assumed to do the same work. Bytes are those read from and written to device memory. FLOPs are the
- * sum over all precisions, on ordinary and tensor cores. They are known only if every group that counts FLOPs was
- * read; if the tensor cores were idle, their groups are not needed.
+ * on a device are assumed to do the same work. Bytes are all bytes read from and written to device memory. FLOPs are
+ * the sum over all precisions, on ordinary and tensor cores. FLOPs are known only if every group that counts FLOPs
+ * was read. If the tensor cores were idle, their groups are not needed.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_COUNTER_COST_H
 #define WALLSHIM_ANALYSIS_COST_COUNTER_COST_H
@@ -27,7 +27,8 @@ struct ws_counter_cost {
 
 struct ws_counter_costs;
 
-/* For the track with index `subject`. Sets *counts to NULL if there are no counters. Returns 0 or -ENOMEM. */
+/* Computes the costs for the track with index `subject`. Sets *counts to NULL if there are no counters. Returns 0 or
+ * -ENOMEM. */
 int ws_counter_costs_create(struct ws_counter_costs **counts, const struct ws_process *process,
                             const struct ws_track *track, size_t subject);
 

@@ -6,7 +6,7 @@
 #include "analysis/cost/arguments.h"
 #include "base/salted.h"
 
-/* What is known about the launches of a shape. */
+/* The costs of the launches of a shape. */
 struct by_shape {
     struct ws_operator_cost cost;
     uint64_t blocks;   /* launches whose recorded parameters give a cost */
@@ -14,7 +14,8 @@ struct by_shape {
     bool differ;       /* recorded parameters give different costs */
 };
 
-/* The cost that a parameter block gives for a shape. It is computed once, as many launches share a block. */
+/* The cost that a parameter block gives for a shape. Computed once per block and shape, because many launches share a
+ * block. */
 struct said {
     struct ws_operator_cost cost;
     bool known;
@@ -30,8 +31,8 @@ struct ws_kernel_costs {
     struct ws_vector said; /* struct said */
 };
 
-/* The cost that an operation's own parameters give; `known` is false if they give none. Returns NULL if memory runs
- * out. */
+/* Returns the cost from an operation's own parameters. `known` is false if the parameters do not give the cost.
+ * Returns NULL if memory runs out. */
 static const struct said *cost_from_params(struct ws_kernel_costs *costs, uint32_t op)
 {
     static const struct said nothing;

@@ -94,8 +94,8 @@ static const char *mangled_class(const char *at, struct ws_kernel_type *type)
     return at + nested;
 }
 
-/* Reads a mangled list. A substitution ("S4_") counts as the last class that was read: a list has only one class that
- * is an element type. */
+/* Reads a mangled list. We assume that a substitution ("S4_") stands for the last class that was read, because a list
+ * has only one class that is an element type. */
 static uint32_t mangled_types(const char *at, struct ws_kernel_type found[WS_KERNEL_TYPES])
 {
     struct ws_kernel_type class = { 0 };

@@ -10,8 +10,7 @@ typedef bool cost_function(const struct ws_operator *entry, const struct ws_tens
 struct ws_operator {
     const char *name; /* "triton_*": all names that begin with triton_ */
     cost_function *cost;
-    const char *inputs; /* for cost_moves and convolutions one letter per input; for GEMMs and attention see their
-                           functions */
+    const char *inputs; /* letters for the inputs; each cost function explains its letters */
     double flops;       /* for cost_moves: per element of the largest tensor */
     bool matmul;
 };
@@ -30,8 +29,8 @@ static void set_product(struct ws_operator_cost *cost, double batch, double m, d
     cost->flops = 2 * batch * m * n * k;
 }
 
-/* A[m,k] · B[k,n], both of rank 2, or both of rank 3 with the batch first. `inputs` names the inputs before A: "" or
- * "b" (bias). */
+/* A[m,k] · B[k,n], both of rank 2, or both of rank 3 with the batch first. `inputs` has one letter for each input
+ * before A: "" or "b" (bias). */
 static bool cost_product(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {
@@ -45,8 +44,8 @@ static bool cost_product(const struct ws_operator *entry, const struct ws_tensor
         return false;
     set_product(cost, batched ? a->size[0] : 1, a->size[batched], b->size[1 + batched], b->size[batched]);
     cost->element = a->element;
-    cost->columns = entry->name[0] == 'c'; /* cublas* operators have matrices as BLAS has them: column-major */
-    /* The result has the type of the inputs. For fp8 and int8 it has at least 16 bits. */
+    cost->columns = entry->name[0] == 'c'; /* matrices of cublas* operators are column-major, as in BLAS */
+    /* The result has the type of the inputs. For inputs of fp8 and int8, the result has at least 16 bits. */
     double out_bytes = a->element_bytes > 1 ? a->element_bytes : 2;
     cost->bytes = ws_tensor_bytes(a) + ws_tensor_bytes(b) + cost->batch * cost->m * cost->n * out_bytes;
     return true;
@@ -70,8 +69,8 @@ static bool cost_linear(const struct ws_operator *entry, const struct ws_tensor 
 }
 
 /* Is attention causal? 1: yes, 0: no, -1: not known. In every form and version of the operator, the first single
- * value after the dropout tells it: a boolean, or the kind of the mask, where 0 is no mask. The dropout is the first
- * value with a decimal point. Lists and tensors after it are skipped. */
+ * value after the dropout is the answer: a boolean, or the kind of the mask (0: no mask). The dropout is the first
+ * value with a decimal point. Skips lists and tensors. */
 static int is_causal(const struct ws_tensor *tensors, size_t count)
 {
     size_t i = 0;
@@ -83,9 +82,9 @@ static int is_causal(const struct ws_tensor *tensors, size_t count)
     return -1;
 }
 
-/* Attention over Q, K, V. `inputs` gives the order of their dimensions: h heads, n sequence. A leading g: the
- * gradient of the output comes first. The backward pass computes the scores again, so it has five matrix products;
- * the forward pass has two. Causal attention needs half of the scores. */
+/* Attention over Q, K, V. `inputs` gives the order of their dimensions: h heads, n sequence. A leading g means that
+ * the first input is the gradient of the output. The backward pass computes the scores again, so it has five matrix
+ * products; the forward pass has two. Causal attention needs half of the scores. */
 static bool cost_attention(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                            struct ws_operator_cost *cost)
 {
@@ -122,7 +121,7 @@ static bool cost_attention(const struct ws_operator *entry, const struct ws_tens
     return true;
 }
 
-/* The input with this letter; NULL: none. */
+/* Returns the input with this letter; NULL: none. */
 static const struct ws_tensor *input_named(const struct ws_operator *entry, const struct ws_tensor *tensors,
                                            size_t count, char letter)
 {
@@ -130,7 +129,7 @@ static const struct ws_tensor *input_named(const struct ws_operator *entry, cons
     return at && (size_t)(at - entry->inputs) < count ? &tensors[at - entry->inputs] : NULL;
 }
 
-/* A value from a list that has one value per dimension, or one for all dimensions. */
+/* Reads a value from a list that has one value per dimension, or one value for all dimensions. */
 static bool value_of(const struct ws_tensor *list, uint32_t dimension, double *value)
 {
     if (!list || !list->values || (list->values > 1 && dimension >= list->values))
@@ -139,8 +138,8 @@ static bool value_of(const struct ws_tensor *list, uint32_t dimension, double *v
     return true;
 }
 
-/* The number of sites that a convolution writes: output elements per channel, over all images of the batch. 0: not
- * known. */
+/* Returns the number of sites that a convolution writes: output elements per channel, summed over all images of the
+ * batch. 0: not known. */
 static double sites_written(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                             bool transposed)
 {
@@ -192,7 +191,8 @@ static bool cost_convolution(const struct ws_operator *entry, const struct ws_te
     return true;
 }
 
-/* Letters: y gradient of the output, i input, w weight, t transposed, m mask of wanted gradients, - not used. */
+/* The gradients of a convolution. Letters: y gradient of the output, i input, w weight, t transposed, m mask of
+ * wanted gradients, - not used. */
 static bool cost_convolution_backward(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                                       struct ws_operator_cost *cost)
 {
@@ -239,8 +239,8 @@ static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_o
     }
 }
 
-/* A convolution of cuDNN: input, filter and result, each a tensor or its gradient. Whichever of the three the
- * convolution computes, each element of the filter is used once per site of the result. */
+/* A convolution of cuDNN: input, filter and result, each a tensor or its gradient. Each element of the filter is used
+ * once per site of the result, no matter which of the three tensors is computed. */
 static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                         struct ws_operator_cost *cost)
 {
@@ -255,8 +255,8 @@ static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor 
     return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
 }
 
-/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n], listed one after another. Attention has two, its gradients have
- * five. */
+/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n], listed one after another. Attention has two products, its gradients
+ * have five. */
 static bool cost_products(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                           struct ws_operator_cost *cost)
 {
@@ -280,8 +280,8 @@ static bool cost_products(const struct ws_operator *entry, const struct ws_tenso
 }
 
 /* Operators with little arithmetic. One letter per input: r read, w written, x both, - not counted, because it is not
- * moved or only in part. After the inputs, one letter for an output that is not among the inputs: o as large as the
- * largest input, p one byte per element of the largest input. "*" means r for all inputs. */
+ * moved or only partly moved. After the inputs, one letter for an output that is not among the inputs: o as large as
+ * the largest input, p one byte per element of the largest input. "*" means r for all inputs. */
 static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                        struct ws_operator_cost *cost)
 {
@@ -312,8 +312,8 @@ static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *
 }
 
 /* Mixture of experts: x[tokens, hidden] and the router's [tokens, experts]. The trace gives neither the number of
- * experts per token nor the sizes of the experts. But each expert multiplies its weights with few rows, which limits
- * the FLOPs per byte: an element of a weight costs 2 FLOPs per row, and at least half a byte. */
+ * experts per token nor the sizes of the experts. Only the FLOPs per byte are limited, because each expert multiplies
+ * its weights with few rows: an element of a weight needs 2 FLOPs per row and takes at least half a byte. */
 static bool cost_experts(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {

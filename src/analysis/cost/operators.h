@@ -17,7 +17,7 @@
 struct ws_operator;
 
 /* In causal attention a query sees only earlier keys. If there are as many keys as queries, half of the FLOPs are
- * needed, and only these are counted (HALVED). Otherwise all are counted (NOT_HALVED). */
+ * needed, and only these are counted (HALVED). Otherwise all FLOPs are counted (NOT_HALVED). */
 enum ws_causal { WS_CAUSAL_UNKNOWN, WS_CAUSAL_NO, WS_CAUSAL_HALVED, WS_CAUSAL_NOT_HALVED };
 
 struct ws_operator_cost {
@@ -34,7 +34,7 @@ struct ws_operator_cost {
     const char *note; /* assumptions made; NULL: none */
 };
 
-/* The operator of this name, "aten::mm"; NULL: not in the table. */
+/* Returns the operator with this name, such as "aten::mm"; NULL: not in the table. */
 const struct ws_operator *ws_operator_find(const char *name, size_t length);
 
 /* Do kernels of this class do the operator's main work? Kernels of other classes only prepare or finish it. */

@@ -8,7 +8,7 @@ bool ws_block_open(struct ws_param_block *block, const struct ws_process *proces
     return block->row && !ws_image_decode(&block->image, &block->row->structures);
 }
 
-/* The recorded word that contains the `size` bytes at this offset. If there is none, a word of size 0. */
+/* Returns the recorded word that contains the `size` bytes at this offset, or a word of size 0 if there is none. */
 static struct ws_param_word word_around(const struct ws_param_block *block, uint32_t offset, uint32_t size)
 {
     struct ws_param_word word;
@@ -73,8 +73,8 @@ static uint32_t u32_at(const struct ws_param_block *block, uint32_t offset)
     return number;
 }
 
-/* Checks multiplier and shift against those that IntegerDivider.cuh computes: shift is log2 of the size, rounded
- * up. */
+/* Are multiplier and shift the values that IntegerDivider.cuh computes for this size? The shift is log2 of the size,
+ * rounded up. */
 static bool divides_by(uint32_t size, uint32_t multiplier, uint32_t shift)
 {
     if (!size || size > INT32_MAX || shift > 31 || (UINT64_C(1) << shift) < size ||

@@ -17,13 +17,13 @@ struct ws_param_block {
 /* Returns false if the parameters were not recorded. */
 bool ws_block_open(struct ws_param_block *block, const struct ws_process *process, uint32_t params);
 
-/* The number of 1 to 8 bytes at this offset. Returns false if it was not recorded or is an address. */
+/* Reads the number of 1 to 8 bytes at this offset. Returns false if it was not recorded or is an address. */
 bool ws_block_number(const struct ws_param_block *block, uint32_t offset, uint32_t size, uint64_t *value);
 
 /* The device address at this offset; 0: not an address, or not recorded. */
 uint64_t ws_block_address(const struct ws_param_block *block, uint32_t offset);
 
-/* Is there an address at this offset, recorded or not? */
+/* Is there an address at this offset, even if its value was not recorded? */
 bool ws_block_has_address(const struct ws_param_block *block, uint32_t offset);
 
 /* The offset of the next address after this one; 0: none. */
@@ -52,7 +52,7 @@ bool ws_table_read(struct ws_offset_table *table, const struct ws_param_block *b
                    uint32_t arrays);
 
 /* The number of distinct elements of an array that are used: the product of the sizes of the dimensions whose stride
- * is not 0. 0: elements overlap. */
+ * is not 0. Returns 0 if elements overlap. */
 uint64_t ws_table_touched(const struct ws_offset_table *table, uint32_t array, uint32_t element_bytes);
 
 /* The smallest stride of an array that is not 0, in bytes; 0: there is none. */

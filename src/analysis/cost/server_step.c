@@ -8,7 +8,7 @@ enum { HEADS_THAT_SHARE_KEYS = 16, NAME_MOST = 256 };
 
 static const double least_element = 0.5; /* bytes: fp4 */
 
-/* The number at this place, or behind "sq" (ROCm's vLLM: the sum of the query lengths); -1: none. */
+/* Returns the number at `at`; -1: none. Skips "sq", which ROCm's vLLM writes before the sum of the query lengths. */
 static double number_at(const char *at)
 {
     if (!strncmp(at, "sq", 2))
@@ -16,14 +16,14 @@ static double number_at(const char *at)
     return isdigit((unsigned char)*at) ? strtod(at, NULL) : -1;
 }
 
-/* The number behind a word; -1: the word is absent. */
+/* Returns the number behind a word; -1: no number, or the word is absent. */
 static double server_number(const char *name, const char *word)
 {
     const char *at = strstr(name, word);
     return at ? number_at(at + strlen(word)) : -1;
 }
 
-/* The number in the first brackets behind a word: 512 for "_context_" in "…_context_2(512)…". */
+/* Returns the number in the first brackets behind a word: 512 for "_context_" in "…_context_2(512)…". */
 static double number_in_brackets(const char *name, const char *word)
 {
     const char *at = strstr(name, word);
@@ -31,7 +31,8 @@ static double number_in_brackets(const char *name, const char *word)
     return at ? number_at(at + 1) : -1;
 }
 
-/* "execute_context_2(512)_generation_30(30)": requests, and in brackets their tokens. */
+/* Reads "execute_context_2(512)_generation_30(30)": each number of requests is followed by the number of their tokens
+ * in brackets. */
 static struct ws_server_step read_vllm(const char *name)
 {
     double context = number_in_brackets(name, "context_"), generation = number_in_brackets(name, "_generation_");
@@ -43,7 +44,7 @@ static struct ws_server_step read_vllm(const char *name)
     return step;
 }
 
-/* "step[DECODE bs=32]": each request of a decode step has one token. */
+/* Reads "step[DECODE bs=32]": each request of a decode step has one token. */
 static struct ws_server_step read_sglang(const char *name)
 {
     double requests = server_number(name, " bs=");

@@ -1,10 +1,10 @@
-/* What the range around an iteration of an inference server says of its work.
+/* The work of one iteration of an inference server, read from the name of the range around the iteration.
  *
  * vLLM and SGLang name the range after the work that the scheduler put together:
  * "execute_context_2(512)_generation_30(30)", in ROCm's vLLM "execute_8192_context_9(sq8155…)_generation_37(sq37…)",
- * "step[DECODE bs=32]". Kernels of a CUDA graph have no operator that would give their sizes. This range gives the
- * number of tokens that the iteration works on. A weight matrix is multiplied with one row a token at most: the last
- * product works on fewer, an expert on those tokens that are routed to it.
+ * "step[DECODE bs=32]". Kernels of a CUDA graph have no operator that would give their sizes. For such kernels, the
+ * range gives the number of tokens that the iteration works on. A weight matrix is multiplied with at most one row
+ * per token. The last product works on fewer rows. An expert works only on the tokens that are routed to it.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_SERVER_STEP_H
 #define WALLSHIM_ANALYSIS_COST_SERVER_STEP_H
@@ -18,20 +18,20 @@
 
 struct ws_server_step {
     double tokens; /* 0: the range is of another kind */
-    bool decodes;  /* each request adds one token: attention reads a request's keys for one query */
+    bool decodes;  /* each request adds one token, so attention reads a request's keys for only one query */
 };
 
 struct ws_server_step ws_server_step_read(const char *name, size_t length);
 
-/* Does the process have such ranges? */
+/* Does the process have ranges of an inference server? */
 bool ws_process_serves(const struct ws_process *process);
 
 /* An upper limit of a matrix kernel's FLOPs per byte in this iteration; 0: none is known.
- * - A product with t rows does 2·t FLOPs for each element of the weights, and reads these at least once. The kernel's
- * name gives the size of an element; if it does not, an element has half a byte.
+ * - A product with t rows does 2·t FLOPs for each element of the weights, and reads each element at least once. If
+ *   the kernel's name does not give the size of an element, half a byte is assumed.
  * - Attention that reads keys for one query does 2·g FLOPs for each element of the keys and values, where g query
- * heads share the keys of one head. In published models with grouped queries g is at most 16; an element has at least
- * a byte. Latent attention (MLA) shares keys among all heads, so no limit is given for it. */
+ *   heads share the keys of one head. In published models with grouped queries, g is at most 16. An element of the
+ *   keys has at least one byte. Latent attention (MLA) shares keys among all heads, so no limit is given for it. */
 double ws_server_step_intensity(const struct ws_server_step *step, enum ws_kernel_class class,
                                 const struct ws_matmul_name *matmul, const char *kernel);
 

@@ -18,11 +18,11 @@
 /* Times in ns. gaps.h explains the limits that have no comment here. */
 enum {
     LAUNCH_DELAY = 8000,       /* assumed, if too few launches found the device idle */
-    LAUNCH_DELAY_MOST = 30000, /* larger values are not launch delays */
-    REACH_MOST = 1000000,      /* a launch may take this long to an idle device where launches are batched (WDDM) */
+    LAUNCH_DELAY_MOST = 30000, /* larger delays have other reasons */
+    REACH_MOST = 1000000, /* longest delay of a launch to an idle device, if the driver batches launches (WDDM) */
     SAMPLES = 4096,
     SAMPLES_LEAST = 8,
-    FAR_APART = 25, /* sampled: neighbouring calls are further apart, and 1/10 of idle time is not recorded */
+    FAR_APART = 25, /* sample: ws_recorded_apart is larger, and 1/SAMPLED_SHARE of idle time is unrecorded */
     SAMPLED_SHARE = 10,
 };
 
@@ -53,7 +53,7 @@ static struct ws_gap_question question_of(const struct ws_gap_finder *finder, co
         .after = gap->after,
         .begin = gap->begin,
         .end = gap->end,
-        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end), /* the call is later only if clocks are off */
+        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end), /* a later call is a clock error */
         .ready = gap->begin,
         .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after),
         .is_node = same_call(ops, gap),
@@ -66,9 +66,10 @@ static struct ws_gap_question question_of(const struct ws_gap_finder *finder, co
     return question;
 }
 
-/* Measures the delay from a launch call to the begin on an idle device. It is the median over kernels that were
- * certainly launched while the device was idle. If there are too few such kernels, it is the 5th percentile over all
- * kernels that ended a gap. If that gives no plausible delay, it is LAUNCH_DELAY. */
+/* Measures the delay from a launch call to the begin on an idle device. The delay is the median over kernels that
+ * were certainly launched while the device was idle. If there are too few such kernels, the delay is the 5th
+ * percentile over all kernels that ended a gap. If this percentile is not plausible either, the delay is
+ * LAUNCH_DELAY. */
 static int measure_launch_delay(struct ws_gap_finder *finder, const struct ws_track_activity *activity)
 {
     int64_t *late = malloc(2 * SAMPLES * sizeof(*late));
@@ -101,7 +102,7 @@ static int measure_launch_delay(struct ws_gap_finder *finder, const struct ws_tr
     return 0;
 }
 
-/* The cause of the last `length` ns of a gap, in which the operation that ended it was queued. */
+/* Finds the cause of the last `length` ns of a gap, in which the operation after the gap was already queued. */
 static enum ws_part cause_on_device(struct ws_gap_finder *finder, const struct ws_gap *gap, int64_t length)
 {
     bool whole = finder->recorded->whole, is_short = length <= (whole ? WS_DISPATCH_MOST : finder->reach);
@@ -125,7 +126,7 @@ static bool began_at_once(const struct ws_gap_finder *finder, const struct ws_ga
     return question->end - question->launch <= delay + ws_op_begin_error(&finder->process->ops, question->after);
 }
 
-/* Was the host late: did it launch after the gap had begun, or too shortly before? */
+/* Was the host late? Yes, if it launched the operation after the gap had begun, or too shortly before the gap. */
 static bool was_late(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
 {
     if (question->ready > question->begin && question->end - question->begin > WS_DISPATCH_MOST)
@@ -134,8 +135,8 @@ static bool was_late(const struct ws_gap_finder *finder, const struct ws_gap_que
            (question->launch > question->begin || began_at_once(finder, question));
 }
 
-/* May the device have run something in the gap that the trace does not hold: is the trace a sample, or lacks it an
- * operation that was launched between those before and after the gap? */
+/* May the device have run operations in the gap that the trace lacks? Yes, if the trace is a sample. Yes, if a launch
+ * between the launches of the operations before and after the gap has no operation in the trace. */
 static bool may_have_run(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
 {
     const struct ws_ops *ops = &finder->process->ops;
@@ -183,9 +184,9 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
     return answer;
 }
 
-/* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is its
- * debt. A later gap gets the same cause if the host was late for no other known reason, and if the gap is no longer
- * than twice the debt. The gap's length is taken off the debt. */
+/* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is called
+ * a debt. A later gap gets the same cause if the host was late for no other known reason, and if the gap is at most
+ * twice as long as the debt. The length of this gap is then subtracted from the debt. */
 static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_answer *answer, int64_t length)
 {
     struct ws_gap_answer *debtor = &finder->debtor;
@@ -199,7 +200,7 @@ static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_a
     }
 }
 
-/* `steady`: the part of the length that lies in steady steps. */
+/* Adds a gap to a total. `length`: ns of the gap. `steady`: ns of the gap that lie in steady steps. */
 static void gap_causes_count(struct ws_gap_total *total, int64_t length, int64_t steady)
 {
     total->count++;
@@ -208,8 +209,8 @@ static void gap_causes_count(struct ws_gap_total *total, int64_t length, int64_t
     total->steady += steady;
 }
 
-/* Notes the line of the gap that the operation at index `place` ended. Begins a new run if it differs from the line
- * of the gap before. */
+/* Stores the line of the gap that ended with the operation at index `place`. Begins a new run if the previous gap had
+ * another line. */
 static void note_line(struct ws_track_causes *result, size_t place, uint32_t line)
 {
     if (result->run_count && result->run_lines[result->run_count - 1] == line)
@@ -232,7 +233,7 @@ static void sum_lines(struct ws_track_causes *result)
     }
 }
 
-/* Notes time that was not recorded and that the first recorded kernel of a CUDA graph ended, or a later one. */
+/* Counts an unrecorded gap in `in_graphs` if the operation after the gap belongs to a CUDA graph. */
 static void note_graph(struct ws_gap_finder *finder, uint32_t after, int64_t length, int64_t steady)
 {
     const struct ws_process *process = finder->process;
@@ -259,7 +260,7 @@ static size_t add_piece(struct ws_gap_finder *finder, struct ws_gap_lines *lines
     return (size_t)(line - (struct ws_gap_line *)finder->result->lines.data) + 1;
 }
 
-/* Does a step begin from `begin` to `end`? Begins must ascend from call to call. */
+/* Does a step begin between `begin` and `end`? Successive calls must have ascending values of `begin`. */
 static bool opens_step(struct ws_gap_finder *finder, int64_t begin, int64_t end)
 {
     const struct ws_step *list = finder->step_list->steps.data;
@@ -269,7 +270,7 @@ static bool opens_step(struct ws_gap_finder *finder, int64_t begin, int64_t end)
     return finder->step < count && list[finder->step].begin <= end;
 }
 
-/* Notes the wait for input before the first operation of the first steady step, for the replay of few steps. */
+/* Stores the wait for input before the first operation of the first steady step. The replay of few steps needs it. */
 static void note_lead(struct ws_gap_finder *finder, const struct ws_gap_question *question, enum ws_part cause,
                       int64_t steady)
 {
@@ -280,8 +281,8 @@ static void note_lead(struct ws_gap_finder *finder, const struct ws_gap_question
 }
 
 /* Finds the cause of idle time from `begin` to `end` at an edge of the recording: a step may begin before the
- * device's first operation (`op`), and end after its last one. It counts for the steps only: the recording of the
- * device does not hold it. */
+ * device's first operation (`op`), or end after its last operation. This idle time counts only in figures of steps,
+ * because it is outside the time span of the device's operations. */
 static int find_edge(struct ws_gap_finder *finder, struct ws_gap_lines *lines, uint32_t op, int64_t begin,
                      int64_t end, bool last)
 {
@@ -324,8 +325,8 @@ static int find_edges(struct ws_gap_finder *finder, struct ws_gap_lines *lines,
     return status ? status : find_edge(finder, lines, track->order[track->count - 1], activity->end, end, true);
 }
 
-/* Finds the cause of a gap. If the operation was queued long before it began, the end of the gap is a piece with a
- * cause of its own. */
+/* Finds the cause of a gap. If the operation after the gap was queued long before it began, the queued part of the
+ * gap gets its own cause. */
 static int find_cause(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap *gap,
                       struct ws_steady_walk *walk)
 {
@@ -368,8 +369,8 @@ static int find_causes(struct ws_gap_finder *finder, const struct ws_track_activ
     return status;
 }
 
-/* Decides whether the trace is a sample of the operations: much time was not recorded, and most calls were left out.
- * Then it does not show that the device was idle in any other gap, either. */
+/* Decides whether the trace is a sample of the operations: much idle time is unrecorded, and the trace leaves out
+ * most calls. The device may then have been busy in every gap. */
 static int is_sampled(const struct ws_gap_finder *finder, const struct ws_track_activity *activity, bool *sampled)
 {
     struct ws_track_causes *result = finder->result;
@@ -381,7 +382,7 @@ static int is_sampled(const struct ws_gap_finder *finder, const struct ws_track_
     return status;
 }
 
-/* Drops all that was found. */
+/* Drops all results of find_causes, so that it can run again. */
 static void find_again(struct ws_gap_finder *finder)
 {
     struct ws_track_causes *result = finder->result, empty = { .run_lines = result->run_lines,

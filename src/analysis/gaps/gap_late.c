@@ -1,4 +1,5 @@
-/* Why the host was late: what the launching thread, or another one, did instead of launching. */
+/* Why the host launched an operation late: the activity of the launching thread, or of a thread that it waited for.
+ */
 #include "analysis/gaps/gap_finder.h"
 #include "base/minmax.h"
 
@@ -9,9 +10,10 @@ enum {
     SYNC_SHARE = 4,       /* divisor: calls that take 1/4 of the lateness make the cause sync or allocation */
 };
 
-/* Reads what the launching thread did from the begin of the gap until the operation was queued. If it was mostly
- * outside calls, and the thread that launched the operation before the gap was outside calls for less than half of
- * that time, reads that thread instead. Returns the thread that was read. */
+/* Computes how the launching thread spent the time from question->begin to question->until. If this thread was mostly
+ * outside calls, it may have waited for the thread that launched the operation before the gap. The thread of the
+ * operation before the gap is used instead if it was outside calls for less than half as long. Returns the thread
+ * that was used. */
 static uint32_t gap_late_window(const struct ws_gap_finder *finder, const struct ws_gap_question *question,
                                 struct ws_host_window *window)
 {
@@ -35,8 +37,8 @@ static const enum ws_part part_of_use[WS_USE_COUNT] = {
     [WS_USE_LAUNCH] = WS_PART_LAUNCH, [WS_USE_INPUT] = WS_PART_INPUT,           [WS_USE_OWN] = WS_PART_LAUNCH,
 };
 
-/* Was the thread in a range at this time, so that the trace says what it did? A step marker does not count, as it
- * covers everything. */
+/* Does a range show what the thread did at this time? The range of a whole step does not count, because it covers
+ * everything. */
 static bool was_at_work(const struct ws_gap_finder *finder, uint32_t thread, int64_t time)
 {
     const struct ws_process *process = finder->process;
@@ -50,13 +52,13 @@ static bool copies_to_device(const struct ws_gap_finder *finder, uint32_t op)
     return ws_is_host_to_device(&ws_process_shape(finder->process, finder->process->ops.shape[op])->row);
 }
 
-/* Is the operation a copy to the device that can hold a batch? */
+/* Is the operation a copy to the device that is large enough for a batch of input? */
 static bool copies_batch(const struct ws_gap_finder *finder, uint32_t op)
 {
     return copies_to_device(finder, op) && ws_op_bytes(&finder->process->ops, op) >= BATCH_LEAST;
 }
 
-/* Was the thread in a Python function or an operator, and in no range that the program named more closely? */
+/* Was the thread's innermost range at this time a Python function or an operator? */
 static bool was_in_function(const struct ws_gap_finder *finder, uint32_t thread, int64_t time)
 {
     const struct ws_process *process = finder->process;
@@ -65,8 +67,8 @@ static bool was_in_function(const struct ws_gap_finder *finder, uint32_t thread,
                                     ws_range(&process->ranges, place)->kind == WS_RANGE_OPERATOR);
 }
 
-/* The cause if the launching thread was mostly outside calls, and not in the range of a data loader. Sets *thread to
- * the thread that caused the gap. */
+/* Returns the cause if the launching thread was mostly outside calls, and not in the range of a data loader. Sets
+ * *thread to the thread that caused the gap. */
 static enum ws_part cause_of_pause(const struct ws_gap_finder *finder, const struct ws_gap_question *question,
                                    const struct ws_host_window *window, uint32_t *thread)
 {
@@ -112,7 +114,7 @@ struct ws_gap_answer ws_gap_late_cause(const struct ws_gap_finder *finder, const
         .time = question->launch,
         .debt = most == waited ? ws_max(window.whole[most] - (question->end - question->begin), 0) : 0,
     };
-    bool paused = window.longest[most].length >= PAUSE_SHORT; /* or a single call took long */
+    bool paused = window.longest[most].length >= PAUSE_SHORT; /* or spent long in one call */
     if ((answer.cause != WS_PART_LAUNCH || paused) && window.longest[most].length) {
         const struct ws_host_event *event = &window.longest[most].event;
         bool call = most != WS_USE_INPUT && most != WS_USE_OWN;

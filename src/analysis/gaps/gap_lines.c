@@ -24,7 +24,7 @@ void ws_gap_lines_finish(struct ws_gap_lines *lines)
     ws_map_finish(&lines->places);
 }
 
-/* Index + 1 of a row in a dictionary; 0: not found, or too large for the key. */
+/* Returns the index + 1 of a row in a dictionary; 0: not found, or too large for the key. */
 static uint64_t key_part(const struct ws_entries *rows, uint32_t id, int bits)
 {
     uint64_t place = id ? (uint64_t)ws_entries_place(rows, id) + 1 : 0;

@@ -79,13 +79,13 @@ static void print_edges(const struct ws_track_causes *causes, struct ws_page *pa
                          ws_part_label(causes->edges[i].cause), where[i]);
 }
 
-/* Prints what figures per step leave out, and what is uncertain. */
+/* Prints the idle time that figures per step leave out, and how many gaps are uncertain. */
 static void print_rest(const struct ws_track_causes *causes, struct ws_page *page)
 {
     char time[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     struct ws_gap_total outside = { 0 };
     print_edges(causes, page);
-    for (int i = 0; i < 2; i++) { /* in the totals of steady steps, but no gaps of the recording */
+    for (int i = 0; i < 2; i++) { /* the steady figures of `totals` include the edges; `count` and `total` do not */
         outside.count += causes->edges[i].steady > 0;
         outside.total += causes->edges[i].steady;
     }

@@ -18,8 +18,8 @@ int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struc
 /* Prints two tables: by cause, largest saving first; by line of code or call. */
 void ws_gap_causes_text(const struct ws_report *report, size_t track, struct ws_page *page);
 
-/* Adds gap_causes, what the removal of several causes together saves, and the idle time of gaps without a host side
- * and of gaps within their errors. Returns 0, or another value if memory runs out. */
+/* Adds the keys gap_causes, together_saving_ns, gaps_without_host_ns and gaps_within_error_ns. Returns 0, or another
+ * value if memory runs out. */
 int ws_gap_causes_json(const struct ws_report *report, size_t track, json_t *object);
 
 /* Adds the keys line and function. Returns 0, or another value if memory runs out. */

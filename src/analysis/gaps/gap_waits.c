@@ -8,9 +8,9 @@
 #include "base/salted.h"
 
 enum {
-    MOST_WAITS = 8,      /* most events examined among those that a stream waited for before one operation */
+    MOST_WAITS = 8,      /* most waits for events that are examined per operation */
     MOST_STEPS = 100000, /* for gaps of cause wait: most steps back in a track to the stream's previous operation */
-    FEW_STEPS = 64,      /* the same for gaps of cause dispatch */
+    FEW_STEPS = 64,      /* like MOST_STEPS, for gaps of cause dispatch */
 };
 
 struct finder {
@@ -38,8 +38,9 @@ static const struct ws_op_shape *gap_waits_shape_of(const struct finder *finder,
     return ws_process_shape(finder->process, finder->process->ops.shape[op]);
 }
 
-/* The last operation of a stream (id) before index `place` that was launched before `time`. Operations of a
- * stream begin in order of their launches. WS_NOWHERE: none within `most` steps. */
+/* Returns the last operation of a stream (id) before index `place` that was launched before `time`. Relies on the
+ * order of a stream: its operations begin in order of their launches. Returns WS_NOWHERE if there is none within
+ * `most` steps. */
 static uint32_t op_before(struct finder *finder, const struct ws_track *track, size_t place, uint32_t stream,
                           int64_t time, size_t most)
 {
@@ -52,7 +53,7 @@ static uint32_t op_before(struct finder *finder, const struct ws_track *track, s
     return WS_NOWHERE;
 }
 
-/* The first index of a track at which an operation begins after `time`. */
+/* Returns the first index of a track at which an operation begins after `time`. */
 static size_t place_after(const struct finder *finder, const struct ws_track *track, int64_t time)
 {
     size_t low = 0, high = track->count;
@@ -98,8 +99,9 @@ static enum ws_waited_for what_holds(const struct finder *finder, uint32_t op)
     }
 }
 
-/* Finds what a wait for an event stands for: an operation on another device, an operation that blocks the stream that
- * recorded the event, or a record that is not in the trace. Returns false if it finds none of these. */
+/* Finds out why a stream waited for an event. The event was recorded behind an operation on another device, or behind
+ * an operation that blocks its stream, or its record is not in the trace. Returns false if it finds none of these
+ * reasons. */
 static bool explain_event(struct finder *finder, const struct ws_order_entry *wait, int64_t begin, int64_t end,
                           struct ws_gap_wait *found)
 {
@@ -162,8 +164,7 @@ static struct ws_gap_wait explain_wait(struct finder *finder, const struct ws_ga
     return best;
 }
 
-/* Before the launch of the operation at `place`, did its stream wait for an event that the stream `other`
- * recorded? */
+/* Did the operation at index `place` have to wait for an event that was recorded in stream `other`? */
 static bool is_ordered(struct finder *finder, size_t place, uint32_t other)
 {
     const struct ws_ops *ops = &finder->process->ops;
@@ -208,7 +209,7 @@ struct ws_gap_wait ws_gap_wait_of(const struct ws_report *report, size_t track, 
 bool ws_gap_wait_is_shown(const struct ws_report *report, size_t track, const struct ws_gap *gap, size_t *steps)
 {
     struct finder finder = finder_of(report, track);
-    if (!*steps) /* nothing is looked up any more, so nothing is shown */
+    if (!*steps) /* the limit for the search is reached */
         return false;
     finder.steps = *steps;
     enum ws_waited_for what = explain_wait(&finder, gap).what;
@@ -229,8 +230,9 @@ const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report,
     return NULL;
 }
 
-/* The key of a row: cause, stream, and what the stream waited for. For cause dispatch, that is another stream. For
- * cause wait, it is another stream and the name of the operation. */
+/* The key of a row: cause, stream, and the kind of wait in `own`; the target of the wait in `other`. For cause
+ * dispatch, the target is another stream. For cause wait, the target is another stream and the name of an operation.
+ */
 struct key {
     uint64_t own, other;
 };
@@ -253,7 +255,7 @@ struct places {
     uint64_t last_place; /* 0: none */
 };
 
-/* Index + 1 of the key's row, which is added if it does not exist; 0 if memory runs out. */
+/* Returns the index + 1 of the key's row. Adds the row if it does not exist. Returns 0 if memory runs out. */
 static uint64_t gap_waits_place_of(struct places *places, struct ws_vector *rows, struct key key,
                                    const struct ws_gap_wait_row *new)
 {

@@ -1,19 +1,19 @@
-/* What queued work waited for, in gaps of causes wait and dispatch (gaps.h), as far as the trace shows it.
+/* Reasons why queued work waited, for gaps of causes wait and dispatch (gaps.h), as far as the trace shows reasons.
  *
- * The operation that ended such a gap was launched before the gap began. The trace knows what precedes this operation
+ * The operation that ended such a gap was launched before the gap began. The trace shows what precedes this operation
  * in its stream: the previous operation, host functions and waits for memory values, and the events that the stream
- * waited for (cuStreamWaitEvent). An event stands for all work that was launched into the recording stream before the
- * event was last recorded. Of all that precedes the operation, the report names what ended within the gap: a host
- * function, a memory value, or an operation on another device. If the trace holds no record of an event, another
+ * waited for (cuStreamWaitEvent). A wait for an event waits for all work that was launched into the event's stream
+ * before the event was last recorded. The report names the predecessor that ended within the gap: a host function, a
+ * wait for a memory value, or an operation on another device. If the trace holds no record of an event, another
  * process recorded the event, or it was recorded before the trace began.
  *
- * All operations on the gap's own device had ended when the gap began. They can explain the few µs of a dispatch gap:
- * the report names the stream of the operation that ended last. They cannot explain a gap of cause wait. If nothing
- * else explains it, the report says that the reason is not known, and names the operation that ended last if it ran
- * on another stream.
+ * All operations on the gap's own device had ended when the gap began. The end of such an operation can explain the
+ * few µs of a dispatch gap: the report names the stream of the operation that ended last. Such an end cannot explain
+ * a gap of cause wait. If nothing else explains a gap of cause wait, the report says that the reason is not known,
+ * and names the operation that ended last if this operation ran on another stream.
  *
- * Of the traces of other profilers, only exports of Nsight Systems say in which stream an event was recorded. These
- * exports hold no events of other processes.
+ * Of the traces of other profilers, only exports of Nsight Systems say in which stream an event was recorded. Exports
+ * of Nsight Systems hold no events of other processes.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
 #define WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
@@ -41,10 +41,10 @@ enum ws_waited_for {
 
 struct ws_gap_wait {
     enum ws_waited_for what;
-    uint32_t op; /* operation that was waited for; WS_NOWHERE: not known */
+    uint32_t op; /* the operation that the stream waited for; WS_NOWHERE: not known */
 };
 
-/* Gaps of one cause on one stream that waited for the same thing. */
+/* Gaps of one cause on one stream that have the same reason. */
 struct ws_gap_wait_row {
     enum ws_part cause;
     struct ws_gap_wait wait; /* what one of these gaps waited for */
@@ -56,16 +56,16 @@ struct ws_track_waits {
     struct ws_vector rows; /* struct ws_gap_wait_row, largest time in steady steps first */
 };
 
-/* Scope: track. It has no section in the report. */
+/* Scope: track. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_gap_waits;
 
-/* What a gap of cause wait or dispatch waited for. */
+/* Finds what the operation after a gap of cause wait or dispatch waited for. */
 struct ws_gap_wait ws_gap_wait_of(const struct ws_report *report, size_t track, enum ws_part cause,
                                   const struct ws_gap *gap);
 
 /* Does the trace show what the operation that ended the gap waited for: a host function, a memory value, or an
- * operation of another device that ended in the gap? `steps`: how far the search may still go back in tracks, in all;
- * begins with WS_GAP_WAIT_STEPS. */
+ * operation of another device that ended in the gap? `steps` limits the work of all calls together: it is the number
+ * of operations that the search may still visit, at first WS_GAP_WAIT_STEPS. */
 enum { WS_GAP_WAIT_STEPS = 50000000 };
 bool ws_gap_wait_is_shown(const struct ws_report *report, size_t track, const struct ws_gap *gap, size_t *steps);
 
@@ -79,10 +79,10 @@ static inline bool ws_is_queued_cause(enum ws_part cause)
 const char *ws_gap_wait_text(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, char *text,
                              size_t capacity);
 
-/* The row with at least half of the time of all gaps of cause wait; NULL: none. */
+/* Returns the row with at least half of the time of all gaps of cause wait; NULL: none. */
 const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report, size_t track);
 
-/* The table in the section on gaps, the rows as JSON, and one gap's wait as JSON. */
+/* Write the table in the section on gaps, the rows as JSON, and one wait as JSON. */
 void ws_gap_waits_text(const struct ws_report *report, size_t track, struct ws_page *page);
 int ws_gap_waits_json(const struct ws_report *report, size_t track, json_t *object);
 int ws_gap_wait_json(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, json_t *object);

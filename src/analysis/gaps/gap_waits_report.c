@@ -1,4 +1,4 @@
-/* Shows what queued work waited for. */
+/* Reports what queued work waited for. */
 #include <stdio.h>
 #include <string.h>
 
@@ -65,7 +65,8 @@ const char *ws_gap_wait_text(const struct ws_report *report, size_t track, const
     return text;
 }
 
-/* The text of a row. For cause dispatch it names only the streams, because the operation does not matter. */
+/* Writes the text of a row. For cause dispatch, the text names only the stream, because the operation does not
+ * matter. */
 static const char *row_text(const struct ws_report *report, size_t track, const struct ws_gap_wait_row *row,
                             char *text, size_t capacity)
 {

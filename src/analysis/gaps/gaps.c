@@ -39,8 +39,8 @@ static void sift_down(struct ws_long_gap *heap, size_t count)
     }
 }
 
-/* Keeps a gap. If WS_GAPS_LARGEST gaps are kept already, it replaces the shortest of them, which the caller knows to
- * be shorter. */
+/* Keeps a gap. If WS_GAPS_LARGEST gaps are kept already, replaces the shortest of them. The caller must check that
+ * the new gap is longer. */
 static void keep_longest(struct ws_track_gaps *result, const struct ws_long_gap *gap)
 {
     struct ws_long_gap *heap = result->largest;

@@ -1,67 +1,76 @@
 /* Why a device was idle: the causes of each gap (advice.h lists them), and totals.
  *
- * The operation that ended a gap was launched by a call. The gap has up to three pieces: before that call, inside it,
- * and after it returned. The first two are the host's. In the third the operation was queued, and the host had no
- * part in it. A gap mostly has one cause. It has two, one for the host's pieces and one for the third, if the third
- * is longer than a launch takes to reach an idle device.
+ * The operation that ended a gap was launched by a host call. The gap has up to three pieces: before this call,
+ * during the call, and after the call returned. The host causes the first two pieces. In the third piece the
+ * operation was already queued, so the host did not cause this piece; it is called the queued piece below. Most gaps
+ * have one cause. A gap has two causes if the queued piece is longer than a launch takes to reach an idle device: one
+ * for the first two pieces, and one for the queued piece.
  *
- * The delay from a launch call to the begin on an idle device is measured in the trace (launch_delay). It is the
- * median over kernels that were certainly launched while the device was idle. If there are too few such kernels, it
- * is the 5th percentile over all kernels that ended a gap. The third piece may take 1.5 times as long, and 20 µs in
- * any case: in ten traces it is below 10 µs for nearly all kernels. A copy whose call waited for it was queued from
- * the call's begin, unless it copies from the host (ws_op_queued_from).
+ * The delay from a launch call to the begin on an idle device is measured in the trace (launch_delay). The launch
+ * delay is the median over kernels that were certainly launched while the device was idle. If there are too few such
+ * kernels, the launch delay is the 5th percentile over all kernels that ended a gap. A queued piece of up to 1.5
+ * times this delay, or up to 20 µs if that is longer, counts as launch delay. In ten traces, the queued piece is
+ * below 10 µs for nearly all kernels. If a call waits for its copy, the copy was queued at the call's begin, except
+ * for copies from the host (ws_op_queued_from).
  *
- * The host was late if the call began after the gap began, or shortly before the gap, and the operation began as soon
- * as a launch can reach an idle device, or if the call was still running in a gap of more than 20 µs. Otherwise the
- * whole gap is the third piece. For operations that were launched before the recording began it is, too (recorded.h).
+ * The host was late in three cases:
+ * - the launch call began after the gap began;
+ * - the call began shortly before the gap, and the operation began as soon as a launch can reach an idle device;
+ * - the call was still running in the gap, and the gap is longer than 20 µs. If the host was not late, the whole gap
+ *   is a queued piece. The whole gap is also a queued piece if the operation was launched before the recording began
+ *   (recorded.h).
  *
- * The causes of the third piece, in which work was queued and the device did not begin it:
- * - dispatch: up to 20 µs, the time a device takes to begin the next operation: 1 to 2 µs on one stream, 2 to 8
- * µs if another stream waits for an event, 5 to 15 µs for the first node of a graph. In traces of other profilers,
- * also as long as the third piece may take;
- * - communication: a collective on another stream ended or began at the gap;
- * - wait: longer than 20 µs, and the trace shows for what: a host function, a memory value, an operation of another
- * device (gap_waits.h). A recording of ours holds all that its process gave to the device. There, the operation
- * waited for something even if the trace does not show for what;
- * - unrecorded: the trace does not show for what, and may lack operations, as those of other profilers do: work from
- * before the recording, kernels of CUDA graphs, dropped records. The device may have been busy. Any gap above 20 µs
- * is of this cause as a whole, if a launch between those of the operations before and after it has no operation in
- * the trace (recorded.h), or if the trace holds only a sample of the operations. We assume a sample where a tenth of
- * the idle time is of this cause, and neighbouring calls are numbered more than 25 apart (ws_recorded_apart).
+ * Causes of the queued piece, in which work was queued and the device did not begin it:
+ * - dispatch: the piece is at most 20 µs long, the time that a device may take to begin the next operation. Usual are
+ *   1 to 2 µs on one stream, 2 to 8 µs if another stream waits for an event, and 5 to 15 µs for the first node of a
+ *   graph. In traces that may lack operations, the piece may also be as long as a launch delay (see above);
+ * - communication: a collective ended or began at the gap, and the operation at the other end of the gap was on
+ *   another stream;
+ * - wait: the piece is longer than 20 µs, and the trace shows what the operation waited for: a host function, a
+ *   memory value, or an operation of another device (gap_waits.h). A complete trace by Wallshim holds everything that
+ *   the process launched. In such a trace the cause is wait even if the reason is not in the trace;
+ * - unrecorded: the trace does not show what the operation waited for, and the trace may lack operations. The device
+ *   may have been busy with work from before the recording, with kernels of CUDA graphs, or with operations whose
+ *   records were dropped. A whole gap of more than 20 µs gets this cause in two cases. First: a launch between the
+ *   launches of the operations before and after the gap has no operation in the trace (recorded.h). Second: the trace
+ *   holds only a sample of the operations. We assume a sample if more than a tenth of the idle time has this cause,
+ *   and the correlation ids of consecutive calls differ by more than 25 (median, ws_recorded_apart).
  *
- * If the host was late, the cause is what the launching thread mostly did from the gap's begin to the call, or to the
- * call's end if the call took more than 20 µs of the gap. The time between the two is the lateness. For sync and
- * allocation a quarter of it is enough:
- * - sync: it was in a call that waits for the device. The queue is empty when such a call returns, so the device
- * idles during whatever the host does next. Without the wait the host would have been ahead by the length of the
- * wait;
- * - allocation: it allocated or freed memory, loaded modules, or was in a kernel's first launch that took more than
- * 0.5 ms (lazy loading);
- * - communication: it was in an NCCL call or in the range of a collective;
- * - input: it was outside calls, in a range named like a data loader. Or it was outside calls for 0.1 ms or more at a
- * time, in Python functions or operators, and the gap ends with a step's first operation, which copies a batch (1 KiB
- * or more) from host to device. Or it was outside calls for as long, the trace names nothing that it did, and the
- * operation that ends the gap copies from host to device. The last two cases count as sync or allocation if such a
- * call took more than four times as long as the time outside calls;
- * - launch: it was in launch calls (a single call of 0.1 ms or more is named), or between calls less than 0.1 ms
- * apart (5 to 30 µs are usual in eager frameworks), or for longer in operators, functions and ranges other than a
- * data loader's;
- * - unexplained: none of the above. The thread was outside calls, and nothing tells what it did.
+ * If the host was late, the cause is the main activity of the launching thread during the lateness. The lateness is
+ * the time from the gap's begin to the begin of the launch call. If this call began before the gap, or took more than
+ * 20 µs of the gap, the lateness ends with the end of the call. For the causes sync and allocation, a quarter of the
+ * lateness is enough:
+ * - sync: the thread was in a call that waits for the device. When such a call returns, no work is queued, so the
+ *   device is idle until the host launches more work. Without the wait, the host would have been ahead of the device
+ *   by the length of the wait;
+ * - allocation: the thread allocated or freed memory, loaded modules, or was in a kernel's first launch that took
+ *   more than 0.5 ms (lazy loading);
+ * - communication: the thread was in an NCCL call or in the range of a collective;
+ * - input: the thread was outside calls, in a range named like a data loader. Two other cases count as input if the
+ *   thread was outside calls for 0.1 ms or more at a time. First: the thread was in Python functions or operators,
+ *   and the gap ends with a step's first operation, a copy of a batch (1 KiB or more) from host to device. Second:
+ *   the trace does not show what the thread did, and the operation that ends the gap copies from host to device.
+ *   These two cases count as sync or allocation if calls of sync or allocation took more than four times as long as
+ *   the time outside calls;
+ * - launch: the thread was in launch calls, or between calls less than 0.1 ms apart (5 to 30 µs are usual in eager
+ *   frameworks). Longer times between calls also count as launch if the thread was in operators, functions or ranges,
+ *   except those of a data loader. The report names a single launch call of 0.1 ms or more;
+ * - unexplained: none of the above. The thread was outside calls, and the trace does not show what it did.
  *
- * A thread that is outside calls may be waiting for work from another thread, as autograd's thread does. In that case
- * the thread that launched the operation before the gap is examined.
+ * A thread that is outside calls may be waiting for work from another thread, as autograd's thread does. In this
+ * case, the thread that launched the operation before the gap is examined instead.
  *
- * Lateness is carried over as a debt. A sync or an allocation can delay the host by more than the gap it causes. The
- * rest of the delay causes the launch and unexplained gaps that follow. These gaps count for the same cause until the
- * debt is used up.
+ * A sync or an allocation can delay the host by more than the length of the gap that it causes. The rest of the delay
+ * is called a debt. The launch and unexplained gaps that follow count as sync or allocation until the debt is used
+ * up.
  *
- * A gap that lies in two steps counts in each with its part.
+ * If a gap lies in two steps, each step counts its part of the gap.
  *
- * A gap that is no longer than the errors of its two times may not exist. It gets the cause that it would have if it
- * existed. If work was queued, that is dispatch for a gap of up to 20 µs, and unexplained for a longer one. If the
- * trace does not hold the launch of the ending operation, nor shows that it was before the recording, the gap is
- * unexplained and the report calls the trace incomplete. Gaps next to launches that were delayed while hardware
- * counters were read are unexplained, too. Limits without a source are our choice.
+ * A gap that is no longer than the errors of its begin and end may not exist, but still gets a cause. If work was
+ * queued, the cause of such a gap is dispatch up to 20 µs, and unexplained above. If the trace lacks the launch call
+ * of the operation that ended a gap, the report calls the trace incomplete. The gap is then unexplained, unless the
+ * operation was launched before the recording. Gaps next to launches that were delayed by hardware counters are also
+ * unexplained. Limits without a source are our choice.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAPS_H
 #define WALLSHIM_ANALYSIS_GAPS_GAPS_H
@@ -75,7 +84,7 @@
 struct ws_gap_total {
     uint64_t count;
     int64_t total;
-    uint64_t steady_count; /* in steady steps */
+    uint64_t steady_count; /* number of gaps that lie in steady steps, at least partly */
     int64_t steady;
 };
 
@@ -84,16 +93,16 @@ struct ws_gap_line {
     enum ws_part cause;
     uint32_t thread;   /* id of the thread that caused the gaps */
     uint32_t range;    /* index in ws_process.ranges: the line that caused the first gap; WS_NO_RANGE: not known */
-    uint32_t function; /* the longest call: id of family driver_function; 0: none */
+    uint32_t function; /* id of the longest call in the first gap (family driver_function); 0: none */
     struct ws_gap_total gaps;
     int64_t longest;
 };
 
-/* Idle time of the steps before the device's first operation, or after its last one. It ends at an edge of the
- * recording, so it is no gap, and counts for steady steps only. */
+/* Idle time of steps before the device's first operation, or after its last operation. This idle time is no gap,
+ * because an operation borders it on one side only. It counts only in figures of steady steps. */
 struct ws_edge_gap {
-    int64_t begin, end; /* begin = end: there is none */
-    int64_t steady;     /* the part in steady steps */
+    int64_t begin, end; /* ns, host clock; begin = end: no such idle time */
+    int64_t steady;     /* ns of the idle time that lie in steady steps */
     enum ws_part cause;
 };
 
@@ -105,23 +114,23 @@ struct ws_track_causes {
      * run. The first run has no bit. */
     uint64_t *turns;
     size_t places;                              /* number of bits in turns */
-    struct ws_gap_total totals[WS_CAUSE_COUNT]; /* a gap of two pieces counts twice */
+    struct ws_gap_total totals[WS_CAUSE_COUNT]; /* a gap with two causes counts in both */
     struct ws_vector lines;                     /* struct ws_gap_line, largest time in steady steps first */
-    struct ws_gap_total hostless; /* the launch is not in the trace, or clocks are not aligned. Part of unexplained;
-                                     of dispatch and unrecorded, if the launch was before the recording */
-    struct ws_gap_total within_error; /* gaps no longer than their error */
-    struct ws_gap_total in_graphs;    /* part of unrecorded: an operation that a graph launch made ended it */
-    uint64_t graph_launches;          /* such launches */
+    struct ws_gap_total hostless;     /* gaps whose launch call is not in the trace, or whose clocks are not aligned;
+                                         other totals count these gaps too */
+    struct ws_gap_total within_error; /* gaps that are no longer than the errors of their begins and ends */
+    struct ws_gap_total in_graphs;    /* part of unrecorded: gaps that ended with an operation of a CUDA graph */
+    uint64_t graph_launches;          /* number of graph launches with gaps in `in_graphs` */
     bool is_sampled;                  /* the trace holds only a sample of the operations */
-    uint32_t apart;                   /* if it is sampled: ws_recorded_apart */
+    uint32_t apart;                   /* if is_sampled: the figure of ws_recorded_apart */
     int64_t launch_delay;             /* ns from a launch call to the begin on an idle device */
     bool per_step;                    /* there are steady steps */
-    struct ws_edge_gap edges[2];      /* before the first operation; after the last one */
+    struct ws_edge_gap edges[2];      /* [0]: before the first operation; [1]: after the last operation */
     int64_t lead_input;               /* ns: wait for input before the first operation of the first steady step */
 };
 
-/* A run of gaps with the same line. The gap that ended at index `to` is the first of the next run. Zero the struct
- * before the first call. */
+/* A run of gaps with the same line. The gap that ended at index `to` is the first of the next run. The struct must be
+ * zero before the first call of ws_gap_run_next. */
 struct ws_gap_run {
     size_t number, to;
     uint32_t line; /* index in `lines` */
@@ -145,16 +154,16 @@ void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_s
                    const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE]);
 
 /* Writes ", mostly in calls of cuLaunchKernel, 3.00 ms each", if single calls of 1 ms or more made most of the gaps
- * of cause launch or allocation, else "". Such a call loaded a module, found a full queue, or waited for memory: it
- * is not one launch too many. */
+ * of cause launch or allocation, else "". Such a call loaded a module, found a full queue, or waited for memory.
+ * Fewer launches would not avoid that. */
 enum { WS_GAP_CALL = 160 };
 void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_part cause, char text[WS_GAP_CALL]);
 
-/* Scope: track. It has no section in the report. */
+/* Scope: track. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_causes;
 
-/* Return the time (ns) and the number of gaps that reports show: those in steady steps, or in the whole recording if
- * there are no steady steps. */
+/* Return the time (ns) and the number of gaps that reports show: in steady steps, or in the whole recording if there
+ * are no steady steps. */
 static inline int64_t ws_gap_time(const struct ws_track_causes *causes, const struct ws_gap_total *total)
 {
     return causes->per_step ? total->steady : total->total;
@@ -168,7 +177,7 @@ static inline uint64_t ws_gap_count(const struct ws_track_causes *causes, const 
 /* Writes a line as text: "step (train.py:41)". Returns false and "" if the trace does not name the line. */
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
-/* Like ws_gap_line_text. But if the trace does not name the line, writes the function that the thread called. */
+/* Like ws_gap_line_text, but writes the function that the thread called if the trace does not name the line. */
 bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
 /* The section on gaps: when the device was idle, and why. */

@@ -72,7 +72,8 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
         ws_table_name(&table, before.name);
     }
     ws_table_finish(&table);
-    /* The table's title says that it holds only the longest. With --top 0, say that it does not hold all. */
+    /* The table's title says that it holds the longest gaps. A user of --top 0 expects all gaps, so the page says how
+     * many gaps are left out. */
     if (!page->top || page->top > WS_GAPS_LARGEST)
         ws_page_more_of(page, result->largest_count, result->count, "");
 }
@@ -108,7 +109,7 @@ static json_t *gaps_side_json(const struct ws_report *report, const struct ws_pr
     return NULL;
 }
 
-/* What a gap with queued work waited for; null for other gaps. */
+/* Adds the key waited_for: what queued work waited for in the gap; null if the gap has another cause. */
 static int waited_json(const struct ws_report *report, size_t subject, enum ws_part cause, const struct ws_gap *gap,
                        json_t *row)
 {

@@ -23,11 +23,11 @@ enum {
     RETURN_MOST = 20000,   /* longest delay of a call's return after the operation that the call waited for */
     WAIT_LEAST = 100000,   /* a launch call that takes longer waits for room in the queue */
     WAIT_KNOWN = 10000,    /* with WS_WITHOUT_LAUNCHES, shorter waits are not replayed */
-    DISPATCH = 1500,       /* between operations that are ready, if the recording has no dispatch gaps */
+    DISPATCH = 1500,       /* time between two ready operations, if the recording has no dispatch gaps */
     DISPATCH_MOST = 2000,
 };
 
-/* Longest stretch that is replayed, ns: one year. Sums of shifts must not overflow. */
+/* The longest stretch that is replayed, in ns: one year. The limit keeps sums of times from overflowing. */
 static const int64_t LONGEST = (int64_t)366 * 86400 * 1000000000;
 
 /* A time as recorded and as replayed. */
@@ -38,7 +38,7 @@ struct moment {
 struct thread_clock {
     struct ws_host_cursor cursor;
     struct ws_host_event event; /* the next event */
-    bool waits;                 /* there is a next event */
+    bool waits;                 /* the thread has a next event */
     bool began;
     struct moment end; /* end of the last event */
     int64_t call;      /* begin of the last event, replayed */
@@ -53,12 +53,12 @@ struct replay {
     int64_t delay, dispatch;
     size_t first, end; /* indices in the track's order */
     int64_t from, to;  /* host times of the first and last launch of the operations from `first` to `end` */
-    uint32_t low;      /* smallest index of these operations in ws_ops */
-    size_t indices;    /* number of operations from `low` on */
+    uint32_t low;      /* smallest index in ws_ops of the operations from `first` to `end` */
+    size_t indices;    /* number of indices from `low` to the largest index of these operations */
     int64_t *launches; /* replayed time of the launch, by index in ws_ops minus `low`; INT64_MIN: not yet launched */
     struct thread_clock threads[MOST_THREADS];
     size_t thread_count;
-    size_t place; /* index in the order of the device's next operation */
+    size_t place; /* index in the track's order of the next operation to replay */
     struct moment done, running[MOST_RUNNING];
     size_t running_count;
     bool began;
@@ -69,7 +69,7 @@ struct replay {
     size_t launched;         /* number of steps whose first operation was launched */
 };
 
-/* In a damaged trace, sums of lengths may leave the range of times. */
+/* Limits a time, because sums of lengths in a damaged trace may be outside the range of times. */
 static int64_t in_range(int64_t time)
 {
     return ws_clamp(time, -WS_TIME_MOST, WS_TIME_MOST);
@@ -92,8 +92,8 @@ static void set_done(struct replay *replay, int64_t until)
     replay->running_count = kept;
 }
 
-/* Did the launching call hold the operation up: did it take long, and the operation begin only after it? Then the
- * operation's launch is the end of the call, else its begin. */
+/* Did the launch call delay the operation? Yes, if the call took WAIT_LEAST or longer and the operation began after
+ * the end of the call. The end of such a call is the time of the launch; for other calls it is the begin. */
 static bool is_held_up(const struct ws_ops *ops, uint32_t op)
 {
     return ws_op_host_length(ops, op) >= WAIT_LEAST && ws_op_begin(ops, op) > ws_op_host_end(ops, op);
@@ -104,8 +104,8 @@ static int64_t launch_of(const struct ws_ops *ops, uint32_t op)
     return is_held_up(ops, op) ? ws_op_host_end(ops, op) : ws_op_host_begin(ops, op);
 }
 
-/* The replayed begin of an operation whose replayed launch is at `launch` (INT64_MIN: its launch is not in the
- * recording). */
+/* Returns the replayed begin of an operation. `launch`: its replayed launch; INT64_MIN: the launch is not in the
+ * recording. */
 static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t launch)
 {
     const struct ws_ops *ops = &replay->process->ops;
@@ -123,7 +123,8 @@ static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t
     return ws_min(ws_max(launch + delay, replay->done.replayed + least) + waited, begin);
 }
 
-/* Runs operations that began up to `until` in the recording, as long as their launches are known. */
+/* Replays operations that began up to `until` in the recording. Stops at an operation whose launch is not replayed
+ * yet. */
 static void run_device(struct replay *replay, int64_t until)
 {
     const struct ws_ops *ops = &replay->process->ops;
@@ -155,8 +156,8 @@ static void run_device(struct replay *replay, int64_t until)
 
 /* ---- the host */
 
-/* The event that a thread's next event follows: the thread's own last event, or the last event of another thread that
- * it waited for. */
+/* Returns the end of the event that a thread's next event follows: the thread's own last event, or the last event of
+ * another thread if the thread may have waited for that thread. */
 static struct moment replay_last_before(const struct replay *replay, const struct thread_clock *thread, int64_t begin)
 {
     struct moment last = thread->end;
@@ -181,7 +182,7 @@ static bool copies_to_device(const struct ws_process *process, const struct ws_h
     return ws_is_host_to_device(shape);
 }
 
-/* The length of the pause before an event in the replay, ns. */
+/* Returns the length of the pause before an event in the replay, in ns. */
 static int64_t pause_before(const struct replay *replay, const struct thread_clock *thread, int64_t from)
 {
     const struct ws_host_event *event = &thread->event;
@@ -199,7 +200,7 @@ static int64_t pause_before(const struct replay *replay, const struct thread_clo
     return pause;
 }
 
-/* The replayed return of a call that began at `begin` and waits for the device. */
+/* Returns the replayed end of a call that waits for the device. `begin`: replayed begin of the call. */
 static int64_t return_of_wait(struct replay *replay, const struct ws_host_event *event, int64_t begin)
 {
     run_device(replay, event->end);
@@ -215,7 +216,7 @@ static bool waits(struct replay *replay, const struct ws_host_event *event, enum
         return true;
     if (event->end - event->begin < (use == WS_USE_ALLOCATION ? RETURN_MOST : WAIT_LEAST))
         return false;
-    /* Freeing memory waits for the device. So does a launch into a full queue. */
+    /* Freeing memory waits for the device. A launch into a full queue also waits for the device. */
     run_device(replay, event->end);
     set_done(replay, event->end);
     return replay->done.recorded > event->begin && event->end - replay->done.recorded <= RETURN_MOST;
@@ -286,8 +287,9 @@ static void play(struct replay *replay)
 
 /* ---- the stretch */
 
-/* Chooses the stretch to replay: from the first steady step to the last steady step with which it has at most
- * MOST_OPS operations. Without steady steps: the first MOST_OPS operations. */
+/* Chooses the stretch to replay. The stretch begins with the first steady step. It ends with the last steady step
+ * that keeps the stretch within MOST_OPS operations. Without steady steps, the stretch is the first MOST_OPS
+ * operations. */
 static void replay_choose(struct replay *replay, const struct ws_track_steps *steps)
 {
     const struct ws_step *list = steps->steps.data;
@@ -325,8 +327,8 @@ static struct thread_clock *replay_thread_of(struct replay *replay, uint32_t thr
     return &replay->threads[replay->thread_count++];
 }
 
-/* Finds the launching threads and the time of the launches. Returns false if there are too many threads or
- * operations. */
+/* Finds the launching threads, and the times of the first and the last launch. Returns false if there are too many
+ * threads or operations. */
 static bool find_threads(struct replay *replay)
 {
     const struct ws_ops *ops = &replay->process->ops;
@@ -366,8 +368,8 @@ static int replay_prepare(struct replay *replay)
     return 0;
 }
 
-/* When the step's first operation began. The gap before it belongs to the step, but the replay tells only when
- * operations begin. */
+/* Returns the recorded begin of the step's first operation. The gap before this operation belongs to the step, but
+ * the replay only computes when operations begin. */
 static int64_t begin_of_step(const struct replay *replay, size_t step)
 {
     const struct ws_step *of = &replay->steps[step];
@@ -375,8 +377,9 @@ static int64_t begin_of_step(const struct replay *replay, size_t step)
 }
 
 /* Compares the mean recorded length of the steady steps with their mean replayed length. Leaves out the first step,
- * in which the host is not yet ahead, and the last. Compares means, not medians: the causes delay steps by different
- * amounts, so a median step would not show the whole saving. Other anomalies affect both means equally. */
+ * in which the host is not yet ahead of the device, and the last step. Compares means, not medians: the causes delay
+ * steps by different amounts, so a median step would not show the whole saving. Other anomalies affect both means
+ * equally. */
 static void compare_steps(const struct replay *replay, struct ws_replay_times *times)
 {
     double recorded = 0, replayed = 0;
@@ -394,8 +397,9 @@ static void compare_steps(const struct replay *replay, struct ws_replay_times *t
 }
 
 /* For few steps or none: compares the recorded length of the whole stretch with its replayed length. The stretch
- * begins with an operation. The gap before it belongs to its step; the gap before the operation after the last step
- * stands in for it, if there is one. Otherwise it is not replayed; a wait for input goes as a whole. */
+ * begins with an operation, so it lacks the gap before this operation, which belongs to the first step. If an
+ * operation follows the last step, the gap before that operation is replayed instead. If no operation follows, the
+ * gap is not replayed, but with WS_WITHOUT_INPUT its wait for input (lead_input) counts as saved. */
 static void compare_stretch(const struct replay *replay, const struct ws_track_causes *causes,
                             struct ws_replay_times *times)
 {

@@ -1,34 +1,35 @@
-/* Replays a stretch of a recording as if the host had spent no time on certain things, such as waits.
+/* Replays a stretch of a recording as if certain activities of the host, such as waits, took no time.
  *
  * The method is that of Daydream (Zhu et al., USENIX ATC 2020): treat the recording as a graph of dependencies,
- * remove or shorten tasks, and compute how long the rest takes. Here an event is a call of a thread or an operation
- * of the device. The order of events stays as recorded, and each event moves to the earliest time that its
+ * remove or shorten tasks, and compute how long the rest takes. In this replay, an event is a call of a thread or an
+ * operation of the device. The order of events stays as recorded, and each event moves to the earliest time that its
  * dependencies allow:
  * - An event on a thread follows the thread's previous event after the same pause. If other threads made calls
  * during the pause, the event follows those calls (the main thread and autograd's thread hand work to each other).
  * - An operation begins after its launch has reached the device, and after the ends of all operations that ended
- * before its begin in the recording. Operations that did not overlap in the recording therefore do not overlap in the
- * replay, and no step gets shorter than the device's busy time. If the recorded begin is later than both limits, the
- * operation waited for something unknown. In the replay it waits for the same time. Where the launching call took 0.1
- * ms or more and the operation began only after it, the call's end is the launch.
- * - A call that waits for the device returns after the operation that ended last before the call returned in the
- * recording, with the same delay as in the recording.
+ *   before its begin in the recording. Operations that did not overlap in the recording therefore do not overlap in
+ *   the replay, and no step gets shorter than the device's busy time. If the recorded begin is later than both
+ *   limits, the operation waited for something unknown. In the replay, the operation waits for the same time. The
+ *   launch of an operation is the begin of its launch call. If the call took 0.1 ms or more and the operation began
+ *   after the call's end, the launch is the call's end.
+ * - A call that waits for the device depends on one operation: the last to end before the call returned in the
+ *   recording. The call returns after the replayed end of this operation, with the same delay as in the recording.
  *
- * A replay without changes reproduces the recorded times. The method ignores that kernels slow each other down,
- * that queues hold a limited number of launches, and dependencies that the order of events does not show. The
- * result is an upper limit for the saving. It is accurate if the device mostly waits for the host.
+ * A replay without changes reproduces the recorded times. The method ignores that kernels slow each other down, that
+ * queues hold a limited number of launches, and dependencies that the order of events does not show. The result is an
+ * upper limit for the saving. The result is accurate if the device mostly waits for the host.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_REPLAY_H
 #define WALLSHIM_ANALYSIS_GAPS_REPLAY_H
 
 #include "report/analysis.h"
 
-/* What costs no time in the replay. */
+/* Activities of the host that take no time in the replay. */
 enum ws_replay_without {
     WS_WITHOUT_SYNC = 1,       /* waits for the device, also in copies that block */
     WS_WITHOUT_INPUT = 2,      /* time in data loaders; pauses before copies to the device */
     WS_WITHOUT_ALLOCATION = 4, /* calls that allocate, free or load */
-    WS_WITHOUT_LAUNCHES = 8,   /* all launches but the first of a step, as with a CUDA graph */
+    WS_WITHOUT_LAUNCHES = 8,   /* all launches except the first of each step, as with a CUDA graph */
 };
 
 /* ns between two nodes of a CUDA graph. NVIDIA's "Getting Started with CUDA Graphs" has 0.5 µs; on other GPUs it is
@@ -36,8 +37,8 @@ enum ws_replay_without {
 #define WS_GRAPH_NODE 1000
 
 struct ws_replay_times {
-    int64_t recorded; /* ns: mean steady step; with few steps, the stretch divided by their number; with none, the
-                         whole stretch */
+    int64_t recorded; /* ns: mean steady step; with few steps, the stretch divided by the number of steady steps; with
+                         none, the whole stretch */
     int64_t replayed;
     size_t steps; /* steady steps replayed; 0: none */
 };

@@ -22,7 +22,7 @@ static const struct {
     unsigned without;
     const char *what;  /* the advice */
     const char *which; /* describes the gaps in the evidence */
-    const char *gone;  /* what the replay leaves out */
+    const char *gone;  /* what the replay leaves out, as a phrase for the evidence */
 } remedies[] = {
     { WS_PART_INPUT, WS_WITHOUT_INPUT,
       "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block",
@@ -38,8 +38,8 @@ static const struct {
 };
 enum { REMEDIES = sizeof(remedies) / sizeof(remedies[0]) };
 
-/* The saving of a replay, in ns. If only a part of the recording was replayed, the saving is scaled up to the
- * whole. */
+/* Computes the saving of a replay, in ns. If only a part of the recording was replayed, the saving is scaled up to
+ * the whole. */
 static int saving_of_replay(const struct ws_report *report, size_t subject, unsigned without, int64_t length,
                             int64_t *won)
 {
@@ -57,9 +57,9 @@ static bool is_advised(const struct ws_track_savings *savings, size_t remedy)
     return remedies[remedy].what && savings->saving[remedies[remedy].cause] > 0;
 }
 
-/* The saving of all advised remedies together, if there are at least two. The saving of a single remedy is limited to
- * the idle time of its cause, because the rest of what its replay saves may belong to another remedy. The saving of
- * all together is limited to the whole idle time. */
+/* Computes the saving of all advised remedies together, if there are at least two. The saving of a single remedy is
+ * limited to the idle time of its cause, because its replay may also save time that belongs to another remedy. The
+ * saving of all remedies together is limited to the idle time of all causes except unrecorded. */
 static int saving_together(const struct ws_report *report, size_t subject, int64_t length,
                            struct ws_track_savings *result)
 {
@@ -118,8 +118,8 @@ int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS
     return sum;
 }
 
-/* The gaps of a cause by line of code, for up to MOST_LINES known lines; then two sums of its other gaps: those in
- * copies, and the rest. */
+/* The gaps of a cause are divided into shares: one share for each of up to MOST_LINES known lines of code, one for
+ * other gaps in copies, and one for all other gaps. */
 enum { MOST_SHARES = MOST_LINES + 2 };
 
 struct share {
@@ -174,9 +174,9 @@ static size_t shares_of(const struct ws_process *process, const struct ws_track_
     return count;
 }
 
-/* Picks the advice. If the program does not train and the trace names no line that waits, its input may be requests
- * of users, which no loader can fetch ahead. If the host waits in copies, it can avoid the waits and still read as
- * often. */
+/* Picks the advice. If the program does not train and the trace names no line of code for the waits, its input may be
+ * requests of users. No loader can fetch these ahead. If the host waits in copies, the program can avoid the waits
+ * and still read results as often. */
 static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy,
                               const struct share *share)
 {
@@ -233,7 +233,7 @@ static const struct {
     { WS_PART_DISPATCH, "run fewer, larger operations: fuse kernels, batch small copies, use a CUDA graph" },
 };
 
-/* Advice that replaces pointers[].what if at least half of the wait time was for one thing. */
+/* Advice that replaces pointers[].what if at least half of the wait time has the same reason. */
 static const char *const instead[WS_WAITED_COUNT] = {
     [WS_WAITED_EVENT] =
         "balance the GPUs, which wait for each other: give them equal work, or let the later one start "

@@ -1,14 +1,14 @@
-/* What removing each cause of gaps would save.
+/* The time that a program would save without each cause of gaps.
  *
- * For causes that the program can remove, the saving is what a replay of the steady steps without the cause saves
- * (replay.h), but not more than the idle time of the cause. For gaps with queued work (wait, dispatch) the saving
+ * For causes that the program can remove, a replay of the steady steps without the cause computes the saving
+ * (replay.h). The saving is at most the idle time of the cause. For gaps with queued work (wait, dispatch) the saving
  * cannot be estimated. If these gaps take more than a twentieth of a step, the report advises on them, with their
  * whole idle time as the upper limit of the saving.
  *
  * Causes hide one another: a host that no longer waits for results may wait for input instead, and the step is as
- * long as before. The savings of single causes may therefore add up to less than the removal of all of them at once
- * would save. One more replay computes this saving: it leaves out all causes with advice at once, except launches.
- * Savings of launches are in storms.h.
+ * long as before. So removing all causes at once may save more than the sum of the single savings. One more replay
+ * computes this saving: it leaves out all causes with advice at once, except launches. Savings of launches are in
+ * storms.h.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_SAVINGS_H
 #define WALLSHIM_ANALYSIS_GAPS_SAVINGS_H
@@ -28,8 +28,8 @@ struct ws_track_savings {
 enum { WS_TOGETHER_TEXT = 64 };
 int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS_TOGETHER_TEXT]);
 
-/* Scope: track. It has no section in the report. Advises once per cause and line of code; storms.h advises on
- * launches. */
+/* Scope: track. This analysis has no section in the report. Advises once per cause and line of code; storms.h advises
+ * on launches. */
 extern const struct ws_analysis ws_analysis_savings;
 
 #endif

@@ -22,7 +22,7 @@ struct run {
     int64_t run_time, idle, saving;
     int64_t steady_idle, steady_saving;
     uint64_t steady; /* operations in steady steps */
-    uint32_t line;   /* the line that caused more than half of the gaps, if there is one; found by majority vote */
+    uint32_t line;   /* the line that caused more than half of the gaps, if any line did; found by majority vote */
     int64_t votes;
 };
 
@@ -66,7 +66,7 @@ static int end_run(struct finder *finder)
     return 0;
 }
 
-/* Are the operations since the run's last gap short enough for the run? If so, adds them. */
+/* Are the operations since the run's last gap short enough for the run? If so, adds these operations. */
 static bool goes_on(struct finder *finder, const struct ws_gap *gap)
 {
     struct run *run = &finder->run;

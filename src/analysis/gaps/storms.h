@@ -1,13 +1,13 @@
 /* Storms: runs of operations so short that the host cannot launch them as fast as the device runs them.
  *
  * A storm is a run of launch gaps (gaps.h) with short operations between them. The mean operation takes less than 10
- * µs (the limit for short kernels in TraceLens and nsys-ai), and no busy stretch is longer than 0.1 ms. A storm has
- * at least 16 gaps, which take at least a tenth of its time. Dispatch gaps do not end a storm; gaps of any other
- * cause do. Limits without a source are our choice.
+ * µs (the limit for short kernels in TraceLens and nsys-ai), and at most 0.1 ms lie between two launch gaps. A storm
+ * has at least 16 launch gaps, and they take at least a tenth of its time. Dispatch gaps do not end a storm; gaps of
+ * any other cause do. Limits without a source are our choice.
  *
- * A CUDA graph or a compiled region that launches the operations of a storm at once would save the idle time, except
- * the time that a device takes between two nodes of a graph. Per step the saving is at most that of a replay with one
- * launch per step (replay.h).
+ * A CUDA graph or a compiled region can launch all operations of a storm at once. This would save the idle time,
+ * except the time that a device takes between two nodes of a graph. Per step, the saving is at most the saving of a
+ * replay with one launch per step (replay.h).
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_STORMS_H
 #define WALLSHIM_ANALYSIS_GAPS_STORMS_H
@@ -30,7 +30,7 @@ struct ws_track_storms {
     uint64_t count;          /* operations in storms */
     uint64_t steady;         /* operations in storms and in steady steps */
     int64_t idle, saving;    /* ns per steady step; of the recording if there are no steps */
-    int64_t elsewhere;       /* what fewer launches would save outside storms; unit as for `saving` */
+    int64_t elsewhere;       /* ns that fewer launches would save outside storms; per step or in all, like `saving` */
 };
 
 /* Scope: track. */
