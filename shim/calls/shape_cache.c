@@ -7,10 +7,10 @@
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 
-enum { SKIPS = 1024 }; /* operations of a refused key that pass until room is looked for again */
+enum { SKIPS = 1024 }; /* operations with a refused key that are skipped before its shape is looked up again */
 
-/* The place of a new entry: the first of the key's two. The entry that was there moves to the second place, and the
- * one in the second is dropped. */
+/* The place of a new entry: the first of the key's two places. The first place's old entry moves to the second place,
+ * whose old entry is dropped. */
 static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
 {
     struct shape_entry *entry = shape_places(thread, key);
@@ -39,8 +39,8 @@ static void count(uint64_t *counter)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* An operation whose shape found no room is not looked up again until handles change, or SKIPS more of it have
- * passed: each look-up takes locks and calls the driver. */
+/* If there is no room for a shape, it is not looked up again until handles change or SKIPS more operations have used
+ * it: each look-up takes locks and calls the driver. */
 static struct shape_refused *refused_place(struct shim_thread *thread, const struct shape_key *key)
 {
     return &thread->shapes_refused[(key->object ^ key->object >> 8 ^ key->stream >> 4 ^ key->which >> 9) %
@@ -118,8 +118,8 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
     }
     if (simplified)
         count(&thread->simplified);
-    /* Where a lock was not free in time, the entry serves this operation alone, and the next one looks again: that is
-     * what handles - 1 is for. */
+    /* If a lock was not free in time, the entry may be incomplete. handles - 1 then makes it invalid for the next
+     * operation. */
     bool is_whole = locks_missed() == missed;
     entry = shape_place(thread, key);
     *entry = (struct shape_entry){

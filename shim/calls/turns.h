@@ -1,8 +1,8 @@
 /* Threads that put operations into the same stream take turns.
  *
- * Two events around an operation time it alone only if no other thread's operation comes in between. No thread waits
- * long for its turn. After a deadline its call goes on without, and the operations of both threads are flagged as
- * contended (WS_OP_CONTENDED): their times are less certain. */
+ * Two events around an operation measure this operation alone only if no other thread puts an operation between them.
+ * No thread waits long for its turn. After a deadline its call goes on without the turn, and the operations of both
+ * threads are flagged as contended (WS_OP_CONTENDED): their times are less certain. */
 #ifndef WALLSHIM_SHIM_CALLS_TURNS_H
 #define WALLSHIM_SHIM_CALLS_TURNS_H
 
@@ -19,7 +19,8 @@ void turn_take(struct shim_thread *thread, struct shim_stream *stream, bool is_l
 /* Was another thread putting an operation into the stream when this thread took its turn? */
 bool turn_is_contended(const struct shim_thread *thread);
 
-/* The same, asked once the operation is in the stream: true also where another operation went in meanwhile. */
+/* Called when the operation is in the stream. Was another thread putting an operation into the stream at turn_take,
+ * or since then? */
 bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *stream);
 
 /* Called in this order once the operation and its events are in the stream. order_leave: an operation without the
