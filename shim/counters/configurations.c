@@ -41,7 +41,7 @@ struct configuration *configuration_find(const struct shape_entry *shape)
     return NULL;
 }
 
-/* Does the kernel wait for other ranks? Such a kernel may not end as long as this rank waits for it. */
+/* Does the kernel wait for other ranks? Such a kernel may never end while this rank's host thread waits for it. */
 static bool communicates(uint32_t function)
 {
     static const char *const words[] = {
