@@ -61,8 +61,8 @@ static void close_listed(int folder)
     close(folder);
 }
 
-/* Gives the thread an empty descriptor table. A full copy of the program's table would keep its pipes and sockets
- * open. If the table could not be emptied, the thread goes on sharing the program's. */
+/* Gives the thread an empty descriptor table of its own. A full copy of the program's table would keep the program's
+ * pipes and sockets open. If this fails, the thread shares the program's table. */
 static void take_own_table(void)
 {
     char path[64];
@@ -92,7 +92,8 @@ static void *file_thread_main(void *unused)
 {
     (void)unused;
     thread_self.ours = true;
-    atomic_store(&thread, (int32_t)syscall(SYS_gettid)); /* before any call for which a sandbox may kill the thread */
+    /* Set before any system call for which a sandbox may kill the thread. */
+    atomic_store(&thread, (int32_t)syscall(SYS_gettid));
     prctl(PR_SET_NAME, "wallshim-file");
     take_own_table();
     for (;;) {

@@ -13,8 +13,8 @@ void leave_prepare(void);
 /* Sets a handler for quick_exit. Called once the recording has begun. */
 void leave_init(void);
 
-/* Called after cuInit has succeeded, and after the first context was made. Each of them sets our exit handler. So at
- * least one of ours is set after the driver's handler, and runs before it. */
+/* Called after cuInit has succeeded, and after the first context was made. Each sets our exit handler once more: the
+ * driver sets its own in one of these steps, and the handler that is set last runs first. */
 void leave_initialised(void);
 void leave_has_context(void);
 

@@ -83,8 +83,8 @@ static void add_command_line(struct output *output)
     add_meta(output, "command_line", size ? text : program_name());
 }
 
-/* Does the trace keep this environment variable? It keeps variables that matter to GPU work, and variables that tell
- * the processes of a job apart. */
+/* Does the trace keep this environment variable? It keeps variables that matter to GPU work, and variables that
+ * identify the process within a job. */
 static bool is_wanted(const char *variable)
 {
     static const char *const prefixes[] = { "CUDA_",       "NVIDIA_",      "NCCL_",       "CUBLAS", "CUDNN_",
@@ -102,8 +102,8 @@ static bool is_wanted(const char *variable)
 static char environment[64 << 10];
 static size_t environment_used;
 
-/* Identifies the run of `wallshim record` that started the program. By this text, `wallshim record` finds its own
- * traces in the folder. */
+/* Identifies the run of `wallshim record` that started the program. `wallshim record` recognizes its own traces in a
+ * folder by this text. */
 static char recording[WS_RECORDING_SIZE];
 
 static void keep_environment(void)
@@ -229,8 +229,8 @@ static bool is_file(const char *path)
     return !statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) && S_ISREG(found.stx_mode);
 }
 
-/* Creates the file. A trace of this name may exist already, since process ids repeat, above all in containers: then
- * other names are tried. If something exists that is no regular file (/dev/null), no other name is tried. */
+/* Creates the file. If a regular file of this name exists already, tries other names: process ids repeat, above all
+ * in containers. If anything else has this name (/dev/null), no other name is tried. */
 static int create_file(void *data)
 {
     struct output *output = data;
@@ -272,7 +272,7 @@ static int close_file(void *data)
     return ws_file_sink_close(data);
 }
 
-/* The encoder's ws_sink_write: has the file's thread write. */
+/* The encoder's ws_sink_write: the file thread does the writing. */
 static int write_out(void *sink, const void *bytes, size_t size)
 {
     struct write write = { .file = sink, .bytes = bytes, .size = size };

@@ -43,8 +43,8 @@ void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
                 break;
             futex_wait(&answers, seen, deadline - now);
         }
-        /* If there was no answer in time, withdraws the request: what was to be read may be gone when the drain gets
-         * to it. */
+        /* If there was no answer in time, withdraws the request: its context or events may be gone when the drain
+         * gets to it. */
         uint64_t asked = word;
         atomic_compare_exchange_strong(&places[at], &asked, 0);
     }

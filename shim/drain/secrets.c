@@ -20,7 +20,7 @@ static bool is_tokenizer(const char *name, size_t length)
     return length >= sizeof(word) - 1 && !strncasecmp(name, word, sizeof(word) - 1);
 }
 
-/* Where in a name a word must stand to make the name secret. WHOLE: with no letter or digit directly before or after
+/* Where a word must be in a name to make the name secret. WHOLE: with no letter or digit directly before or after
  * it. */
 enum place { ANYWHERE, AT_THE_END, WHOLE };
 
@@ -129,8 +129,8 @@ static bool url_secret(const char *text, bool of_web, size_t *from, size_t *leng
     size_t word = strcspn(text, " \t\r\n\"'<>"), authority = strcspn(text, "/?# \t\r\n\"'<>");
     const char *at = memrchr(text, '@', authority);
     const char *colon = memchr(text, ':', at ? (size_t)(at - text) : authority);
-    /* A slash in a password looks like the authority's end. So if the text behind the colon is not all digits, as a
-     * port would be, it is taken for the beginning of a password. */
+    /* A slash in a password looks like the end of the authority. A port is all digits, so any other text behind the
+     * colon counts as the beginning of a password. */
     if (!at && colon && colon + 1 + strspn(colon + 1, "0123456789") < text + authority)
         at = memrchr(text, '@', word);
     if (!at || (!colon && !of_web))
@@ -222,7 +222,8 @@ size_t secrets_append(char *to, size_t used, size_t capacity, const char *text, 
 
 /* --- command lines ----------------------------------------------------------------------------- */
 
-/* Is this a word that stands between a header's name and its secret, as in "Authorization:" "Basic" "x"? */
+/* Is this an authentication scheme, such as "Basic" in "Authorization:" "Basic" "x"? A scheme comes between a
+ * header's name and its secret. */
 static bool is_scheme(const char *argument)
 {
     static const char *const schemes[] = { "Bearer", "Basic", "Digest", "Token", "Negotiate" };

@@ -15,7 +15,7 @@ int trace_begin(void);
 /* Adds a row of the family. Rows that cannot be written are counted (trace_unwritten); a warning is printed once. */
 void trace_add(enum ws_family family, const void *row);
 
-/* Adds the rows of the dictionaries that are new since the last time. */
+/* Adds the rows that the dictionaries have got since the last call. */
 void trace_add_dictionaries(void);
 
 /* Writes all rows that are still in memory. Returns 0 or -errno. */

@@ -1,4 +1,4 @@
-/* The name of a trace, from the pattern that was asked for. */
+/* The name of a trace, made from the pattern in --output. */
 #ifndef WALLSHIM_SHIM_DRAIN_TRACE_NAME_H
 #define WALLSHIM_SHIM_DRAIN_TRACE_NAME_H
 
@@ -6,7 +6,7 @@
 #include <stddef.h>
 
 struct trace_name_parts {
-    const char *program, *host, *rank; /* from outside the shim: they may contain anything */
+    const char *program, *host, *rank; /* not chosen by the shim: they may contain any character */
     int pid;
 };
 
