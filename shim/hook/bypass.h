@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* How many such bindings, drivers and look-ups can be seen now. Called at the end of a recording. Slow: it reads the
- * loader's lists and /proc/self/maps. */
+/* Counts all cases of the three kinds above that can be seen now. Called at the end of a recording. Slow: it reads
+ * the loader's lists and /proc/self/maps. */
 uint64_t bypass_count(void);
 
 /* Called at the end of a process that left no trace. Warns if CUDA was loaded and dlsym calls went around the
