@@ -45,7 +45,7 @@ enum {
     ANSWER_DEADLINE_NS = 2000000000, /* added to that limit, for the thread that waits for the drain's answer */
     BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
     LEAVE_NS = 50000000,             /* for all that is done when the process ends without exit() */
-    LEAVE_DEADLINE_NS = 5000000,     /* part of that: the wait for the next event that can be read */
+    LEAVE_DEADLINE_NS = 5000000,     /* part of LEAVE_NS: the wait for the next event that can be read */
     EARLY_EVENTS = 4096, /* events made in advance: a burst may use them up before the drain's next round */
     MANY_THREADS = 64,   /* with fewer threads, the kernel is never asked about all of them (all_may_be_gone) */
     ENDED_LOOK_NS = 1000000000,    /* between two checks of all threads, for which the kernel is asked */
@@ -56,7 +56,7 @@ static const int64_t IDLE_FLUSH_NS = 8000000000; /* between flushes that contain
 static const int64_t CLOCK_PATIENCE_NS = 2000000000;
 
 static _Atomic uint32_t begun; /* a futex: 1 once the beginning of the trace is written, or could not be written */
-/* The drain's own. */
+/* Used by the drain only. */
 static bool driver_gone;
 static bool closed; /* the trace is closed */
 static int64_t last_happened, next_flush;
