@@ -12,8 +12,8 @@
 
 static struct gpu gpu;
 
-/* Opens a library by its path in the folder libraries/ beside the program. Its bare name would not do: under a
- * sanitizer it is the sanitizer's library that calls dlopen, so this program's RUNPATH is not searched. */
+/* Opens a library by its path in the folder libraries/ beside the program. Its bare name is not enough: with a
+ * sanitizer, the sanitizer's library calls dlopen, so this program's RUNPATH is not searched. */
 static void *open_library(const char *name)
 {
     char path[4096];
@@ -53,7 +53,7 @@ static void exit_inside_destroy(void)
     MUST(spin(function, NULL, 150000000));
     alarm_in(50000);
     MUST(cuCtxDestroy_v2(context));
-    for (;;) /* in case cuCtxDestroy returned before the alarm */
+    for (;;) /* waits for the alarm if cuCtxDestroy has returned already */
         pause();
 }
 
@@ -132,8 +132,8 @@ static void open_beside(void)
     usleep(500000);
 }
 
-/* Forks by a bare system call, while another thread holds the loader's lock. The C library's fork would free its
- * locks in the child; this child must end all the same. */
+/* Forks by a bare system call, while another thread holds the loader's lock. The C library's fork would release the C
+ * library's locks in the child. After the bare system call they stay locked, but the child must still end. */
 static void leave_cloned(void)
 {
     open_beside();

@@ -1,4 +1,4 @@
-/* Programs that bring a libzstd.so.1 of their own. They must get their own, and the shim, which uses zstd, must not
+/* Programs with a libzstd.so.1 of their own. They must get their own library, and the shim, which uses zstd, must not
  * load it. */
 #include <dlfcn.h>
 #include <limits.h>

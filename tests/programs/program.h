@@ -1,8 +1,8 @@
-/* What the programs of this folder share: the driver's functions under their exported names, and a device with one
- * kernel.
+/* Shared by the programs of this folder: declarations of the driver's functions under their exported names, and a
+ * device with one kernel.
  *
- * The programs write the results of their calls to stdout, unbuffered, and nothing that changes from run to run. A
- * test compares the output of a run with the shim and of a run without it, byte for byte. */
+ * The programs write the results of their calls to stdout, unbuffered. They write nothing that changes from run to
+ * run, because a test compares the output with and without the shim, byte for byte. */
 #ifndef WALLSHIM_TESTS_PROGRAM_H
 #define WALLSHIM_TESTS_PROGRAM_H
 
@@ -88,7 +88,7 @@ DRIVER_CALLS(DECLARE)
 #define SPIN_ENTRY(name) ".visible .entry " name "(\n.param .u64 " name "_param_0\n)\n{\nret;\n}\n"
 #define SPIN_IMAGE ".version 6.0\n.target sm_52\n.address_size 64\n" SPIN_ENTRY("spin")
 
-/* Prints "CALL: RESULT" and hands the result on. */
+/* Prints "CALL: RESULT" and returns the result. */
 #define TRY(call) tried(#call, (call))
 static inline ws_CUresult tried(const char *call, ws_CUresult result)
 {

@@ -1,4 +1,4 @@
-/* Destroys the contexts that leaving.c of the folder above has left, in this library's destructor. */
+/* Destroys the contexts that ../leaving.c has left. This happens in the library's destructor. */
 #include "abi/cuda.h"
 
 #include <stdio.h>
