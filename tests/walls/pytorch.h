@@ -1,5 +1,5 @@
 /* Parameters of PyTorch's kernels, for programs and tests that launch kernels of these names or write traces of them.
- * Their layout is that of ATen/cuda/detail/OffsetCalculator.cuh and
+ * Their layout is from ATen/cuda/detail/OffsetCalculator.cuh and
  * ATen/native/cuda/{Reduce,CUDALoops,MultiTensorApply}.cuh. */
 #ifndef WALLSHIM_WALLS_PYTORCH_H
 #define WALLSHIM_WALLS_PYTORCH_H
@@ -84,7 +84,7 @@ static inline struct divider divider_by(uint32_t size)
     return divider;
 }
 
-/* Sets the sizes of the dimensions; those beyond `dims` are 1. */
+/* Sets the sizes of the dimensions. Sizes beyond `dims` are 1. */
 static inline void divide_by(struct divider sizes[TABLE_DIMS], int32_t dims, const uint32_t *wanted)
 {
     for (int32_t i = 0; i < TABLE_DIMS; i++)
