@@ -37,7 +37,7 @@ static void after_fork_in_child(void)
     first_thread_after_fork();
 }
 
-/* Copies the options' texts out of the environment: a program that sets its process title overwrites the
+/* Copies the options' texts out of the environment, because a program that sets its process title overwrites the
  * environment. */
 static void keep_texts(void)
 {

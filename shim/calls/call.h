@@ -30,7 +30,7 @@ struct call {
 /* Sets of families of functions, one bit per family. */
 #define CALL_FAMILY(family) (1u << WS_CALL_##family)
 enum {
-    /* Functions whose effects must be followed even while nothing is recorded. */
+    /* Functions whose effects the shim must note even while nothing is recorded. */
     CALLS_ALWAYS_NOTED = CALL_FAMILY(MEMORY) | CALL_FAMILY(CAPTURE) | CALL_FAMILY(GRAPH) | CALL_FAMILY(MODULE) |
                          CALL_FAMILY(LIFETIME) | CALL_FAMILY(PROFILER) | CALL_FAMILY(RESOLUTION) | CALL_FAMILY(NCCL),
     /* Functions that put work into streams. */

@@ -1,5 +1,5 @@
 /* Tells whether a thread is still inside a wrapped call. A call that is left by longjmp or an exception never
- * returns, so nothing of ours runs when it ends. Therefore each wrapper keeps a marker word in its stack frame, and
+ * returns, so no code of the shim runs at its end. Therefore each wrapper keeps a marker word in its stack frame, and
  * the thread's state holds the marker's address. In an abandoned frame, the marker lasts only until later calls use
  * that part of the stack.
  *

@@ -6,7 +6,7 @@
 
 enum {
     ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches (see measure.h) */
-    WINDOW_NS = 100000000, /* a thread may still spend the unspent budget of this last time, no older one */
+    WINDOW_NS = 100000000, /* unspent budget that is older than this is lost */
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the next; the gap doubles each time */
     LONGEST_GAP = 256,
     EARLY_GAP = 128,       /* while a shape's gap is shorter, its samples may overdraw the budget by ADVANCE_NS */

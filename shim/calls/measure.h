@@ -16,8 +16,8 @@
 enum measure {
     MEASURE_UNDECIDED,
     MEASURE_NOTHING,
-    MEASURE_END,  /* an event behind the operation */
-    MEASURE_PAIR, /* one event before and one behind it; also a gate (timing/gates.h), if possible */
+    MEASURE_END,  /* an event after the operation */
+    MEASURE_PAIR, /* an event before the operation and an event after it; also a gate (timing/gates.h), if possible */
 };
 
 /* Decides what is measured of a launch. It counts the launch too, so call it at most once for each. now: in ticks. */
@@ -37,7 +37,7 @@ enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *
 /* Charges the thread for the measurement of an operation. took: the ticks that it took. now: the ticks at its end. */
 void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, uint64_t now, uint64_t took);
 
-/* Adds the time (ticks) that an operation's events took to what its thread has spent. */
+/* Adds the ticks that an operation's events took to the thread's total. */
 void measure_took(struct shim_thread *thread, uint64_t took);
 
 #endif

@@ -40,7 +40,7 @@ static bool params_wanted(struct shape_entry *entry)
     return true;
 }
 
-/* If this launch's parameter block is to be kept, notes where it is, for op_end_slowly. */
+/* If this launch's parameter block is to be kept, stores its address for op_end_slowly. */
 void kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra)
 {
     if (!params_wanted(shape))
@@ -175,11 +175,11 @@ void copy_between(struct call *call, unsigned from, unsigned to, uint64_t source
 {
     enum ws_space source_space = from == NOTE_FIND ? space_of(source) : (enum ws_space)from;
     enum ws_space target_space = to == NOTE_FIND ? space_of(target) : (enum ws_space)to;
-    /* Calls that copy between device memories return before the copy ends, also in their synchronous form (driver API
+    /* Calls that copy between device memories return before the copy ends, even in their synchronous form (driver API
      * documentation, "API synchronization behavior"). */
     if (on_device(source_space) && on_device(target_space))
         flags &= ~(unsigned)WS_OP_BLOCKING;
-    /* Calls that copy to pageable memory, or within host memory, return after the copy has ended, also in their
+    /* Calls that copy to pageable memory, or within host memory, return after the copy has ended, even in their
      * asynchronous form (same chapter). */
     else if (target_space == WS_SPACE_PAGEABLE || (in_host_memory(source_space) && in_host_memory(target_space)))
         flags |= WS_OP_BLOCKING;

@@ -27,8 +27,8 @@ static uint32_t no_longer(uint32_t *held)
     return event;
 }
 
-/* May an event be recorded into this stream now? While any stream is being captured, the driver is asked about this
- * one. During a capture no event is recorded into the legacy stream: any use of it would break the capture. */
+/* May an event be recorded into this stream now? While any stream is being captured, the driver is asked whether this
+ * stream is. During a capture no event is recorded into the legacy stream: any use of it would break the capture. */
 static bool may_record(struct shim_stream *stream, uint16_t *flags)
 {
     if (__builtin_expect(!shim_captures(), 1))
@@ -216,9 +216,9 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
         *flags |= WS_OP_SAMPLED;
 }
 
-/* Notes in the record how long after the launch its end event was recorded. The thread may be preempted in between,
- * so the event may complete that much later than the operation. For a gated launch, notes how long after the launch
- * the gate was opened. */
+/* Stores in the record the ticks from the launch's return until its end event was recorded. The thread may be
+ * preempted in between, so the event may complete that much later than the operation. For a gated launch, stores the
+ * ticks until the gate was opened. */
 static void note_lateness(struct ws_ring_op *record)
 {
     uint64_t late = ticks_now() - record->ticks_end;

@@ -22,7 +22,7 @@ bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const voi
 /* Did the thread's NCCL call make the new call? False if the thread is in no NCCL call. */
 bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *from);
 
-/* Is this call made by the wrapped call under way? */
+/* Is this call made by the wrapped call in which the thread is? */
 HOT bool call_is_nested(struct shim_thread *thread)
 {
     return __builtin_expect(thread->within != 0, 0) &&
@@ -86,7 +86,7 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
                      uint32_t phase);
 
 /* Ends an operation that op_needs_slow_end marked, after the real call. Records its end event, reads counters and
- * keeps parameters where they are due. Commits its record. */
+ * keeps parameters if that is due. Commits its record. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
 /* Marks the operation under way: op_end_slowly is to be called when its real call returns. */
@@ -156,7 +156,7 @@ HOT void call_returned(struct call *call, enum ws_call_family family)
 {
     if (!call_is_op(family)) {
         call->ticks_end = ticks_now();
-        if (__builtin_expect(!shim_started(), 0)) /* in a child that a handler forked meanwhile */
+        if (__builtin_expect(!shim_started(), 0)) /* in a child process that a signal handler forked meanwhile */
             call->thread = NULL;
     } else if (call->record) {
         op_returned(call);

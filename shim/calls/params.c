@@ -17,7 +17,7 @@ struct words {
     struct ws_param_word word[WS_RING_PARAM_WORDS];
     unsigned count, addresses;
     unsigned first, end;            /* of the image, in words; end 0: no image */
-    bool telling;                   /* the image holds more than addresses */
+    bool telling;                   /* the image contains other words than addresses and zeros */
     uint64_t image[WS_IMAGE_WORDS]; /* set from `first` to `end` only */
 };
 

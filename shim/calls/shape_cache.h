@@ -55,8 +55,8 @@ HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t s
 }
 _Static_assert(WS_ID_COUNT <= 1 << 9 && WS_SPACE_COUNT <= 16, "each has its bits");
 
-/* Makes an entry in the thread's cache. The key and the row together say what is static about the operation. NULL
- * where there is no room. */
+/* Makes an entry in the thread's cache. The key and the row together describe what is static about the operation.
+ * NULL: there is no room. */
 struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row);
 
 #endif

@@ -20,12 +20,12 @@ enum {
     MOST_FAILURES = 64, /* after this many failures, a configuration is not counted any more */
     MOST_CONTEXTS = 257,
     QUIET_OPERATIONS = 4096, /* after this many operations without a counted launch, the hardware is given back */
-    IDLE_DEADLINE_NS = 1000000000, /* for the work that the program has queued */
+    IDLE_DEADLINE_NS = 1000000000, /* for the work that the program has queued to end */
     MOST_FAILED_WAITS = 3, /* counting ends when the driver has refused to wait for a context this many times */
-    KERNEL_DEADLINE_NS = 2000000000, /* for a counted launch */
+    KERNEL_DEADLINE_NS = 2000000000, /* for a counted kernel to end */
     OPEN_DEADLINE_NS = 2000000000,   /* for libcupti to load and prepare */
     CALLS_DEADLINE_NS = 100000000, /* for libcupti's calls around a launch: time beyond it is taken from `patience` */
-    PAUSE_DEADLINE_NS = 500000000, /* for another thread that is counting */
+    PAUSE_DEADLINE_NS = 500000000, /* for another thread to end its counting */
 };
 
 static const int64_t PATIENCE_NS = 3000000000; /* `patience` at the start; no enumerator, because it exceeds an int */
@@ -69,7 +69,7 @@ static void let_go(void)
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-/* Ends counting for good, and says why. The caller holds `busy`. */
+/* Ends counting for good, and prints the reason. The caller holds `busy`. */
 static void refuse(const char *why)
 {
     if (atomic_load(&off))

@@ -40,7 +40,7 @@ void counters_pause(void);
  * about to shut down. */
 void counters_end(struct shim_context *context);
 
-/* A line for the trace that says how counting went; NULL: counters were not asked for. */
+/* A line for the trace with the results of counting; NULL: counters were not asked for. */
 const char *counters_summary(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* The time that recording costs the threads of the program. The end of the trace contains the sum. */
+/* The time that recording costs the threads of the program. The sum is written at the end of the trace. */
 #ifndef WALLSHIM_SHIM_DRAIN_COST_H
 #define WALLSHIM_SHIM_DRAIN_COST_H
 

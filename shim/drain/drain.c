@@ -84,7 +84,7 @@ static void keep_context(struct shim_context *context, int64_t now)
     }
 }
 
-/* Called early in a round, and again when the rings are read: launches may run out of events during a long round. */
+/* Called twice in each round, because launches may run out of events during a long round. */
 static void grow_pools(void)
 {
     for (uint32_t id = 1; id <= context_count(); id++) {
@@ -153,7 +153,7 @@ __attribute__((no_sanitize("thread"))) static bool left_something(const struct s
     return thread->slow || thread->within || thread->waiting_count;
 }
 
-/* Reads the rings of all threads. Returns whether anything happened. */
+/* Reads the rings of all threads. Returns true if there were new records or a thread is gone. */
 static bool read_threads(void)
 {
     unsigned used = thread_slots_used();
@@ -183,7 +183,7 @@ static bool read_threads(void)
     return happened;
 }
 
-/* Writes all rows to the file, with what was lost since the last flush. */
+/* Writes all rows to the file, including rows for the losses since the last flush. */
 static void flush(int64_t now)
 {
     trace_add_dictionaries();
@@ -281,7 +281,7 @@ static bool answer(struct request request)
 {
     struct shim_context *context = context_at(request.context);
     bool last = request.kind == REQUEST_FINISH || request.kind == REQUEST_LEAVE;
-    if (closed) /* exit handlers on this thread may end the process again */
+    if (closed) /* exit handlers on this thread may request the end once more */
         return true;
     switch (request.kind) {
     case REQUEST_NONE:
@@ -449,7 +449,7 @@ int drain_start(void)
     int error = thread_start(drain_main);
     if (error)
         requests_end();
-    /* Waits until the trace has its beginning, so that even a program that ends at once leaves a trace. */
+    /* Waits until the beginning of the trace is written, so that even a program that ends at once leaves a trace. */
     if (!error)
         futex_wait(&begun, 0, BEGIN_DEADLINE_NS);
     return error;

@@ -1,8 +1,8 @@
 /* How a process ends.
  *
- * exit() runs exit handlers, ours before the driver's. _exit, _Exit and quick_exit do not run exit handlers. These
- * three functions are intercepted here, and the trace gets its end within 50 ms. A program that makes the system call
- * itself (Go's os.Exit) cannot be intercepted. */
+ * exit() runs exit handlers, ours before the driver's. _exit, _Exit and quick_exit do not run exit handlers. So _exit
+ * and _Exit are intercepted here, and quick_exit gets a handler of its own. Then the end of the trace is written
+ * within 50 ms. A program that makes the system call itself (Go's os.Exit) cannot be intercepted. */
 #ifndef WALLSHIM_SHIM_DRAIN_LEAVE_H
 #define WALLSHIM_SHIM_DRAIN_LEAVE_H
 

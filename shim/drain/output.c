@@ -158,7 +158,7 @@ static bool add_library(const struct elf_object *object, void *data)
 
 static void describe(struct output *output)
 {
-    /* The names that FORMAT.md gives. */
+    /* The names that FORMAT.md defines. */
     static const char *const backends[] = { [WS_BACKEND_EVENTS] = "events", [WS_BACKEND_HOST] = "host" };
     static const char *const placements[] = {
         [WS_EVENTS_SAMPLED] = "sampled", [WS_EVENTS_SHARED] = "marks", [WS_EVENTS_IN_PAIRS] = "pairs"

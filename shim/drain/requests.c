@@ -11,11 +11,11 @@
 
 enum { PLACES = 64, KIND_SHIFT = 24, NUMBER_SHIFT = 32 };
 
-/* Number << 32 | kind << 24 | context; 0: free. The asking thread sets a place, and the drain clears it. So no place
- * is lost if the asking thread is gone. */
+/* Requests, as number << 32 | kind << 24 | context; 0: the place is free. The asking thread sets a place, and the
+ * drain clears it. So no place is lost if the asking thread is gone. */
 static _Atomic uint64_t places[PLACES];
 static _Atomic uint32_t numbers;
-static _Atomic uint32_t answers; /* a futex: the number of answers */
+static _Atomic uint32_t answers; /* a futex: the number of answers so far */
 static _Atomic bool ended = true;
 
 static bool put(uint64_t word, unsigned *at)

@@ -24,8 +24,8 @@ struct request {
  * a forked child. */
 void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns);
 
-/* For the drain. request_next returns the oldest request (word 0: there is none). request_answer says that the
- * request is answered. */
+/* For the drain. request_next returns the oldest request (word 0: there is none). request_answer tells the asking
+ * thread that its request is done. */
 struct request request_next(void);
 void request_answer(struct request request);
 

@@ -13,7 +13,7 @@ static bool is_word(char byte)
     return isalnum((unsigned char)byte);
 }
 
-/* Many programs name their tokenizer, which is no secret. */
+/* A name with "tokenizer" is no secret, although it contains "token": many programs name their tokenizer. */
 static bool is_tokenizer(const char *name, size_t length)
 {
     static const char word[] = "tokenizer";
@@ -233,7 +233,7 @@ static bool is_scheme(const char *argument)
     return false;
 }
 
-/* Is the argument after this one a secret? It is after "--password", "Authorization:" and "Bearer". */
+/* Is the argument after this one a secret? Yes after "--password", "Authorization:" or "Bearer". */
 static bool announces(const char *argument, const char *more_words)
 {
     size_t length = strlen(argument);

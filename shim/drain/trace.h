@@ -1,5 +1,5 @@
-/* The trace under construction: rows go in, and are written to the file as frames fill. Everything here is for the
- * drain thread alone, except trace_create and trace_bytes. */
+/* The trace that is being written. Rows are collected in frames, and full frames are written to the file. Everything
+ * here is for the drain thread alone, except trace_create and trace_bytes. */
 #ifndef WALLSHIM_SHIM_DRAIN_TRACE_H
 #define WALLSHIM_SHIM_DRAIN_TRACE_H
 
@@ -30,7 +30,7 @@ void trace_close(void);
 /* How many operations and calls could not be written since the start. */
 uint64_t trace_unwritten(void);
 
-/* Bytes of the trace as of the last flush. Any thread may ask. */
+/* Bytes of the trace as of the last flush. Any thread may call this. */
 uint64_t trace_bytes(void);
 
 #endif

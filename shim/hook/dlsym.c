@@ -56,8 +56,8 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
 }
 
 /* Returns the layers; the first call finds them. Only libraries that were loaded at program start count: libraries
- * loaded later come after libc in the search order. `own`: memory for the result while another thread is writing
- * known_layers. */
+ * loaded later come after libc in the search order. own: memory for the result, used until known_layers is
+ * complete. */
 static const struct layers *layers_of(struct layers *own)
 {
     int state = LAYERS_UNKNOWN;

@@ -65,7 +65,7 @@ int resolve_id(const char *symbol);
 void *resolve_proc(enum ws_function_id resolver, const char *base, int version, uint64_t flags, void *real);
 
 /* A look-up of function `id` has found `real`. Returns what the program gets instead: our wrapper; or `real` itself,
- * if our wrapper calls a function in another library. */
+ * if our wrapper already calls a function in another library. */
 void *resolve_substitute(enum ws_function_id id, void *real);
 
 /* Is the address in a library that contains real functions? Calls from such a library are not made by the program
@@ -76,7 +76,7 @@ bool resolve_is_inside(const void *address);
  * function that our wrapper calls. */
 extern _Atomic uint64_t resolve_passed_through;
 
-/* The next definition of the symbol behind the shim, in the linker's search order (RTLD_NEXT). */
+/* Finds the next definition of the symbol after the shim, in the linker's search order (RTLD_NEXT). */
 void *resolve_next(const char *symbol);
 
 /* Finds a function of the driver that the shim itself calls. symbol: its exported name. */

@@ -1,4 +1,4 @@
-/* The wrappers of cuDNN's functions, and what convolutions of the older interface compute.
+/* The wrappers of cuDNN's functions, and the labels of convolutions through the older interface.
  *
  * The older interface's descriptors are in the library's own memory. So the library is asked for their contents when
  * they are first used, and whenever they may have changed. A convolution has three descriptors. Asking for one of

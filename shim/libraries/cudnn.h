@@ -12,7 +12,7 @@ struct cudnn_tensor {
     int64_t size[WS_CUDNN_DIM_MAX];
     ws_cudnnEnum type;
     uint8_t rank;
-    bool is_virtual, by_value; /* if either is set, it is not in device memory */
+    bool is_virtual, by_value; /* if either is set, the tensor is not in device memory */
     bool ragged;               /* it has gaps, whose sizes are in device memory */
     bool vectors;              /* its elements are grouped in vectors, and `size` may count vectors */
 };
@@ -23,7 +23,7 @@ enum { CUDNN_OPERANDS = 14 };
 struct cudnn_operation {
     ws_cudnnEnum type;    /* type of its descriptor */
     ws_cudnnEnum compute; /* data type of the computation; -1: not set */
-    bool by_index;        /* it uses elements' indices, as masks do */
+    bool by_index;        /* the operation uses elements' indices, as masks do */
     uint32_t count;
     struct {
         ws_cudnnEnum name; /* of the attribute */

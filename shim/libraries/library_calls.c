@@ -34,7 +34,7 @@ uint32_t library_label(const char *text)
     }
     if (!known && is_full)
         atomic_fetch_add_explicit(&registry.label.refused, 1, memory_order_relaxed);
-    /* If another text has the same hash, this one gets no label. */
+    /* If another text has the same hash, this text gets no label. */
     uint32_t id = known && *known && is_text(*known, text) ? (uint32_t)*known : 0;
     registry_unlock();
     return id;

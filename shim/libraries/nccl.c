@@ -192,7 +192,7 @@ static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws
         put_collective(thread, &made);
     else if (thread->collective_count < PENDING_COLLECTIVES)
         thread->collectives[thread->collective_count++] = made;
-    else /* too many to wait for the group's end: the record is written now, without its launches */
+    else /* no room to keep it until the group's end: the record is written now, without its launches */
         put_collective(thread, &made);
 }
 

@@ -40,7 +40,8 @@ static void launch_at_end(void *unused)
     MUST(spin(gpu.spin, gpu.stream, 1000));
 }
 
-/* The key's destructor launches. It runs after the destructors of all the thread's thread_local objects. */
+/* The key's destructor launches. The key's destructor runs after the destructors of all thread_local objects of the
+ * thread. */
 static void *leave_it_to_a_key(void *unused)
 {
     (void)unused;

@@ -231,7 +231,8 @@ static descriptor attention(bool masked)
     return plan_of(4, operations, true);
 }
 
-/* Five products: the scores again, and the gradients of V, of the weights, of K and of Q. */
+/* The backward pass of attention has five products: the scores again, and the gradients of V, of the weights, of K
+ * and of Q. */
 static descriptor attention_backward(void)
 {
     descriptor q = tensor(true, SIZE(2, 8, 256, 128)), k = tensor(true, SIZE(2, 8, 256, 128));

@@ -97,8 +97,8 @@ static void multiply(int i)
                  products[i].type, products[i].m, WS_CUBLAS_COMPUTE_32F, -1);
 }
 
-/* Chains of kernels, in which each kernel reads what the one before it wrote, with a matrix product between chains.
- */
+/* Launches chains of kernels, in which each kernel reads the result of the previous kernel. A matrix product
+ * separates the chains. */
 static void step(void)
 {
     launch_pointwise(stream, KERNEL_FILL, LARGE, x, 0, 0);
@@ -144,7 +144,7 @@ int main(void)
         MUST(cuMemAlloc_v2(buffers[i], (size_t)ROWS * COLUMNS * 2));
     for (int i = 0; i < STEPS; i++) {
         step();
-        if (!i) /* gives the shim's thread time to ask the driver for the kernels' parameter layouts */
+        if (!i) /* the shim's thread needs time to ask the driver for the kernels' parameter layouts */
             usleep(200000);
     }
     print_labels();

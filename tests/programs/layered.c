@@ -1,4 +1,4 @@
-/* A program whose driver calls pass through a layer, which defines some of the driver's functions itself
+/* A program whose driver calls pass through a layer, which itself defines some of the driver's functions
  * (libraries/layer.c). The first argument is the way in which the program finds the driver: by "plain" linking, or by
  * dlsym with a "handle", with RTLD_DEFAULT ("default") or with RTLD_NEXT ("next"). */
 #include <dlfcn.h>

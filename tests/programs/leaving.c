@@ -88,7 +88,7 @@ static void _exit_in_handler(int signal)
     _exit(16);
 }
 
-/* CUDA is first used in the child, as in a pool of worker processes. */
+/* Only the child uses CUDA, as in a pool of worker processes. */
 static void leave_child(void)
 {
     pid_t child = fork();
@@ -102,7 +102,7 @@ static void leave_child(void)
     dprintf(STDOUT_FILENO, "child: %d\n", WEXITSTATUS(status));
 }
 
-/* The _exit of a vforked child ends the child alone, though it shares the parent's memory. */
+/* A vforked child calls _exit. This must end only the child, although the child shares the parent's memory. */
 static void leave_vforked(void)
 {
     gpu_open(&gpu, 0);

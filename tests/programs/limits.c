@@ -45,7 +45,7 @@ static void file_size(void)
     close(file);
 }
 
-/* A limit on file sizes that only this program's own output does not exceed. */
+/* The limit on file sizes is so small that only this program's own output fits. */
 static void tiny_files(void)
 {
     limit(RLIMIT_FSIZE, 128);

@@ -72,7 +72,7 @@ static void no_more_files(void)
     struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
     spin_times(&gpu, 50, 2000);
     usleep(50000);
-    /* The filter holds for all threads of the process (TSYNC), the profiler's included. */
+    /* The filter applies to all threads of the process (TSYNC), including the profiler's. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
         _exit(91);

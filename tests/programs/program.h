@@ -83,8 +83,7 @@
 DRIVER_CALLS(DECLARE)
 #undef DECLARE
 
-/* The PTX of a kernel that takes a duration in ns; the simulated GPU lets it last that long. SPIN_ENTRY gives it any
- * name. */
+/* The PTX of a kernel whose parameter is its duration on the simulated GPU, in ns. SPIN_ENTRY gives it any name. */
 #define SPIN_ENTRY(name) ".visible .entry " name "(\n.param .u64 " name "_param_0\n)\n{\nret;\n}\n"
 #define SPIN_IMAGE ".version 6.0\n.target sm_52\n.address_size 64\n" SPIN_ENTRY("spin")
 
@@ -140,7 +139,7 @@ static inline int spin_times(const struct gpu *gpu, int times, uint64_t ns)
     return refused;
 }
 
-/* The mode in which the program is to run: its first argument. */
+/* Returns the mode in which the program is to run, which is its first argument. */
 static inline const char *mode_of(int argc, char **argv)
 {
     return argc > 1 ? argv[1] : "";

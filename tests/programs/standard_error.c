@@ -45,7 +45,7 @@ static void again(int file, const char *mode)
 }
 
 /* Reads the pipe or socket behind standard error empty, and prints how many bytes it contained. All bytes must be the
- * zeros of fill(). other: its other end. */
+ * zeros of fill(). other: the other end of the pipe or socket. */
 static void show_filling(int other)
 {
     static char bytes[4096];

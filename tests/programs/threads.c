@@ -96,8 +96,8 @@ static void cancelled(void)
     }
 }
 
-/* The program disables cancellation during each call, as CUDA requires. A cancellation then takes effect between two
- * calls, when the shim must hold no lock. */
+/* The program disables cancellation during each call. A cancellation then takes effect between two calls, when the
+ * shim must hold no lock. */
 static void *launch_in_disabled_sections(void *unused)
 {
     int state;

@@ -33,7 +33,7 @@ static void handle(int number)
         note(cuCtxSetCurrent(other));
 }
 
-/* Waits for 30 ms of work; the handler interrupts the wait. */
+/* Waits for 30 ms of work. The signal handler interrupts the wait. */
 static void wait_with_handler(void)
 {
     struct itimerval soon = { .it_value = { .tv_usec = 10000 } };
