@@ -104,10 +104,10 @@ static void prepare(void)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-/* Runs prepare() once, in the first thread that calls this function. That may be before our constructor: constructors
- * of the program's libraries run earlier, and may use CUDA. Returns false if another thread is still in prepare()
- * after LOCK_DEADLINE_MS. A child that is forked during prepare() has no thread that completes it, so the child never
- * becomes ready. */
+/* Runs prepare() once, in the first thread that calls this function. The first call may come before our constructor:
+ * constructors of the program's libraries run earlier, and may use CUDA. Returns false if another thread is still in
+ * prepare() after LOCK_DEADLINE_MS. A child that is forked during prepare() has no thread that completes it, so the
+ * child never becomes ready. */
 static bool is_prepared(void)
 {
     enum { NOTHING_YET, UNDER_WAY, DONE };

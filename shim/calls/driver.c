@@ -8,7 +8,7 @@
     __attribute__((visibility("default")))
 
 /* The entry of a row's wrapper. While nothing is recorded, it counts the call and jumps to the real function, as
- * call_enter would decide. It is in assembly because a C wrapper would copy all arguments at its start. The
+ * call_enter would decide. The entry is in assembly because a C wrapper would copy all arguments at its start. The
  * attributes keep GCC from adding code at the entry (-fstack-protector-all, -finstrument-functions): such code would
  * overwrite arguments. */
 #if defined(__x86_64__)

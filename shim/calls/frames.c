@@ -6,8 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Is the caller on an alternate signal stack that does not contain `at`? Such a stack may be above the interrupted
- * stack, so the order of addresses does not tell which call is the inner one. */
+/* Is the caller on an alternate signal stack that does not contain `at`? An alternate signal stack may be above the
+ * interrupted stack, so the order of addresses does not show which of two calls is the inner call. */
 static bool on_other_signal_stack(uintptr_t at)
 {
     stack_t stack;
@@ -15,8 +15,8 @@ static bool on_other_signal_stack(uintptr_t at)
 }
 
 /* Is there memory at this address? The address may be in a coroutine's stack that is unmapped by now. rt_sigprocmask
- * first reads a set of signals at the address, then refuses the unknown `how`. It fails with EINVAL if the address is
- * readable, else with EFAULT. Every sandbox and container permits this call. */
+ * first reads a set of signals at the address, then refuses the unknown `how`. rt_sigprocmask fails with EINVAL if
+ * the address is readable, else with EFAULT. Every sandbox and container permits this call. */
 static bool is_readable(uintptr_t at)
 {
     enum { NO_SUCH_WAY = -1 };

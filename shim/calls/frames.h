@@ -3,7 +3,7 @@
  * the thread's state holds the marker's address. In an abandoned frame, the marker lasts only until later calls use
  * that part of the stack.
  *
- * One case is not recognized: a call is abandoned, and the next call is made deeper in the stack before anything
+ * In one case an abandoned call is not recognized: the next call is made deeper in the stack, before anything
  * overwrites the marker. The next call then counts as made by the abandoned call. */
 #ifndef WALLSHIM_SHIM_CALLS_FRAMES_H
 #define WALLSHIM_SHIM_CALLS_FRAMES_H

@@ -2,8 +2,8 @@
  *
  * There are two kinds of measurements. Samples time a launch of each shape (objects/shapes.h) now and then: they tell
  * the drain how long its kernel takes. Anchors time the end of an operation of each stream once a millisecond: they
- * correct the computed times. Both need driver calls. Each thread spends at most the share of its time on them that
- * --overhead allows. */
+ * correct the computed times. Samples and anchors need driver calls. Each thread spends at most the share of its time
+ * on these driver calls that --overhead allows. */
 #ifndef WALLSHIM_SHIM_CALLS_MEASURE_H
 #define WALLSHIM_SHIM_CALLS_MEASURE_H
 
@@ -20,7 +20,8 @@ enum measure {
     MEASURE_PAIR, /* an event before the operation and an event after it; also a gate (timing/gates.h), if possible */
 };
 
-/* Decides what is measured of a launch. It counts the launch too, so call it at most once for each. now: in ticks. */
+/* Decides what is measured of a launch. This function also counts the launch, so call it at most once per launch.
+ * now: in ticks. */
 enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
                                uint64_t now);
 

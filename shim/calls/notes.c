@@ -270,7 +270,7 @@ static ws_CUcontext _Atomic primaries[MOST_DEVICES];
 static _Atomic int retained[MOST_DEVICES]; /* how many times; the last release ends the context */
 
 /* The device's primary context. A program that uses the driver's private function tables may have retained it in a
- * call that the shim did not see. Then it is the device's context without the mark `created`. */
+ * call that the shim did not see. Such a primary context is the device's context without the mark `created`. */
 static struct shim_context *primary_of(ws_CUdevice device)
 {
     ws_CUcontext handle = device >= 0 && device < MOST_DEVICES ? atomic_load(&primaries[device]) : NULL;

@@ -1,9 +1,9 @@
 /* The functions that rows of the wrapper tables name. A wrapper calls them before and after the real call, to note
  * what the call does.
  *
- * Functions for operations (except kernel_multi) are called before the real call. They fill in the operation's
- * record, which is committed when the call returns. Functions that are called after the real call look at
- * call->result first: failed calls have no effect. */
+ * Functions for operations (except kernel_multi) are called before the real call. Functions for operations fill in
+ * the operation's record, which is committed when the call returns. Functions that are called after the real call
+ * look at call->result first: failed calls have no effect. */
 #ifndef WALLSHIM_SHIM_CALLS_NOTES_H
 #define WALLSHIM_SHIM_CALLS_NOTES_H
 

@@ -47,8 +47,8 @@ void capture_begun(struct call *call, ws_CUstream stream)
     host_call(call, stream, NULL, 0, 0);
 }
 
-/* May the capture go on after the call that was to end it returned `result`? Yes if the call came from the wrong
- * thread or named the wrong stream. */
+/* May the capture go on after cuStreamEndCapture returned `result`? The capture goes on if the call came from the
+ * wrong thread or named the wrong stream. */
 static bool capture_goes_on(int32_t result)
 {
     return result == WS_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD || result == WS_CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||

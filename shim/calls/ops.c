@@ -17,8 +17,8 @@
 enum { HOLD_AFTER_DEPENDENT = 256 };
 
 /* *held is a field of the thread's state: an event that op_give_up releases if a signal handler leaves the call by
- * longjmp. This function clears the field before the event is released or passed on. A longjmp in between loses this
- * one event at most. */
+ * longjmp. no_longer clears the field before the event is released or passed on. A longjmp in between loses at most
+ * this event. */
 static uint32_t no_longer(uint32_t *held)
 {
     uint32_t event = *held;
@@ -303,9 +303,9 @@ static void give_back(struct shim_thread *thread, struct shim_stream *stream)
     turn_leave(thread, stream);
 }
 
-/* The operation may or may not be in its stream. Its turn is given back in any case, so that later operations do not
- * wait for a call that never returns. Signals are blocked meanwhile: a handler that left by longjmp once may do so
- * again. */
+/* The operation may or may not be in its stream. The operation's turn is given back in any case, so that later
+ * operations do not wait for a call that never returns. Signals are blocked meanwhile: a handler that left by longjmp
+ * once may do so again. */
 void op_give_up(struct shim_thread *thread)
 {
     struct shim_quiet quiet;

@@ -1,5 +1,5 @@
 /* Operations in their wrappers. An operation is described before the real call, timed around it, and put into the
- * thread's ring after it. This is the hot path. */
+ * thread's ring after it. These functions are the hot path. */
 #ifndef WALLSHIM_SHIM_CALLS_OPS_H
 #define WALLSHIM_SHIM_CALLS_OPS_H
 
@@ -29,8 +29,9 @@ HOT bool call_is_nested(struct shim_thread *thread)
            call_is_made_within(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* Does the wrapper note the effects of a nested call? Yes if the call begins or ends something (contexts, captures,
- * memory …): later records would be wrong otherwise. No if the driver or a library made the call. */
+/* Does the wrapper note the effects of a nested call? The wrapper does so if the call begins or ends something
+ * (contexts, captures, memory …): later records would be wrong otherwise. It does not if the driver or a library made
+ * the call. */
 HOT bool call_is_followed(enum ws_call_family family, const void *from)
 {
     return call_always_noted(family) && family != WS_CALL_NCCL && !resolve_is_inside(from);

@@ -10,8 +10,8 @@ struct shim_thread;
 struct thread_params;
 struct ws_ring_op;
 
-/* Commits a WS_RING_PARAMS record to the thread's ring. It takes the place of the operation's record, which is not
- * committed yet and moves behind it. Does nothing if there is nothing to keep or no room.
+/* Commits a WS_RING_PARAMS record to the thread's ring. The new record takes the place of the operation's record,
+ * which is not committed yet and moves behind the new record. Does nothing if there is nothing to keep or no room.
  *
  * Only for a launch that the driver accepted: then the driver has read the parameters, too. The pointers of a refused
  * launch may be invalid. */

@@ -9,8 +9,8 @@
 
 enum { SKIPS = 1024 }; /* operations with a refused key that are skipped before its shape is looked up again */
 
-/* The place of a new entry: the first of the key's two places. The first place's old entry moves to the second place,
- * whose old entry is dropped. */
+/* The place of a new entry: the first of the key's two places. The old entry of the first place moves to the second
+ * place, and the old entry of the second place is dropped. */
 static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
 {
     struct shape_entry *entry = shape_places(thread, key);

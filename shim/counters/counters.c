@@ -105,10 +105,10 @@ static void lose_patience(int64_t since, int64_t allowed)
 /* Host ns at which the current wait for a context began; 0: there is no wait. */
 static _Atomic int64_t idle_asked;
 
-/* Waits for the whole context, because the driver cannot query a context. It could query the streams one by one, but
- * other threads may destroy them at any time. The wait would break a capture in the context. So a thread that begins
- * a capture first counts the capture, and then waits while idle_asked is set (counters_pause). Either the check for
- * captures below sees the capture, or that thread sees idle_asked. */
+/* Waits for the whole context, because the driver cannot query a context. Streams could be queried one by one, but
+ * other threads may destroy streams at any time. Waiting for a context would break a capture in the context. So a
+ * thread that begins a capture first counts the capture, and then waits while idle_asked is set (counters_pause).
+ * Either the check for captures below sees the capture, or that thread sees idle_asked. */
 static bool wait_for_context(struct shim_context *context)
 {
     (void)context;
@@ -427,9 +427,9 @@ static bool take_soon(void)
     return true;
 }
 
-/* A task that was too late for is_idle may still be about to wait in the driver. So this also waits until idle_asked
- * is 0, until PAUSE_DEADLINE_NS after idle_asked was set. By then the task waits in the driver already, and does not
- * break a capture that begins. */
+/* A task that was too late for is_idle may still be about to wait in the driver. So counters_pause also waits until
+ * idle_asked is 0, but at most until PAUSE_DEADLINE_NS after idle_asked was set. At that time the task is waiting in
+ * the driver, and does not break a capture that begins. */
 void counters_pause(void)
 {
     if (counters_wanted() && take_soon())

@@ -35,8 +35,8 @@ enum {
     SETTLING_NS = 25000000, /* the longest pause while a device's clock is not yet accurately mapped to the host's */
     LONGEST_NS = 600000000, /* the longest pause between rounds, when nothing happens */
     GAP_NS = 1000000,       /* the shortest pause, even if launches wake the drain all the time */
-    /* The first pause between flushes. It doubles each time, up to FLUSH_NS. It is short at first, because a program
-     * may be killed soon after its start. */
+    /* The first pause between flushes. The pause doubles with each flush, up to FLUSH_NS. The first pause is short,
+     * because a program may be killed soon after its start. */
     FIRST_FLUSH_NS = 8000000,
     FLUSH_NS = 250000000,
     CONTEXT_DEADLINE_NS = 200000000, /* before a context is destroyed: longest wait for the next event */
@@ -140,8 +140,8 @@ static bool all_may_be_gone(void)
     return true;
 }
 
-/* Has the thread made calls that are counted but not recorded? Such calls do not wake the drain, but the next flush
- * must contain their count. */
+/* Has the thread made calls that are counted but not recorded? Calls that are only counted do not wake the drain, but
+ * the next flush must contain their count. */
 static bool has_counted(const struct shim_thread *thread)
 {
     return __atomic_load_n(&thread->passed, __ATOMIC_RELAXED) != thread->reported_passed;
@@ -347,8 +347,8 @@ static bool clocks_settle(void)
     return false;
 }
 
-/* Time until the next round, if no thread wakes the drain. It is an eighth of the time since something last happened:
- * pauses grow while the program is idle, and are short again after new work. */
+/* Time until the next round, if no thread wakes the drain. The pause is an eighth of the time since something last
+ * happened: pauses grow while the program is idle, and are short again after new work. */
 static int64_t pause_ns(int64_t now)
 {
     int64_t quiet = now - last_happened;

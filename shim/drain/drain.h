@@ -1,5 +1,5 @@
-/* The drain: one thread of ours in each process. It empties the rings, reads the events, compares the clocks and
- * writes the trace. The program's threads wait for it only before a context is destroyed and at exit, with a
+/* The drain: one thread of ours in each process. The drain empties the rings, reads the events, compares the clocks
+ * and writes the trace. The program's threads wait for it only before a context is destroyed and at exit, with a
  * deadline. */
 #ifndef WALLSHIM_SHIM_DRAIN_DRAIN_H
 #define WALLSHIM_SHIM_DRAIN_DRAIN_H

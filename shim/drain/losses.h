@@ -1,4 +1,4 @@
-/* Losses: calls and operations that were not recorded, or only in part, and the reason. They become rows of the
+/* Losses: calls and operations that were not recorded, or only in part, and the reason. Losses become rows of the
  * family "loss". Only the drain thread may use these functions. */
 #ifndef WALLSHIM_SHIM_DRAIN_LOSSES_H
 #define WALLSHIM_SHIM_DRAIN_LOSSES_H

@@ -83,8 +83,8 @@ static void add_command_line(struct output *output)
     add_meta(output, "command_line", size ? text : program_name());
 }
 
-/* Does the trace keep this environment variable? It keeps variables that matter to GPU work, and variables that
- * identify the process within a job. */
+/* Does the trace keep this environment variable? The trace keeps variables that matter to GPU work, and variables
+ * that identify the process within a job. */
 static bool is_wanted(const char *variable)
 {
     static const char *const prefixes[] = { "CUDA_",       "NVIDIA_",      "NCCL_",       "CUBLAS", "CUDNN_",
@@ -97,8 +97,8 @@ static bool is_wanted(const char *variable)
     return false;
 }
 
-/* The environment variables that the trace keeps, each zero-terminated. This is a copy, because the program may
- * change its environment while the drain writes the trace. */
+/* The environment variables that the trace keeps, each zero-terminated. The shim keeps a copy, because the program
+ * may change its environment while the drain writes the trace. */
 static char environment[64 << 10];
 static size_t environment_used;
 

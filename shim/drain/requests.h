@@ -1,5 +1,5 @@
-/* Requests of the program's threads to the drain, with deadlines. They need no lock: a signal handler may make a
- * request while its thread waits for an earlier one, and a handler's longjmp may abandon a request. */
+/* Requests of the program's threads to the drain, with deadlines. Requests use no lock: a signal handler may make a
+ * request while its thread waits for an earlier request, and a handler's longjmp may abandon a request. */
 #ifndef WALLSHIM_SHIM_DRAIN_REQUESTS_H
 #define WALLSHIM_SHIM_DRAIN_REQUESTS_H
 

@@ -41,9 +41,9 @@ static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
                                              : (uint32_t)(ticks_to_ns(record->ticks_end + ticks) - host_end);
 }
 
-/* Does the copy's call take about as long as the copy? Yes for pageable memory, which the driver copies through its
- * own pinned memory during the call. No for small asynchronous copies to the device: their call only copies the data
- * to memory of the driver (driver API documentation, "API synchronization behavior"). */
+/* Does the copy's call take about as long as the copy? A copy of pageable memory does: the driver copies the data
+ * through its own pinned memory during the call. A small asynchronous copy to the device does not: its call only
+ * copies the data to memory of the driver (driver API documentation, "API synchronization behavior"). */
 static bool is_staged(const struct ws_shape *shape, const struct ws_op *op)
 {
     if (shape->kind != WS_OP_COPY)
@@ -98,7 +98,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
     pending_queue(stream, pending);
 }
 
-/* An event without an operation. It is the end event of all earlier operations that have none. */
+/* An event without an operation. The event is the end event of all earlier operations that have none. */
 static void read_event(const struct ws_ring_event *record)
 {
     struct shim_stream *stream = stream_at(record->header.shape);

@@ -233,7 +233,7 @@ static bool is_scheme(const char *argument)
     return false;
 }
 
-/* Is the argument after this one a secret? Yes after "--password", "Authorization:" or "Bearer". */
+/* Is the next argument a secret? It is after arguments such as "--password", "Authorization:" or "Bearer". */
 static bool announces(const char *argument, const char *more_words)
 {
     size_t length = strlen(argument);
@@ -242,8 +242,8 @@ static bool announces(const char *argument, const char *more_words)
            !strpbrk(argument, " \t") && secrets_named(argument, length, more_words);
 }
 
-/* Appends one argument. If the name before its first "=" marks a secret, everything behind the "=" is hidden.
- * Otherwise only the secrets found in the argument are hidden. */
+/* Appends one argument. If the name before its first "=" marks a secret, everything behind the "=" is hidden. Without
+ * such a name, only the secrets found in the argument are hidden. */
 static void put_argument(struct text *to, const char *argument, const char *more_words)
 {
     const char *equals = strchr(argument, '=');

@@ -7,8 +7,8 @@
 
 #include "record/record.h"
 
-/* trace_create chooses the file's name. trace_begin creates the file and writes its beginning. Both return 0, or
- * print a warning and return -errno. */
+/* trace_create chooses the file's name. trace_begin creates the file and writes its beginning. Both functions return
+ * 0, or print a warning and return -errno. */
 int trace_create(void);
 int trace_begin(void);
 

@@ -21,9 +21,9 @@ static dlsym_function libc_dlsym(void)
     return function;
 }
 
-/* Other libraries in this process may define dlsym, too. They are called layers here. The first dlsym in the search
- * order gets all calls of the program. A layer in front of the shim may answer a call itself, or call the next dlsym.
- * The shim passes calls on to the first layer behind it. */
+/* Other libraries in this process may define dlsym, too. Such libraries are called layers here. The first dlsym in
+ * the search order gets all calls of the program. A layer in front of the shim may answer a call itself, or call the
+ * next dlsym. The shim passes calls on to the first layer behind it. */
 enum { MOST_LAYERS = 4 };
 
 struct layer {
@@ -116,9 +116,9 @@ static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle,
     return comes_back(layer, handle, name);
 }
 
-/* Returns the dlsym to which this caller's call is passed on. This dlsym comes after both the shim and the caller in
- * the search order, so the chain of calls always ends at libc. *from_behind: the call came from a layer behind the
- * shim. */
+/* Returns the dlsym to which this caller's call is passed on. The returned dlsym comes after both the shim and the
+ * caller in the search order, so the chain of calls always ends at libc. *from_behind: the call came from a layer
+ * behind the shim. */
 static dlsym_function next_dlsym(void *handle, const char *name, const void *caller, uintptr_t stack,
                                  bool *from_behind)
 {
@@ -185,8 +185,8 @@ static bool from_inside_the_driver(const void *caller)
     return from_inside("libcuda.so", caller) || from_inside("libcupti.so", caller);
 }
 
-/* libcudnn looks up its functions in the other cuDNN libraries, which define them. Such look-ups are not made by the
- * program. */
+/* Is this a look-up of libcudnn itself, not of the program? libcudnn looks up its functions in the other cuDNN
+ * libraries, which define them. */
 static bool from_inside_cudnn(const char *name, const void *caller)
 {
     return !strncmp(name, "cudnn", 5) && from_inside("libcudnn", caller);
@@ -209,8 +209,8 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     return !search->found;
 }
 
-/* Does RTLD_NEXT mean our definition of the symbol, for this caller? Yes if the caller comes before the shim in the
- * search order, and no object between the two defines the symbol. */
+/* Does RTLD_NEXT mean our definition of the symbol, for this caller? RTLD_NEXT means ours if the caller comes before
+ * the shim in the search order, and no object between the two defines the symbol. */
 static bool are_next_for(const void *caller, const char *name)
 {
     struct next_search search = { .name = name, .caller = (uintptr_t)caller };
@@ -227,9 +227,9 @@ void *resolve_next(const char *symbol)
 /* The real dlsym does not find our wrappers (exports.map). So if there is no real function, the call is passed on,
  * and the caller gets the same NULL and the same dlerror as without the shim.
  *
- * Callers behind the shim get the real function. Such a library may define the same function itself, and our wrapper
- * may call that definition. If it got our wrapper in turn, the calls would never end. For the same reason, a wrapper
- * replaces only a definition behind the shim. */
+ * Callers behind the shim get the real function. A library behind the shim may define the function itself, and our
+ * wrapper may call that definition. If the library's look-up returned our wrapper, the calls would never end. For the
+ * same reason, a wrapper replaces only a definition behind the shim. */
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
     bool from_behind;

@@ -287,8 +287,8 @@ static void iterate(struct placed_visitor *visitor)
         of_libc(visit_described, visitor);
 }
 
-/* Reads the linker's list without a lock. The list begins with the objects that were loaded at program start. They
- * are never unloaded, so the first part of the list can be read safely. */
+/* Reads the linker's list without a lock. The list begins with the objects that were loaded at program start. Objects
+ * that were loaded at program start are never unloaded, so the first part of the list can be read safely. */
 static void walk(struct placed_visitor *visitor)
 {
     struct elf_object object;
@@ -356,8 +356,8 @@ enum elf_place elf_place_of(const void *address)
     return before ? ELF_BEFORE : ELF_BEHIND;
 }
 
-/* For elf_each, which visits all objects, even those that may be unloaded. It holds the loader's lock meanwhile,
- * except in a forked child, where the lock may stay locked for ever. */
+/* For elf_each, which visits all objects, even those that may be unloaded. elf_each holds the loader's lock
+ * meanwhile, except in a forked child, where the lock may stay locked for ever. */
 struct visitor {
     bool (*visit)(const struct elf_object *object, void *data); /* false: stop */
     void *data;

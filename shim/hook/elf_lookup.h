@@ -31,8 +31,8 @@ struct elf_object {
  * none. */
 bool elf_find_by_name(const char *prefix, struct elf_object *object);
 
-/* Finds the object that contains the address, in any namespace. False: there is none. This function, elf_place_of and
- * elf_each_placed take no lock that may stay locked for ever in a forked child. */
+/* Finds the object that contains the address, in any namespace. False: there is none. elf_find_by_address,
+ * elf_place_of and elf_each_placed take no lock that may stay locked for ever in a forked child. */
 bool elf_find_by_address(const void *address, struct elf_object *object);
 
 /* Visits every object of our namespace, until visit returns false. */

@@ -218,8 +218,8 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
 /* Looks for a function that no look-up has found before.
  *
  * dlsym and dlopen take a lock of the loader. The loader holds that lock while it runs the constructors of a newly
- * opened library. Such a constructor may wait for the thread that runs this function. So this function first searches
- * the objects that were loaded at program start, without the lock.
+ * opened library. A constructor may wait for the thread that runs look_for_real. So look_for_real first searches the
+ * objects that were loaded at program start, without the loader's lock.
  *
  * Signals are blocked meanwhile: a handler must not interrupt its own thread while that thread holds locks of the
  * loader. In a forked child of a recording process, the wrapper only calls the function that dlsym finds, and nothing
@@ -343,8 +343,8 @@ void *resolve_proc(enum ws_function_id resolver, const char *base, int version, 
             (row->flavour == FLAVOUR_LEGACY || flags & PER_THREAD_FLAG) && better(row, by_rule, flags))
             by_rule = row;
     }
-    /* The driver may return an address that it does not export. Then the row is chosen by the driver's rule (see
-     * better), and only for driver versions that the table knows. */
+    /* The driver may return an address that it does not export. For such an address, the row is chosen by the
+     * driver's rule (see better), and only for driver versions that the table knows. */
     const struct resolve_row *row = exact;
     /* The function may be exported under another name than `base`: cuGraphInstantiate became
      * cuGraphInstantiateWithFlags. */

@@ -88,16 +88,16 @@ void *resolve_in_library_of(const void *real, const char *symbol);
 /* Another function of the library that contains the real function `id`; NULL if there is none. */
 void *resolve_beside(enum ws_function_id id, const char *symbol);
 
-/* For dlsym_entry.S. If `answered` is set, dlsym returns `value`. Otherwise `value` is the address of the next dlsym,
- * to which dlsym_entry.S jumps. */
+/* For dlsym_entry.S. If `answered` is set, dlsym returns `value`. If `answered` is 0, `value` is the address of the
+ * next dlsym, to which dlsym_entry.S jumps. */
 struct dlsym_answer {
     void *value;
     uintptr_t answered;
 };
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller);
 
-/* Does a library in front of the shim define dlsym, and has it never called the shim's dlsym? Then look-ups go around
- * the shim. */
+/* Does a library in front of the shim define dlsym, and has it never called the shim's dlsym? In this case look-ups
+ * go around the shim. */
 bool dlsym_is_passed_over(void);
 
 #endif

@@ -57,8 +57,8 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
         return status;                                                                      \
     }
 
-/* Each function has four wrappers. The first is returned by look-ups, and no program is linked against it. The other
- * three are for programs that are linked against version 11, 12 or 13 of the library. */
+/* Each function has four wrappers. Look-ups return the first wrapper, and no program is linked against it. The other
+ * wrappers are for programs that are linked against version 11, 12 or 13 of the library. */
 #define CUBLAS_ROW(library, symbol, parameters, arguments, gemm)                                 \
     CUBLAS_WRAPPER(symbol, symbol, "WALLSHIM", parameters, arguments, gemm)                      \
     CUBLAS_WRAPPER(symbol##_of_11, symbol, "lib" #library ".so.11", parameters, arguments, gemm) \

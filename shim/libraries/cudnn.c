@@ -22,8 +22,8 @@ struct target {
     get_filter *filter;
 };
 
-/* Finds a function that reads a descriptor's contents. The function is in libcudnn and in libcudnn_ops. Both are
- * searched, because a program may be linked against libcudnn_cnn and libcudnn_ops without libcudnn. */
+/* Finds a function that reads a descriptor's contents. The function is in libcudnn and in libcudnn_ops. Both
+ * libraries are searched, because a program may be linked against libcudnn_cnn and libcudnn_ops without libcudnn. */
 static void *find_getter(const void *real, const char *symbol)
 {
     struct elf_object object;
@@ -47,8 +47,8 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
     return real;
 }
 
-/* ask_tensor and ask_filter read a descriptor. They return true if its contents fit into a cache entry. Sizes beyond
- * the rank stay uninitialized. */
+/* ask_tensor and ask_filter read a descriptor. Both functions return true if the descriptor's contents fit into a
+ * cache entry. Sizes beyond the rank stay uninitialized. */
 static bool ask_tensor(get_tensor *get, ws_cudnnDescriptor descriptor, struct convolution_tensor *tensor)
 {
     ws_cudnnEnum type = 0;
@@ -236,9 +236,9 @@ _Static_assert(CONVOLUTIONS_SEEN == 2 << (64 - 56), "the hash's highest bits");
         return status;                                                                     \
     }
 
-/* Each function has four wrappers. The first is returned by look-ups, and no program is linked against it. The others
- * are for programs that are linked against libcudnn.so.8, libcudnn.so.9 or a part of cuDNN 9. cuDNN 8 had another
- * number for "not initialized". */
+/* Each function has four wrappers. Look-ups return the first wrapper, and no program is linked against it. The other
+ * wrappers are for programs that are linked against libcudnn.so.8, libcudnn.so.9 or a part of cuDNN 9. cuDNN 8 had
+ * another number for "not initialized". */
 #define CUDNN_BOUND(kind, part, symbol, ...)                                                                 \
     kind(symbol, symbol, "WALLSHIM", WS_CUDNN_STATUS_NOT_INITIALIZED, __VA_ARGS__)                           \
         kind(symbol##_of_8, symbol, "libcudnn.so.8", WS_CUDNN_8_STATUS_NOT_INITIALIZED, __VA_ARGS__)         \

@@ -35,7 +35,7 @@ struct cudnn_operation {
  * Takes the registry's lock. */
 struct call_label cudnn_graph_label(const struct cudnn_operation *const *operations, size_t count);
 
-/* The label of a convolution's tensors: the input, the filter, the result. Each may be a gradient. */
+/* The label of a convolution's tensors: the input, the filter, the result. Each tensor may be a gradient. */
 uint32_t cudnn_convolution_label(const struct cudnn_tensor tensors[3]);
 
 /* Called after the cuDNN function that creates, sets, gets or finalizes a descriptor has succeeded. Only

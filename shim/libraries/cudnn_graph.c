@@ -4,11 +4,11 @@
  * configurations, the graph becomes a plan. cuDNN copies a descriptor that is set into another one, and the program
  * may destroy the original afterwards. So the shim copies its contents, too. A graph gets its label when its
  * operations are set. When a program sets a descriptor with a label into another descriptor, the other descriptor
- * gets the same label. So does a descriptor that the program gets from a descriptor with a label. A plan that the
- * program loads from text has no label.
+ * gets the same label. A descriptor that the program gets from a descriptor with a label gets the same label, too. A
+ * plan that the program loads from text has no label.
  *
- * All this happens under one lock (LOCK_DESCRIPTORS). Only the table with the labels of plans is read without the
- * lock. */
+ * All data here is guarded by one lock (LOCK_DESCRIPTORS). Only the table with the labels of plans is read without
+ * the lock. */
 #include "shim/libraries/cudnn.h"
 
 #include <string.h>

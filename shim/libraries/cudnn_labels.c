@@ -82,7 +82,8 @@ static bool is_written(const struct text *text, const struct cudnn_tensor *tenso
     return false;
 }
 
-/* Appends a tensor. It is written with its type only if it is in device memory and was not written before. */
+/* Appends a tensor. The tensor's type is written only if the tensor is in device memory and was not written
+ * before. */
 static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 {
     bool moves = is_moved(tensor) && !is_written(text, tensor);
@@ -179,8 +180,8 @@ static const struct cudnn_tensor *operand(const struct cudnn_operation *operatio
     return NULL;
 }
 
-/* May the operation leave out parts of its work? Yes if masks, gaps or lengths in device memory say which parts to
- * compute. */
+/* May the operation leave out parts of its work? It may if masks, gaps or lengths in device memory define the parts
+ * to compute. */
 static bool leaves_out(const struct cudnn_operation *operation)
 {
     bool partly = operation->by_index;
@@ -193,7 +194,8 @@ static bool leaves_out(const struct cudnn_operation *operation)
     return partly;
 }
 
-/* Is this paged attention? Then the tensors K and V contain all pages, not only the pages that the operation uses. */
+/* Is this paged attention? In paged attention the tensors K and V contain all pages, not only the pages that the
+ * operation uses. */
 static bool is_paged(const struct cudnn_operation *operation)
 {
     return operation->type == WS_CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR &&

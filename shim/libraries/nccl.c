@@ -1,8 +1,8 @@
 /* The wrappers of NCCL's functions, and the functions that record their calls.
  *
  * NCCL launches a collective's kernels inside the collective's call, or, in a group, inside the outermost
- * ncclGroupEnd. The collective's record is written when that call returns. It contains the first and the last
- * correlation id of the launches; these ids count up within a thread. */
+ * ncclGroupEnd. The collective's record is written when that call returns. The record contains the first and the last
+ * correlation id of the launches; correlation ids count up within a thread. */
 #include <string.h>
 #include <unistd.h>
 
@@ -71,9 +71,9 @@ static uint64_t hash_bytes(const void *data, size_t size)
     return hash;
 }
 
-/* A name for a communicator that was made from another communicator (`from`, the parent). It is the same on all ranks
- * of the new communicator, because each rank computes it from the same three values: the parent's name, how many
- * communicators were made from the parent so far, and the key. 0 if the parent's name is not known. */
+/* A name for a communicator that was made from another communicator (`from`, the parent). The name is the same on all
+ * ranks of the new communicator, because each rank computes it from the same three values: the parent's name, how
+ * many communicators were made from the parent so far, and the key. 0 if the parent's name is not known. */
 static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
 {
     uint64_t words[3] = { 0, 0, key };

@@ -1,5 +1,5 @@
 /* Shared by the ABI tests: templates that compare our declaration of a function with the toolkit's, parameter by
- * parameter. They are in C++17, because only templates can decompose a function type. */
+ * parameter. This file is in C++17, because only templates can decompose a function type. */
 #ifndef WALLSHIM_TESTS_ABI_H
 #define WALLSHIM_TESTS_ABI_H
 

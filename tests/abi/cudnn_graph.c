@@ -3,8 +3,8 @@
  *
  *   cudnn_graph LIBRARY [look-up]
  *
- * With look-up, the program gets cuDNN's functions from dlsym with the library's handle. Otherwise it gets the
- * functions to which a program linked with libcudnn would be bound. */
+ * With look-up, the program gets cuDNN's functions from dlsym with the library's handle. Without look-up, the program
+ * gets the functions to which a program linked with libcudnn would be bound. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -19,7 +19,7 @@ struct truth_op {
     char name[24];
 };
 
-/* A device's clock shows since + since × drift + offset. Here since is the host's time minus origin. */
+/* A device's clock shows since + since × drift + offset, where `since` is the host's time minus origin. */
 struct truth_clock {
     int64_t origin_host_ns, offset_ns;
     double drift;

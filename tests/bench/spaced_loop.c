@@ -5,8 +5,8 @@
  * The launching thread runs on CORE, and threads that the shim starts run on DRAIN-CORE; -1 lets them run on any
  * core. The thread spins during the pause, as if it did work of its own. Prints a line for each figure: the total
  * time by the clock; mean, median, 99 % and 99.9 % quantile of a launch in ns, without the time of the measurement
- * itself; page faults and context switches of the launching thread. It is run with and without the library that is to
- * be measured preloaded. */
+ * itself; page faults and context switches of the launching thread. The benchmark is run with and without the
+ * measured library preloaded. */
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdint.h>

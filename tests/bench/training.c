@@ -45,7 +45,8 @@ static double normal(struct training *training)
     return sqrt(-2 * log(uniform(training))) * cos(6.283185307179586 * uniform(training));
 }
 
-/* A random time around `middle`. It is never much less, and now and then far more, like times on a host. */
+/* A random time around `middle`. The time is never much less than `middle`, and now and then far more, like times on
+ * a host. */
 static int64_t host_time(struct training *training, double middle)
 {
     double factor = exp(0.08 * normal(training));

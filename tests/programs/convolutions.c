@@ -1,6 +1,6 @@
-/* Convolutions, attention and matrix products through cuDNN, by its older interface and by graphs. Their sizes
- * differ, so that a test finds each of them in the trace. Some plans are destroyed, are not finalized, or are
- * executed with other sizes. */
+/* Convolutions, attention and matrix products through cuDNN, by its older interface and by graphs. All operations
+ * have different sizes, so that a test finds each operation in the trace. Some plans are destroyed, are not
+ * finalized, or are executed with other sizes. */
 #include "program.h"
 
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* Programs that list all their file descriptors, close them, or replace them by other files. Some run as on a Linux
- * without close_range, or in a sandbox that forbids close_range and unshare. */
+/* Programs that list all their file descriptors, close them, or replace them by other files. Some programs run as on
+ * a Linux without close_range, or in a sandbox that forbids close_range and unshare. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>

@@ -141,8 +141,9 @@ static void open_all(void)
         _exit(90);
 }
 
-/* The last launches, in a stream of the program and in the default stream, without interruption. They are so slow
- * that the shim needs few events for them. The test expects complete records with times for these launches. */
+/* The last launches, in a stream of the program and in the default stream, without interruption. The last launches
+ * follow each other so slowly that the shim needs few events. The test expects complete records with times for the
+ * last launches. */
 static int launch_at_last(void)
 {
     int refused = 0;

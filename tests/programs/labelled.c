@@ -47,7 +47,7 @@ static const struct label {
     { KERNEL_NORM, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8 },
     { KERNEL_SOFTMAX, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 4 },
     { KERNEL_SOFTMAX_BACKWARD, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0,
-      3 }, /* step() passes x as both inputs */
+      3 }, /* only two arrays, because step() passes x as both inputs */
     { KERNEL_REDUCE, 1, "memory-bound", (double)ROWS *COLUMNS, 1, ROWS * 2, 1 },
     { KERNEL_ADD_ROW, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2, 1 },
     { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 }, /* the result has 4-byte elements: it counts as two */

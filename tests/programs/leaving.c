@@ -12,8 +12,8 @@
 
 static struct gpu gpu;
 
-/* Opens a library by its path in the folder libraries/ beside the program. Its bare name is not enough: with a
- * sanitizer, the sanitizer's library calls dlopen, so this program's RUNPATH is not searched. */
+/* Opens a library by its path in the folder libraries/ beside the program. The library's bare name is not enough:
+ * with a sanitizer, the sanitizer's library calls dlopen, so this program's RUNPATH is not searched. */
 static void *open_library(const char *name)
 {
     char path[4096];
@@ -57,8 +57,8 @@ static void exit_inside_destroy(void)
         pause();
 }
 
-/* Leaves four contexts, which the destructor of libraries/leaving.c destroys. That library is loaded last, so that
- * its destructor runs after those of preloaded libraries. */
+/* Leaves four contexts, which the destructor of libraries/leaving.c destroys. libraries/leaving.c is loaded last, so
+ * that its destructor runs after the destructors of preloaded libraries. */
 static void leave_contexts(void)
 {
     void *library = open_library("libleaving.so");
@@ -102,7 +102,7 @@ static void leave_child(void)
     dprintf(STDOUT_FILENO, "child: %d\n", WEXITSTATUS(status));
 }
 
-/* A vforked child calls _exit. This must end only the child, although the child shares the parent's memory. */
+/* A vforked child calls _exit. _exit must end only the child, although the child shares the parent's memory. */
 static void leave_vforked(void)
 {
     gpu_open(&gpu, 0);

@@ -1,5 +1,5 @@
-/* Programs with a libzstd.so.1 of their own. They must get their own library, and the shim, which uses zstd, must not
- * load it. */
+/* Programs with a libzstd.so.1 of their own. Such programs must get their own libzstd, and the shim, which uses zstd,
+ * must not load it. */
 #include <dlfcn.h>
 #include <limits.h>
 

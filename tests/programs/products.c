@@ -1,5 +1,5 @@
-/* Matrix products through cuBLAS and cuBLASLt. Their sizes and types differ, so that a test finds each of them in the
- * trace. The result of one product is checked. */
+/* Matrix products through cuBLAS and cuBLASLt. All products have different sizes or types, so that a test finds each
+ * product in the trace. The result of one product is checked. */
 #include "program.h"
 
 #include <setjmp.h>

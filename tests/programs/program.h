@@ -1,8 +1,8 @@
 /* Shared by the programs of this folder: declarations of the driver's functions under their exported names, and a
  * device with one kernel.
  *
- * The programs write the results of their calls to stdout, unbuffered. They write nothing that changes from run to
- * run, because a test compares the output with and without the shim, byte for byte. */
+ * The programs write the results of their calls to stdout, unbuffered. The output must not change from run to run,
+ * because a test compares it with and without the shim, byte for byte. */
 #ifndef WALLSHIM_TESTS_PROGRAM_H
 #define WALLSHIM_TESTS_PROGRAM_H
 

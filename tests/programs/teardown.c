@@ -30,7 +30,8 @@ static void resets(void)
     for (int i = 0; i < 5; i++) {
         dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 20000));
         TRY(cuDevicePrimaryCtxReset_v2(gpu.device));
-        /* The reset ended the context, although it is still retained. So the driver makes a new context here. */
+        /* The reset ended the context, although it is still retained. So the driver makes a new context in this
+         * call. */
         TRY(cuDevicePrimaryCtxRetain(&gpu.context, gpu.device));
         TRY(cuCtxSetCurrent(gpu.context));
         MUST(cuModuleLoadData(&gpu.module, SPIN_IMAGE));

@@ -239,8 +239,8 @@ static void graphs_in_pieces(struct run *run)
     }
 }
 
-/* Reinforcement learning: each round generates words, then trains on them. There are more words than batches, so the
- * generation of a word is a step. */
+/* Reinforcement learning: each round generates words, then trains on them. Each round has more words than batches, so
+ * the generation of a word is a step. */
 static void reinforce(struct run *run)
 {
     for (int round = 0; round < 12; round++) {

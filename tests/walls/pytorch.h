@@ -1,5 +1,5 @@
 /* Parameters of PyTorch's kernels, for programs and tests that launch kernels of these names or write traces of them.
- * Their layout is from ATen/cuda/detail/OffsetCalculator.cuh and
+ * The parameters' layout is from ATen/cuda/detail/OffsetCalculator.cuh and
  * ATen/native/cuda/{Reduce,CUDALoops,MultiTensorApply}.cuh. */
 #ifndef WALLSHIM_WALLS_PYTORCH_H
 #define WALLSHIM_WALLS_PYTORCH_H

@@ -65,7 +65,7 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
     X(ranks, 1)                                                           \
     X(same_stream, 0)  /* communication: 1: on the computing stream */    \
     X(slow_rank, 0)    /* straggler: which rank it is */                  \
-    X(slow_percent, 0) /* straggler: its GPU is slower by so much */      \
+    X(slow_percent, 0) /* straggler: how much slower its GPU is */        \
     X(slow_us, 0)      /* straggler: its host works so much a step */
 
 struct settings {

@@ -1,5 +1,5 @@
-/* A driver whose calls cost nothing, so that only the shim's own work is measured. It has one context, and returns
- * success to all calls of a launching program and of the shim. No kernel ever runs. */
+/* A driver whose calls cost nothing, so that only the shim's own work is measured. The driver has one context, and
+ * returns success to all calls of a launching program and of the shim. No kernel ever runs. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>

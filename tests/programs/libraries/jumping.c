@@ -1,6 +1,6 @@
-/* A library between the shim and the driver. Its cuStreamQuery, cuLaunchKernel and ncclAllReduce may leave by
- * longjmp, like a call that a signal handler or a C++ exception leaves. Its cuLaunchKernel may also raise a signal,
- * as if the launch were interrupted. */
+/* A library between the shim and the driver. This library's cuStreamQuery, cuLaunchKernel and ncclAllReduce may leave
+ * by longjmp, like a call that a signal handler or a C++ exception leaves. This library's cuLaunchKernel may also
+ * raise a signal, as if the launch were interrupted. */
 #include "abi/cuda.h"
 #include "abi/nccl.h"
 

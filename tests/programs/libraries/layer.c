@@ -1,12 +1,12 @@
-/* A layer between a program and the driver, like libraries that divide a GPU among programs. It is preloaded and has
- * a dlsym of its own, which returns the layer's own functions for some driver functions. LAYER selects the real dlsym
- * that it calls:
+/* A layer between a program and the driver, like libraries that divide a GPU among programs. The layer is preloaded
+ * and has a dlsym of its own, which returns the layer's own functions for some driver functions. LAYER selects the
+ * real dlsym that it calls:
  *
  *   next      the next one after the layer (dlvsym with RTLD_NEXT)
  *   default   the first one of this version in the search order (dlvsym with RTLD_DEFAULT)
  *   libc      libc's own, even if other libraries have one
  *
- * Its dlsym also finds "layer_secret", a name that is in no symbol table. */
+ * The layer's dlsym also finds "layer_secret", a name that is in no symbol table. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
