@@ -168,8 +168,8 @@ static bool start_parts(void)
     return true;
 }
 
-/* Is this process a child of a process that was recording? The driver does not work in such a child. Counts the
- * refused call. */
+/* Is this process a child of a process that was recording? The driver does not work in a child of a process that has
+ * used it. Counts the refused call. */
 static bool refuse_child(void)
 {
     bool refused = shim_parent_recorded();

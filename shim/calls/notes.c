@@ -207,8 +207,8 @@ void kernel_function_found(struct call *call, ws_CUfunction *function, ws_CUkern
         function_same_as(*function, kernel);
 }
 
-/* Called before the real call, while the handles still mean the old kernels. The program must not launch these any
- * more. */
+/* Called before the real call, while the handles still mean the old kernels. The program must not launch kernels of
+ * this module any more. */
 void unloading(struct call *call, const void *module)
 {
     (void)call;

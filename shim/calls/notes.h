@@ -1,5 +1,5 @@
-/* The functions that rows of the wrapper tables name. A wrapper calls them before and after the real call, to note
- * what the call does.
+/* The functions that rows of the wrapper tables name. A wrapper calls these functions before and after the real call,
+ * to note what the call does.
  *
  * Functions for operations (except kernel_multi) are called before the real call. Functions for operations fill in
  * the operation's record, which is committed when the call returns. Functions that are called after the real call

@@ -193,7 +193,8 @@ static unsigned space_of_type(ws_CUenum type)
                                             : NOTE_FIND;
 }
 
-/* The address of a copy's source or target (side: src or dst). The kind of memory decides which field holds it. */
+/* The address of a copy's source or target (side: src or dst). The address is in a field that depends on the kind of
+ * memory. */
 #define COPY_SIDE(copy, side) \
     ((copy)->side##MemoryType == WS_CU_MEMORYTYPE_HOST ? AT((copy)->side##Host) : (uint64_t)(copy)->side##Device)
 

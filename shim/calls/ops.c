@@ -16,8 +16,8 @@
 /* After a dependent launch, this many other operations get no end event either. */
 enum { HOLD_AFTER_DEPENDENT = 256 };
 
-/* *held is a field of the thread's state: an event that op_give_up releases if a signal handler leaves the call by
- * longjmp. no_longer clears the field before the event is released or passed on. A longjmp in between loses at most
+/* Clears *held, a field of the thread's state with an event that op_give_up releases if a signal handler leaves the
+ * call by longjmp. The field is cleared before the event is released or passed on. A longjmp in between loses at most
  * this event. */
 static uint32_t no_longer(uint32_t *held)
 {
@@ -176,7 +176,7 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
     bool allowed = may_record(stream, flags) && phase & SHIM_TIMING;
     if (!allowed || !stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE) {
-        /* The operation gets no event, so the stream's last event no longer tells when the next one may begin. */
+        /* The operation gets no event, so the stream's last event does not tell when the next operation may begin. */
         if (!(*flags & WS_OP_CAPTURED))
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
@@ -304,8 +304,8 @@ static void give_back(struct shim_thread *thread, struct shim_stream *stream)
 }
 
 /* The operation may or may not be in its stream. The operation's turn is given back in any case, so that later
- * operations do not wait for a call that never returns. Signals are blocked meanwhile: a handler that left by longjmp
- * once may do so again. */
+ * operations do not wait for a call that never returns. Signals are blocked in this function, because a handler may
+ * leave it by longjmp, too. */
 void op_give_up(struct shim_thread *thread)
 {
     struct shim_quiet quiet;
@@ -436,7 +436,8 @@ void op_lost(struct shim_thread *thread, const struct shape_entry *shape)
 {
     thread->correlation++;
     thread->slow = thread->due.wanted = false;
-    /* The operation itself still goes into its stream. */
+    /* The operation goes into its stream without an event, so the stream's last event does not tell when the next
+     * operation may begin. */
     atomic_store_explicit(&shape->stream->fresh, 1, memory_order_release);
 }
 

@@ -39,8 +39,8 @@ static void count(uint64_t *counter)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* If there is no room for a shape, it is not looked up again until handles change or SKIPS more operations have used
- * it: each look-up takes locks and calls the driver. */
+/* The place where a refused shape is noted. A shape for which there is no room is not looked up again until handles
+ * change or SKIPS more operations have used it: each look-up takes locks and calls the driver. */
 static struct shape_refused *refused_place(struct shim_thread *thread, const struct shape_key *key)
 {
     return &thread->shapes_refused[(key->object ^ key->object >> 8 ^ key->stream >> 4 ^ key->which >> 9) %
@@ -61,8 +61,8 @@ static bool is_table_full(const struct registry_table *table)
     return atomic_load_explicit(&table->count, memory_order_relaxed) >= table->limit;
 }
 
-/* Did stream_find fail because a dictionary is full? If not, there was no current context, or a lock was not free in
- * time: then the next operation may succeed. */
+/* Did stream_find fail because a dictionary is full? If no dictionary is full, there was no current context or a lock
+ * was not free in time, and the next operation may succeed. */
 static bool has_no_streams_left(void)
 {
     return is_table_full(&registry.stream) || is_table_full(&registry.context);

@@ -11,7 +11,8 @@ enum { TURN_DEADLINE_NS = 50000 };
  * call returns only when the device has done the work. */
 #define TURN_LONG 0x80000000u
 
-/* Waits for the stream's turn. False: it was not free in time, and the call goes on without the turn. */
+/* Waits for the stream's turn. Returns false if the turn was not free in time: the call then goes on without the
+ * turn. */
 static bool taken_by(struct shim_stream *stream, uint32_t own)
 {
     uint32_t free_turn = 0;
@@ -40,8 +41,8 @@ void turn_leave(const struct shim_thread *thread, struct shim_stream *stream)
 }
 
 /* Counts the operation in stream->order, and returns the previous value. An operation without the turn is also
- * counted as under way, so that other threads see it. thread->beside tells order_leave about that. Signals are
- * blocked while both are changed: a handler may leave by longjmp. */
+ * counted as under way, so that other threads see it. thread->beside tells order_leave that the operation is counted
+ * as under way. Signals are blocked while both are changed: a handler may leave by longjmp. */
 static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct shim_quiet quiet;

@@ -29,7 +29,8 @@ void order_leave(struct shim_thread *thread, struct shim_stream *stream);
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream);
 
 /* Called before and after a call that puts a wait for an event into these streams (ids from first_stream on).
- * Operations that other threads put in meanwhile are flagged as contended: they may have waited for that event. */
+ * Operations that other threads put into these streams during the call are flagged as contended, because they may
+ * have waited for the event. */
 void turn_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count);
 void turn_wait_entered(struct shim_thread *thread);
 

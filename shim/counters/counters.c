@@ -19,7 +19,7 @@
 enum {
     MOST_FAILURES = 64, /* after this many failures, a configuration is not counted any more */
     MOST_CONTEXTS = 257,
-    QUIET_OPERATIONS = 4096, /* after this many operations without a counted launch, the hardware is given back */
+    QUIET_OPERATIONS = 4096,       /* after this many operations without a counted launch, the profiler is disabled */
     IDLE_DEADLINE_NS = 1000000000, /* for the work that the program has queued to end */
     MOST_FAILED_WAITS = 3, /* counting ends when the driver has refused to wait for a context this many times */
     KERNEL_DEADLINE_NS = 2000000000, /* for a counted kernel to end */
@@ -34,7 +34,7 @@ static const int64_t PATIENCE_NS = 3000000000; /* `patience` at the start; no en
 #define WANTED 1u
 #define ALL_COUNTED 2u
 
-/* Variables here that are not _Atomic may be used only by the thread that holds `busy` (see take). */
+/* Variables here that are not _Atomic may be used only by the thread that has set `busy` (see take). */
 static _Atomic uint32_t busy;
 static _Atomic bool off;
 static _Atomic uint32_t under_way; /* operations between counters_before and counters_after */
@@ -69,7 +69,7 @@ static void let_go(void)
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-/* Ends counting for good, and prints the reason. The caller holds `busy`. */
+/* Ends counting for good, and prints the reason. The caller has set `busy`. */
 static void refuse(const char *why)
 {
     if (atomic_load(&off))
@@ -82,8 +82,8 @@ static void refuse(const char *why)
 
 /* --- patience ---------------------------------------------------------------------------------- */
 
-/* The ns that launches may still wait in vain, summed over the run. When they are used up, counting ends. The caller
- * holds `busy`. */
+/* The ns that launches may still wait in vain, summed over the run. When this time is used up, counting ends. Only
+ * the thread that has set `busy` may use it. */
 static int64_t patience = PATIENCE_NS;
 
 static int64_t at_most(int64_t ns)
@@ -118,7 +118,7 @@ static bool wait_for_context(struct shim_context *context)
     return idle;
 }
 
-/* Waits until the context's work is done; false: it was not done in time. The caller holds `busy`. */
+/* Waits until the context's work is done; returns false if it was not done in time. The caller has set `busy`. */
 static bool is_idle(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();
@@ -248,7 +248,7 @@ static bool is_current(const struct shim_context *context)
     return driver.context_current && driver.context_current(&handle) == WS_CUDA_SUCCESS && handle == context->handle;
 }
 
-/* Begins to count the launch; false: the launch is not counted. The caller holds `busy`. */
+/* Begins to count the launch. Returns false if the launch is not counted. The caller has set `busy`. */
 static bool begin(struct shape_entry *shape)
 {
     struct shim_context *context = shape->stream->context;

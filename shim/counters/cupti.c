@@ -36,7 +36,7 @@ static void *open_beside(const char *loaded, const char *relative)
 }
 
 /* Finds the libcupti that the program has loaded or would load. A libcupti in the folder of the program's CUDA
- * runtime, or in a folder near it, goes before the system's. (Python's wheels have a folder for each library.) */
+ * runtime, or in a folder near it, is preferred to the system's. (Python's wheels have a folder for each library.) */
 static void *find_library(void)
 {
     static const char *const beside[] = { "libcupti.so.13", "libcupti.so.12", "../../cuda_cupti/lib/libcupti.so.13",

@@ -40,7 +40,7 @@ enum {
     FIRST_FLUSH_NS = 8000000,
     FLUSH_NS = 250000000,
     CONTEXT_DEADLINE_NS = 200000000, /* before a context is destroyed: longest wait for the next event */
-    EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
+    EXIT_DEADLINE_NS = 500000000,    /* at exit: longest wait for the next event */
     DEADLINES_AT_MOST = 4,           /* limit of the whole wait, as a multiple of the deadline */
     ANSWER_DEADLINE_NS = 2000000000, /* added to that limit, for the thread that waits for the drain's answer */
     BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
@@ -49,7 +49,7 @@ enum {
     EARLY_EVENTS = 4096, /* events made in advance: a burst may use them up before the drain's next round */
     MANY_THREADS = 64,   /* with fewer threads, the kernel is never asked about all of them (all_may_be_gone) */
     ENDED_LOOK_NS = 1000000000,    /* between two checks of all threads, for which the kernel is asked */
-    ENDED_LOOK_SOON_NS = 50000000, /* the same when there are very many threads */
+    ENDED_LOOK_SOON_NS = 50000000, /* as ENDED_LOOK_NS, for when there are very many threads */
 };
 
 static const int64_t IDLE_FLUSH_NS = 8000000000; /* between flushes that contain only clock comparisons */
@@ -96,8 +96,8 @@ static void grow_pools(void)
 }
 
 /* Reads the events of operations that wait in streams' queues. only: the context whose streams are read; it must be
- * current. With NULL, reads the streams of all usable contexts and makes each context current. Operations in contexts
- * that are gone are given up. */
+ * current. With NULL, reads the streams of all usable contexts and makes each context current. pending_give_up is
+ * called for streams of destroyed contexts. */
 static void harvest_streams(struct shim_context *only)
 {
     struct shim_context *current = only;
@@ -127,8 +127,9 @@ static void keep_contexts(int64_t now)
 
 /* --- rounds ------------------------------------------------------------------------------------ */
 
-/* Is it time to ask the kernel which of all threads are gone? About threads with the mark THREAD_ENDING, the drain
- * asks in every round. A thread lacks the mark if it got its state in a destructor of thread-specific data. */
+/* Is it time to ask the kernel about all threads, whether they still exist? Threads with the mark THREAD_ENDING are
+ * checked in every round. A thread lacks the mark THREAD_ENDING if it got its state in a destructor of
+ * thread-specific data. */
 static bool all_may_be_gone(void)
 {
     static int64_t last_look;

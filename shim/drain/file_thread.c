@@ -17,7 +17,7 @@
 #include "shim/objects/thread.h"
 #include "shim/state/futex.h"
 
-/* glibc before 2.34 does not declare these. */
+/* glibc before 2.34 does not declare this system call. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -33,7 +33,7 @@ static struct {
     void *data;
     int result;
 } job;
-static _Atomic int32_t thread; /* its id; 0: there is none */
+static _Atomic int32_t thread; /* the file thread's id; 0: no such thread */
 static bool started;
 
 /* --- the thread's own descriptor table ---------------------------------------------------------- */
@@ -110,7 +110,7 @@ static void *file_thread_main(void *unused)
     }
 }
 
-/* Has the thread been killed? Signal 0 only asks whether it exists. */
+/* Has the thread been killed? Signal 0 only checks whether the thread exists. */
 static bool is_gone(void)
 {
     int32_t id = atomic_load(&thread);

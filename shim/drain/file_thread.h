@@ -1,9 +1,9 @@
-/* A thread of ours that holds the trace's file in a descriptor table of its own. So nothing that the program does to
- * its descriptors reaches the file, not even a dup2 between a check and a write. The program's table contains no
+/* A thread of ours that has the trace's file open, in a descriptor table of its own. So nothing that the program does
+ * to its descriptors reaches the file, not even a dup2 between a check and a write. The program's table contains no
  * descriptor of ours. The thread's table keeps no descriptor of the program open.
  *
- * The drain thread cannot have such a table: it calls the driver, which uses the program's descriptors of its
- * devices. */
+ * The drain thread cannot have a descriptor table of its own: it calls the driver, which uses the program's
+ * descriptors of its devices. */
 #ifndef WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 #define WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 

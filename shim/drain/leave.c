@@ -60,7 +60,7 @@ void leave_prepare(void)
 }
 
 /* If several threads call this, each of them waits until the drain has ended the trace. A child made by vfork shares
- * its parent's memory, so this does nothing there: getpid() differs from the recorded pid. */
+ * its parent's memory, so leave() does nothing in such a child: getpid() differs from the recorded pid. */
 static void leave(void)
 {
     if (!shim_started() || shim_page.pid != getpid())

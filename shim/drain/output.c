@@ -194,7 +194,7 @@ static void describe(struct output *output)
     }
     if (*shim_options.burst)
         add_meta(output, "burst", shim_options.burst);
-    /* Both clocks at the same moment, so that traces of several hosts can be aligned. */
+    /* The trace has the time of both clocks at the same moment, so that traces of several hosts can be aligned. */
     add_number(output, "start_monotonic_ns", monotonic);
     add_number(output, "start_realtime_ns", (long long)wall.tv_sec * 1000000000 + wall.tv_nsec);
     elf_each(add_library, output);

@@ -19,8 +19,8 @@ uint32_t recording_start(int64_t now);
 void recording_update(int64_t now);
 
 /* excess and length: the results of cost_of_records. If the records alone cost more than --overhead allows, fewer
- * parameters are kept. If that goes on for several windows in a row, recording pauses until the average cost is
- * within --overhead again. */
+ * parameters are kept. If the cost stays too high for several windows in a row, recording pauses until the average
+ * cost is within --overhead again. */
 void recording_govern(double excess, int64_t length);
 
 /* Are fewer parameters to be kept, for --overhead? */

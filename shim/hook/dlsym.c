@@ -94,10 +94,10 @@ static bool comes_back(dlsym_function layer, void *handle, const char *name)
     return came_back;
 }
 
-/* A layer behind the shim may jump to the first dlsym in the process instead of the next dlsym. The call then comes
- * back to the shim for ever, each time with the same caller and stack. A program that repeats the same look-up in a
- * loop looks the same to the shim. So after SAME_IN_A_ROW equal calls, the shim calls the layer once as a probe: if
- * the layer calls the shim's dlsym again, the calls go in circles. */
+/* A layer behind the shim may jump to the first dlsym in the process instead of the next dlsym. Then the same call
+ * comes back to the shim again and again, for ever, with the same caller and stack. A program that repeats the same
+ * look-up in a loop looks the same to the shim. So after SAME_IN_A_ROW equal calls, the shim calls the layer once as
+ * a probe: if the layer calls the shim's dlsym again, the calls go in circles. */
 enum { SAME_IN_A_ROW = 100, PLACES = 64 };
 
 static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle, const char *name)
@@ -228,8 +228,8 @@ void *resolve_next(const char *symbol)
  * and the caller gets the same NULL and the same dlerror as without the shim.
  *
  * Callers behind the shim get the real function. A library behind the shim may define the function itself, and our
- * wrapper may call that definition. If the library's look-up returned our wrapper, the calls would never end. For the
- * same reason, a wrapper replaces only a definition behind the shim. */
+ * wrapper may call that definition. If the library's look-up returned our wrapper, the calls would never end. To
+ * avoid endless calls, a wrapper replaces only a definition behind the shim. */
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
     bool from_behind;

@@ -212,12 +212,12 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     search->passed++;
     if (place == ELF_BEHIND)
         search->real = elf_symbol(object, search->symbol);
-    return !search->real && search->passed < objects_at_start; /* later objects may be unloaded meanwhile */
+    return !search->real && search->passed < objects_at_start; /* later objects may be unloaded during the search */
 }
 
 /* Looks for a function that no look-up has found before.
  *
- * dlsym and dlopen take a lock of the loader. The loader holds that lock while it runs the constructors of a newly
+ * dlsym and dlopen take a lock of the loader. The loader holds its lock while it runs the constructors of a newly
  * opened library. A constructor may wait for the thread that runs look_for_real. So look_for_real first searches the
  * objects that were loaded at program start, without the loader's lock.
  *

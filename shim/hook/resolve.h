@@ -60,16 +60,17 @@ void *resolve_version(enum ws_function_id id, const char *version);
 /* The id of the wrapped function with this name; -1: it is not wrapped. */
 int resolve_id(const char *symbol);
 
-/* The driver's `resolver` (a version of cuGetProcAddress) has returned `real`. Returns what the program gets instead:
- * our wrapper of exactly that function, or else `real` itself. base, version, flags: as the program passed them. */
+/* The driver's `resolver` (a version of cuGetProcAddress) has returned `real`. Returns the address that the program
+ * gets: our wrapper of exactly this function, or else `real` itself. base, version, flags: as the program passed
+ * them. */
 void *resolve_proc(enum ws_function_id resolver, const char *base, int version, uint64_t flags, void *real);
 
-/* A look-up of function `id` has found `real`. Returns what the program gets instead: our wrapper; or `real` itself,
- * if our wrapper already calls a function in another library. */
+/* A look-up of function `id` has found `real`. Returns the address that the program gets: our wrapper; or `real`
+ * itself, if our wrapper already calls a function in another library. */
 void *resolve_substitute(enum ws_function_id id, void *real);
 
-/* Is the address in a library that contains real functions? Calls from such a library are not made by the program
- * itself. */
+/* Is the address in a library that contains real functions? Calls from a library with real functions are not made by
+ * the program itself. */
 bool resolve_is_inside(const void *address);
 
 /* How many look-ups got the real function from resolve_substitute, because it was in another library than the
@@ -96,8 +97,8 @@ struct dlsym_answer {
 };
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller);
 
-/* Does a library in front of the shim define dlsym, and has it never called the shim's dlsym? In this case look-ups
- * go around the shim. */
+/* Does a library in front of the shim define dlsym, and has it never called the shim's dlsym? If so, look-ups go
+ * around the shim. */
 bool dlsym_is_passed_over(void);
 
 #endif

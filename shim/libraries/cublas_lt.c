@@ -65,7 +65,7 @@ void lt_find_library(struct lt_library *library, const void *real)
 }
 
 /* Continues a hash with these words. The hash may be weak, because whole entries are compared. Callers pass only the
- * first words of a layout: they contain the sizes in all known versions. */
+ * first words of a layout, which contain the sizes in all known versions. */
 HOT uint64_t mix(uint64_t hash, const uint64_t *words, size_t count)
 {
 #pragma GCC unroll 8

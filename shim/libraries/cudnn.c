@@ -68,8 +68,8 @@ static bool ask_filter(get_filter *get, ws_cudnnDescriptor descriptor, struct co
     return status == WS_CUDNN_STATUS_SUCCESS && filter->rank >= 3 && filter->rank <= CONVOLUTION_RANK;
 }
 
-/* Compares the sizes one by one. The library has just stored them one by one, so wider loads would have to wait until
- * those stores are complete. */
+/* Compares the sizes one by one. The library has just stored the sizes one by one, so wider loads would have to wait
+ * until these stores are complete. */
 static inline bool same_tensor(const struct convolution_tensor *one, const struct convolution_tensor *other)
 {
     if (one->type != other->type || one->rank != other->rank)
@@ -174,7 +174,7 @@ static struct call_label convolution_label(struct shim_thread *thread, const str
                                            ws_cudnnDescriptor filter, ws_cudnnDescriptor result)
 {
     const void *const descriptors[3] = { image, filter, result };
-    uint32_t changed[3]; /* read before the descriptors, so that a change meanwhile is noticed next time */
+    uint32_t changed[3]; /* read before the descriptors: a later change is then noticed at the next call */
     for (int i = 0; i < 3; i++)
         changed[i] = atomic_load_explicit(changes_of(descriptors[i]), memory_order_acquire);
     uint64_t hash = hash_of_address(image) + 3 * hash_of_address(filter) + 5 * hash_of_address(result) + id;

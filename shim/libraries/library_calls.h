@@ -1,8 +1,8 @@
 /* Calls of libraries that compute, such as GEMMs and convolutions: the functions that the wrappers of cublas.c and
  * cudnn.c share.
  *
- * In the trace, such a call is a range of the thread's time, which encloses the launches made for it. The label of a
- * call is its name and its inputs. A label is made once. Later calls find it in the thread's caches. */
+ * In the trace, a call of such a library is a range of the thread's time that encloses the call's launches. The label
+ * of a call is its name and its inputs. A label is made once. Later calls find it in the thread's caches. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 #define WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 

@@ -73,7 +73,7 @@ static uint64_t hash_bytes(const void *data, size_t size)
 
 /* A name for a communicator that was made from another communicator (`from`, the parent). The name is the same on all
  * ranks of the new communicator, because each rank computes it from the same three values: the parent's name, how
- * many communicators were made from the parent so far, and the key. 0 if the parent's name is not known. */
+ * many communicators were made from the parent so far, and the key. Returns 0 if the parent's name is not known. */
 static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
 {
     uint64_t words[3] = { 0, 0, key };

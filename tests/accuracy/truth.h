@@ -12,7 +12,8 @@ struct truth_op {
     uint32_t tid, device;
     uint64_t order; /* order of submission, in the whole process */
     uint64_t stream;
-    uint64_t stream_life; /* unique number of the stream; a later stream may get the same handle, but not this */
+    uint64_t stream_life; /* unique number of the stream; a later stream may get the same handle, but not the same
+                             number */
     int64_t start, end;
     uint64_t bytes;
     enum ws_op_kind kind;

@@ -54,7 +54,8 @@ static ws_CUresult use(void *driver)
     return result;
 }
 
-/* Opens the driver, uses it and closes it, again and again. After the last close the program goes on. */
+/* Opens the driver, uses it and closes it, again and again. The program continues after it has closed the driver for
+ * the last time. */
 static void reopened(void)
 {
     for (int i = 0; i < 5; i++) {

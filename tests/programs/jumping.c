@@ -128,9 +128,9 @@ static void *wait_for_event(void *event)
     return NULL;
 }
 
-/* One thread calls cuStreamWaitEvent while this one launches into the same stream. The call of cuStreamWaitEvent
- * begins before the launch's call and ends after it. The wait enters the stream after the event that the shim records
- * before the launch, and before the launch. libraries/jumping.c keeps this order. */
+/* Another thread calls cuStreamWaitEvent while this thread launches into the same stream. The call of
+ * cuStreamWaitEvent begins before the launch's call and ends after it. The wait enters the stream after the event
+ * that the shim records before the launch, and before the launch. libraries/jumping.c keeps this order. */
 static void meet_waits(void)
 {
     enum { WAIT_COMES = 1, LAUNCH_IS_IN = 4 };

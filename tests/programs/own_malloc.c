@@ -1,5 +1,5 @@
 /* A program with an allocator of its own, which counts the shim's allocations inside the program's launches and graph
- * calls: there must be none. */
+ * calls. The shim must make no allocation there. */
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>

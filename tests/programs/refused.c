@@ -1,5 +1,5 @@
 /* Launches that the driver refuses before it reads their parameters, which point to unmapped memory. Before and after
- * these the program makes launches that the driver accepts. */
+ * the refused launches, the program makes launches that the driver accepts. */
 #include <stdint.h>
 
 #include "program.h"

@@ -15,7 +15,7 @@ enum { BUILD_NAMES = 256, BUILD_CALLS = 64, BUILD_SHAPES = 512 };
 struct builder {
     struct ws_writer *writer;
     int64_t clock_offset;           /* host time − device time, of the latest build_device */
-    uint64_t launches, collectives; /* number so far; the last ids are the same numbers */
+    uint64_t launches, collectives; /* number so far, and so the last ids */
     uint32_t functions, driver_functions, shapes, labels, params; /* the last identifiers that were assigned */
     const char *names[BUILD_NAMES], *driver_names[BUILD_CALLS];   /* by identifier - 1; not copied */
     struct ws_shape known[BUILD_SHAPES];

@@ -51,7 +51,8 @@ struct load_with_cast {
     uint32_t bytes;
 };
 
-/* FlashAttention-2's Flash_fwd_params up to its sizes; the rest is opaque. Flash_bwd_params begins with the same. */
+/* FlashAttention-2's Flash_fwd_params up to its sizes; the rest is opaque. Flash_bwd_params begins with the same
+ * fields. */
 struct flash_params {
     uint64_t q, k, v;
     int64_t strides[9];

@@ -46,7 +46,7 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
     X(log_every, 10)                                                      \
     X(seed, 1)                                                            \
     X(host_jitter, 10)  /* per cent, up or down */                        \
-    X(device_jitter, 3) /* the same */                                    \
+    X(device_jitter, 3) /* per cent, up or down */                        \
     X(dispatch_ns, 2000)                                                  \
     X(flops_percent, 65) /* of the GPU's peak that products reach */      \
     X(bytes_percent, 88) /* of its memory's bandwidth */                  \
