@@ -37,7 +37,7 @@ static void after_fork_in_child(void)
     first_thread_after_fork();
 }
 
-/* Copies the options' texts out of the environment: a program that sets its process title overwrites the
+/* Copies the options' texts out of the environment, because a program that sets its process title overwrites the
  * environment. */
 static void keep_texts(void)
 {
@@ -58,7 +58,7 @@ static void keep_texts(void)
     }
 }
 
-/* Sets `environ`, which the C library has not set yet if this runs before the first constructor. __libc_stack_end
+/* Sets `environ` if the C library has not set it yet: this may run before the first constructor. __libc_stack_end
  * points to argc on the stack. The arguments follow it, then a NULL, then the environment. */
 static void find_environment(void)
 {
@@ -104,10 +104,10 @@ static void prepare(void)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-/* Runs prepare() once, in the first thread that calls this function. That may be before our constructor: constructors
- * of the program's libraries run earlier, and may use CUDA. Returns false if another thread is still in prepare()
- * after LOCK_DEADLINE_MS. A child that is forked during prepare() lacks the thread that runs it, and never becomes
- * ready. */
+/* Runs prepare() once, in the first thread that calls this function. The first call may come before our constructor:
+ * constructors of the program's libraries run earlier, and may use CUDA. Returns false if another thread is still in
+ * prepare() after LOCK_DEADLINE_MS. A child that is forked during prepare() has no thread that completes it, so the
+ * child never becomes ready. */
 static bool is_prepared(void)
 {
     enum { NOTHING_YET, UNDER_WAY, DONE };
@@ -118,7 +118,7 @@ static bool is_prepared(void)
         return true;
     struct shim_quiet quiet;
     int saved_errno = errno;
-    quiet_begin(&quiet); /* a signal handler that comes here would wait for the thread that it interrupted */
+    quiet_begin(&quiet); /* a signal handler that calls this function would wait for the thread that it interrupted */
     if (atomic_compare_exchange_strong(&state, &seen, UNDER_WAY)) {
         prepare();
         atomic_store_explicit(&state, DONE, memory_order_release);
@@ -157,7 +157,7 @@ static bool start_parts(void)
     driver_calls_find();
     registry_init();
     if (trace_create()) {
-        shim_step_aside(NULL); /* trace_create has said why */
+        shim_step_aside(NULL); /* trace_create has printed the reason */
         return false;
     }
     atomic_fetch_or(&shim_page.phase, recording_start(ws_clock_ns()));
@@ -168,8 +168,8 @@ static bool start_parts(void)
     return true;
 }
 
-/* Is this process a child of a process that was recording? The driver does not work in such a child. Counts the
- * refused call. */
+/* Is this process a child of a process that was recording? The driver does not work in a child of a process that has
+ * used it. Counts the refused call. */
 static bool refuse_child(void)
 {
     bool refused = shim_parent_recorded();

@@ -3,10 +3,10 @@
 #
 #   run_preloaded.sh [--no-shim] [--no-driver | --driver 12.2] [--before LIBRARY] [--after LIBRARY] BUILD COMMAND…
 #
-# --no-driver leaves the simulated GPU out; --driver takes one that has only the names of an older version; --before and
-# --after preload one more library in front of the shim or behind it.
-# A shim built with a sanitizer needs that sanitizer's library loaded before it in a program that was not: it is found
-# from what the shim was linked with. Leaks are not looked for, since they would be the program's own.
+# --no-driver leaves out the simulated GPU. --driver uses a simulated driver that exports only the names of an older
+# version. --before and --after preload one more library in front of the shim or behind it. A shim built with a
+# sanitizer needs that sanitizer's library loaded before it in a program that was not: it is found from what the shim
+# was linked with. Leaks are not looked for, since they would be the program's own.
 set -euo pipefail
 
 shim=1 driver=1 version= before= after=
@@ -48,7 +48,7 @@ preload=$sanitizer
 [ -z "$shim" ] || preload=${preload:+$preload:}$library
 [ -z "$after" ] || preload=${preload:+$preload:}$after
 
-# When the program began, for who measures how long it takes.
+# The time at which the program begins, for callers that measure its run time.
 [ -z "${BEGAN_FILE-}" ] || echo "$EPOCHREALTIME" >"$BEGAN_FILE"
 
 exec env -u BEGAN_FILE \

@@ -1,4 +1,4 @@
-/* An intercepted call, and what the family of its function decides. */
+/* An intercepted call, and the sets of function families that decide how a call is handled. */
 #ifndef WALLSHIM_SHIM_CALLS_CALL_H
 #define WALLSHIM_SHIM_CALLS_CALL_H
 
@@ -15,22 +15,22 @@
 struct call {
     enum ws_function_id id;
     bool per_thread; /* a NULL stream means the thread's own default stream */
-    bool nested;     /* made by a signal handler within another call: not recorded, but its effects are followed */
-    uint32_t phase;  /* enum shim_phase, at entry */
+    bool nested; /* made by a signal handler inside another wrapped call: not recorded, but its effects are noted */
+    uint32_t phase;             /* enum shim_phase, at entry */
     struct shim_thread *thread; /* NULL: the call is not recorded */
-    struct ws_ring_op *record;  /* of an operation: its record in the ring, not committed yet; NULL: it has none */
+    struct ws_ring_op *record;  /* an operation's record in the ring, not committed yet; NULL: none */
     int32_t result;
     uint64_t ticks_begin, ticks_end; /* for all calls but operations */
-    uint64_t nccl_before;            /* for NCCL calls: the thread's correlation when it began */
+    uint64_t nccl_before;            /* for NCCL calls: the thread's correlation id at entry */
 };
 
-/* For functions that every launch runs through: worth a copy in each wrapper. */
+/* For functions on the path of every launch: they are inlined into each wrapper. */
 #define HOT static inline __attribute__((always_inline))
 
-/* Sets of families, a bit each. */
+/* Sets of families of functions, one bit per family. */
 #define CALL_FAMILY(family) (1u << WS_CALL_##family)
 enum {
-    /* Functions whose effects must be followed even while nothing is recorded. */
+    /* Functions whose effects the shim must note even while nothing is recorded. */
     CALLS_ALWAYS_NOTED = CALL_FAMILY(MEMORY) | CALL_FAMILY(CAPTURE) | CALL_FAMILY(GRAPH) | CALL_FAMILY(MODULE) |
                          CALL_FAMILY(LIFETIME) | CALL_FAMILY(PROFILER) | CALL_FAMILY(RESOLUTION) | CALL_FAMILY(NCCL),
     /* Functions that put work into streams. */
@@ -47,7 +47,8 @@ HOT bool call_is_op(enum ws_call_family family)
     return CALLS_OF_OPS >> family & 1;
 }
 
-/* The thread that makes the call, to look things up by, not to record; NULL where it has no state. */
+/* The state of the thread that makes the call, or NULL if it has none. For look-ups only: a nested call is not
+ * recorded. */
 static inline struct shim_thread *call_thread(const struct call *call)
 {
     return call->nested ? thread_if_known() : call->thread;

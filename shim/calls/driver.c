@@ -2,14 +2,14 @@
 #include "shim/calls/notes.h"
 #include "shim/hook/driver_calls.h"
 
-/* Exports the wrapper under the driver's name; exports.map says what the version is for. */
+/* Exports the wrapper under the driver's name; exports.map explains the version. */
 #define EXPORTED(symbol)                                       \
     __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
     __attribute__((visibility("default")))
 
-/* What a row's wrapper does first. While nothing is recorded, it counts the call and jumps to the real function, as
- * call_enter would have it. It is in assembly because a C wrapper would begin and end with copies of all arguments.
- * The attributes keep GCC from putting code in front (-fstack-protector-all, -finstrument-functions), which would
+/* The entry of a row's wrapper. While nothing is recorded, it counts the call and jumps to the real function, as
+ * call_enter would decide. The entry is in assembly because a C wrapper would copy all arguments at its start. The
+ * attributes keep GCC from adding code at the entry (-fstack-protector-all, -finstrument-functions): such code would
  * overwrite arguments. */
 #if defined(__x86_64__)
 #define PASSING(symbol, parameters)                                                                                 \
@@ -42,7 +42,8 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
 #endif
 #define NOTED(symbol, parameters) ws_CUresult wrap_##symbol parameters
 
-/* Which kind of wrapper each family has: NOTED if call_enter always notes its calls. Each row asserts that. */
+/* The kind of wrapper for each family of functions: NOTED if call_enter always notes their calls, else PASSING. An
+ * assertion in DRIVER_ROW checks that. */
 #define WRAPPER_CAPTURE NOTED
 #define WRAPPER_GRAPH NOTED
 #define WRAPPER_LIFETIME NOTED
@@ -62,11 +63,11 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
 #define ALWAYS_NOTED_(kind) ALWAYS_##kind
 enum { ALWAYS_NOTED = 1, ALWAYS_PASSING = 0 };
 
-/* Keeps GCC from making the real call a tail call. In a function with a tail call GCC expects the arguments on its
- * stack to be overwritten, and copies all of them at the start. */
+/* Keeps GCC from making the real call a tail call. A tail call may overwrite the arguments on the stack, so GCC would
+ * copy all of them at the wrapper's start. */
 #define LOOK_AT(result) __asm__("" : "+r"(result))
 
-/* The arguments of a row come in parentheses of their own, so `real arguments` is the call. */
+/* The macro parameter `arguments` includes the parentheses, so `real arguments` is a call. */
 #define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)                \
     _Static_assert(ALWAYS_NOTED(WRAPPER_##family) == (CALLS_ALWAYS_NOTED >> WS_CALL_##family & 1),            \
                    "the assembly passes on what call_enter does");                                            \
@@ -98,6 +99,6 @@ enum { ALWAYS_NOTED = 1, ALWAYS_PASSING = 0 };
     }
 #pragma GCC diagnostic ignored "-Wunused-parameter" /* the parameters of wrappers in assembly */
 #if defined(__clang__)
-#pragma GCC diagnostic ignored "-Wunknown-attributes" /* noipa, which clang has no need of */
+#pragma GCC diagnostic ignored "-Wunknown-attributes" /* clang does not know noipa, and does not need it */
 #endif
 #include "shim/hook/driver_table.h"

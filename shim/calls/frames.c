@@ -6,17 +6,17 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Is the caller on an alternate signal stack that does not contain `at`? Such a stack may lie above the interrupted
- * one, so comparing addresses says nothing then. */
+/* Is the caller on an alternate signal stack that does not contain `at`? An alternate signal stack may be above the
+ * interrupted stack, so the order of addresses does not show which of two calls is the inner call. */
 static bool on_other_signal_stack(uintptr_t at)
 {
     stack_t stack;
     return !sigaltstack(NULL, &stack) && stack.ss_flags & SS_ONSTACK && at - (uintptr_t)stack.ss_sp >= stack.ss_size;
 }
 
-/* Is there memory at this address? The stack may have been a coroutine's, and be unmapped by now. The kernel reads
- * the set of signals from there before it refuses the unknown `how`: EINVAL if it could read, else EFAULT. Every
- * sandbox and container permits this call. */
+/* Is there memory at this address? The address may be in a coroutine's stack that is unmapped by now. rt_sigprocmask
+ * first reads a set of signals at the address, then refuses the unknown `how`. rt_sigprocmask fails with EINVAL if
+ * the address is readable, else with EFAULT. Every sandbox and container permits this call. */
 static bool is_readable(uintptr_t at)
 {
     enum { NO_SUCH_WAY = -1 };

@@ -1,10 +1,10 @@
 /* Tells whether a thread is still inside a wrapped call. A call that is left by longjmp or an exception never
- * returns, so nothing of ours runs when it ends. Therefore each wrapper keeps a marker word in its stack frame, and
- * its thread notes the address. In an abandoned frame, the marker lasts only until later calls use that part of the
- * stack.
+ * returns, so no code of the shim runs at its end. Therefore each wrapper keeps a marker word in its stack frame, and
+ * the thread's state holds the marker's address. In an abandoned frame, the marker lasts only until later calls use
+ * that part of the stack.
  *
- * One case cannot be told apart: a call was abandoned, and the next one is made further down the stack before
- * anything has overwritten the marker. The next one then counts as made by the abandoned call. */
+ * In one case an abandoned call is not recognized: the next call is made deeper in the stack, before anything
+ * overwrites the marker. The next call then counts as made by the abandoned call. */
 #ifndef WALLSHIM_SHIM_CALLS_FRAMES_H
 #define WALLSHIM_SHIM_CALLS_FRAMES_H
 
@@ -20,12 +20,13 @@ static inline __attribute__((always_inline)) void frame_begin(struct shim_thread
                                                               uintptr_t *word)
 {
     *word = (uintptr_t)thread;
-    atomic_signal_fence(memory_order_release); /* a signal may come in between */
+    atomic_signal_fence(memory_order_release); /* a signal handler may run between the two stores */
     *at = (uintptr_t)word;
 }
 
-/* Marks the shim's own work as a wrapped call, unless the thread is in one already. CUDA calls that a signal handler
- * makes meanwhile then count as nested. True: it was marked, and the caller sets thread->within to 0 at the end. */
+/* Marks the shim's own work as a wrapped call, unless the thread is in a wrapped call already. CUDA calls that a
+ * signal handler makes meanwhile then count as nested. Returns true if it set the mark: the caller then sets
+ * thread->within to 0 at the end of its work. */
 static inline __attribute__((always_inline)) bool frame_guard(struct shim_thread *thread, uintptr_t *word)
 {
     if (thread->within)
@@ -35,8 +36,8 @@ static inline __attribute__((always_inline)) bool frame_guard(struct shim_thread
 }
 
 /* Is the wrapped call with its marker at `at` still under way, so that it makes the new call? caller: the canonical
- * frame address of the new call's wrapper. from: the new call's return address. Slow, except for calls that were
- * asked about lately: not for the hot path. */
+ * frame address of the new call's wrapper. from: the new call's return address. The function is slow unless it was
+ * asked about the same call recently, so the hot path calls it only in rare cases. */
 bool frame_makes(struct shim_thread *thread, uintptr_t at, uintptr_t caller, const void *from);
 
 #endif

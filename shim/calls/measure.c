@@ -5,13 +5,14 @@
 #include "shim/timing/ticks.h"
 
 enum {
-    ANCHOR_NS = 1000000,   /* most between anchors of a stream, if it has launches */
-    WINDOW_NS = 100000000, /* what a thread did not spend counts as unspent for so long */
+    ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches (see measure.h) */
+    WINDOW_NS = 100000000, /* unspent budget that is older than this is lost */
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the next; the gap doubles each time */
     LONGEST_GAP = 256,
     EARLY_GAP = 128,       /* while a shape's gap is shorter, its samples may overdraw the budget by ADVANCE_NS */
-    ADVANCE_NS = 20000000, /* so far may paid_until lie ahead of the present then */
-    OWN_MOST = 3, /* records since the last measurement are charged too, at most so many times its own cost */
+    ADVANCE_NS = 20000000, /* such samples are allowed while paid_until is at most this far ahead of the present */
+    OWN_MOST = 3, /* the cost of records since the last measurement is charged too, up to this multiple of the
+                     measurement's cost */
     MEASURE_MOST_NS = 40000, /* most that is charged for one measurement: the thread may have been preempted */
     WHOLE = 1000000,         /* --overhead is in millionths */
 };
@@ -32,7 +33,7 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
         return MEASURE_NOTHING;
     uint64_t advance = sample && shape->sample_gap < EARLY_GAP ? ticks_in(ADVANCE_NS) : 0;
     if (now + advance < measuring->paid_until || (sample && anchor && measuring->anchor_next)) {
-        shape->until_sample += sample; /* the sample is put off to the next launch */
+        shape->until_sample += sample; /* the next launch becomes the sample */
         sample = false;
         if (now < measuring->paid_until)
             return MEASURE_NOTHING;
@@ -45,7 +46,7 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     return MEASURE_PAIR;
 }
 
-/* Where a thread is held up meanwhile, that is not what the measurement cost. */
+/* The part of `took` that is charged. Longer times are cut off: the thread was preempted then. */
 static uint64_t own_cost(uint64_t took)
 {
     return ws_min(took, ticks_in(MEASURE_MOST_NS));
@@ -56,8 +57,9 @@ void measure_took(struct shim_thread *thread, uint64_t took)
     __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + own_cost(took), __ATOMIC_RELAXED);
 }
 
-/* The more of the last window's budget is unspent, the closer anchors follow each other. So a program that launches
- * in bursts gets many, and one that launches all the time gets one every ANCHOR_NS at least. */
+/* Ticks until the stream's next anchor. The more of the last window's budget is unspent, the shorter this interval
+ * is. A program that launches in bursts gets many anchors. A program that launches all the time gets at least one
+ * anchor every ANCHOR_NS. */
 static uint64_t anchor_interval(uint64_t now, uint64_t paid_until, uint64_t window)
 {
     uint64_t unspent = now > paid_until ? ws_min(now - paid_until, window) : 0;
@@ -71,10 +73,11 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     uint64_t cost = own_cost(took);
     uint64_t own = ws_min(ticks_in((uint64_t)measuring->unmeasured * RECORD_NS), OWN_MOST * cost);
     uint64_t window = ticks_in(WINDOW_NS), window_began = now > window ? now - window : 0;
-    if (!measuring->paid_until) /* a thread that has just begun has saved little */
+    if (!measuring->paid_until) /* a new thread starts with ADVANCE_NS of unspent time */
         measuring->paid_until = now - ws_min(now, ticks_in(ADVANCE_NS));
     uint64_t paid = ws_max(measuring->paid_until, window_began) + (cost + own) * WHOLE / shim_options.overhead;
-    /* Copies and the like are measured in any case. Many of them do not stop all other measurements for long. */
+    /* Copies are measured even beyond the budget. With this limit, many copies do not stop all other measurements for
+     * long. */
     measuring->paid_until = ws_min(paid, now + window);
     measuring->unmeasured = 0;
     uint64_t interval = anchor_interval(now, measuring->paid_until, window);

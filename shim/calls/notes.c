@@ -1,4 +1,4 @@
-/* Notes of all calls that are not operations. */
+/* The functions of notes.h for all calls that are not operations. */
 #include "shim/calls/notes.h"
 
 #include "base/log.h"
@@ -27,7 +27,7 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     bool about_stream = stream != NO_STREAM && call->result == WS_CUDA_SUCCESS;
     struct shim_stream *found = about_stream ? stream_find(stream, call->per_thread, context) : NULL;
     uintptr_t word;
-    bool guarded = frame_guard(thread, &word); /* needed where this call has just made the thread's state */
+    bool guarded = frame_guard(thread, &word); /* needed if thread_get has just created the thread's state */
     struct ws_ring_call *record = ws_ring_reserve(&thread->ring, 1);
     thread->correlation++;
     if (record)
@@ -62,13 +62,13 @@ void allocated_at(struct call *call, const void *address, uint64_t bytes, enum w
         if (shim_started())
             memory_added(where, bytes, space);
     }
-    /* Memory from a pool may make the stream wait for whoever had it before. */
+    /* Memory from a pool may make the stream wait for the memory's previous user. */
     if (stream != NO_STREAM)
         raise_order(call, stream);
     host_call(call, stream, object, where, bytes);
 }
 
-/* Noted before the call: once it is done, another thread may be given the same address. */
+/* Called before the real call: after it, another thread may be given the same address. */
 void freeing(struct call *call, uint64_t address)
 {
     (void)call;
@@ -101,14 +101,14 @@ void waiting_all(struct call *call)
     }
 }
 
-/* Programs poll with such queries: those that answer "not ready" are not worth a record. */
+/* A query that returns "not ready" gets no record: programs poll with such queries. */
 void queried(struct call *call, ws_CUstream stream, const void *object)
 {
     if (call->result != WS_CUDA_ERROR_NOT_READY)
         host_call(call, stream, object, 0, 0);
 }
 
-/* The call puts something other than an operation into the stream. */
+/* Notes that the call puts something other than an operation into the stream. */
 static void raise_order(struct call *call, ws_CUstream stream)
 {
     struct shim_thread *thread = call_thread(call);
@@ -127,7 +127,8 @@ void wait_coming(struct call *call, ws_CUstream stream)
         turn_wait_enters(call->thread, found->id, 1);
 }
 
-/* All streams count as waiting, also those of other contexts, which do not: their times only become less certain. */
+/* All streams count as waiting. Streams of other contexts do not wait in fact, but this only makes their times less
+ * certain. */
 void wait_coming_all(struct call *call)
 {
     waiting_all(call);
@@ -184,8 +185,8 @@ void function_found_in(struct call *call, const void *function, const void *modu
     }
 }
 
-/* Notes which handles are kernels: only for those may the driver be asked for a kernel's name. It is asked at the
- * first launch, so the name stays empty here. */
+/* Notes which handles are kernels: the driver may be asked for a kernel's name only with such a handle. The name
+ * stays empty here, because the driver is asked for it at the first launch. */
 void kernels_found(struct call *call, ws_CUkernel *kernels, unsigned room, ws_CUlibrary library)
 {
     unsigned count = 0;
@@ -206,7 +207,8 @@ void kernel_function_found(struct call *call, ws_CUfunction *function, ws_CUkern
         function_same_as(*function, kernel);
 }
 
-/* Noted before the call, while the handles still mean the old kernels, which nobody may launch any more. */
+/* Called before the real call, while the handles still mean the old kernels. The program must not launch kernels of
+ * this module any more. */
 void unloading(struct call *call, const void *module)
 {
     (void)call;
@@ -220,14 +222,15 @@ void context_made(struct call *call, ws_CUcontext *context)
         return;
     struct shim_thread *thread = thread_get();
     if (thread)
-        context_set_of_thread(thread, NULL, atomic_load(&shim_page.handles)); /* the new one is current now */
+        context_set_of_thread(thread, NULL, atomic_load(&shim_page.handles)); /* the new context is current now */
     host_call(call, NO_STREAM, context ? *context : NULL, 0, 0);
     struct shim_context *made = thread && context && call->id != WS_ID_cuCtxAttach ? context_find(*context) : NULL;
     if (made)
         atomic_store(&made->created, true);
 }
 
-/* Every switch of contexts comes here, so the driver is not asked. Its next use looks up an unknown context. */
+/* Runs at every switch of contexts, so it does not ask the driver. An unknown context is looked up at its next
+ * use. */
 void context_switched(struct call *call, ws_CUcontext context)
 {
     struct shim_thread *thread = call_thread(call);
@@ -236,8 +239,8 @@ void context_switched(struct call *call, ws_CUcontext context)
     context_set_of_thread(thread, context ? context_find(context) : NULL, atomic_load(&shim_page.handles));
 }
 
-/* Before a context goes, the drain reads the events of its operations, within a deadline (drain/drain.h). Afterwards
- * they cannot be read any more. */
+/* Before a context is destroyed, the drain reads the events of its operations, within a deadline (drain/drain.h).
+ * Afterwards the events cannot be read any more. */
 static void context_end(struct shim_context *context)
 {
     uint32_t alive = CONTEXT_ALIVE;
@@ -266,8 +269,8 @@ enum { MOST_DEVICES = 64 };
 static ws_CUcontext _Atomic primaries[MOST_DEVICES];
 static _Atomic int retained[MOST_DEVICES]; /* how many times; the last release ends the context */
 
-/* The device's primary context. A program that uses the driver's private function tables can have retained it unseen.
- * Then it is the device's context that no call seen by us created. */
+/* The device's primary context. A program that uses the driver's private function tables may have retained it in a
+ * call that the shim did not see. Such a primary context is the device's context without the mark `created`. */
 static struct shim_context *primary_of(ws_CUdevice device)
 {
     ws_CUcontext handle = device >= 0 && device < MOST_DEVICES ? atomic_load(&primaries[device]) : NULL;
@@ -296,7 +299,7 @@ static bool is_reset(const struct call *call)
     return call->id == WS_ID_cuDevicePrimaryCtxReset || call->id == WS_ID_cuDevicePrimaryCtxReset_v2;
 }
 
-/* Acts only where the call ends the context: it is a reset, or the last release that we know of. */
+/* Acts only if the call ends the context: the call is a reset, or the last release that we know of. */
 void primary_ending(struct call *call, ws_CUdevice device)
 {
     struct shim_context *context = shim_started() ? primary_of(device) : NULL;
@@ -336,8 +339,8 @@ void stream_ending(struct call *call, ws_CUstream stream)
     stream_forget(stream);
 }
 
-/* A green context's streams go with it. Which streams those are is not known here, so all streams are looked up
- * again. */
+/* A green context's streams are destroyed with it. The shim does not know which streams belong to it, so all streams
+ * are looked up again. */
 void green_ending(struct call *call, ws_CUgreenCtx context)
 {
     (void)call;

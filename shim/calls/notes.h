@@ -1,7 +1,9 @@
-/* The functions that rows of the wrapper tables name: what is noted before and after the real call.
+/* The functions that rows of the wrapper tables name. A wrapper calls these functions before and after the real call,
+ * to note what the call does.
  *
- * Those called before it describe an operation, whose record is committed when the call returns. Those called after
- * it look at call->result first: failed calls have no effect. */
+ * Functions for operations (except kernel_multi) are called before the real call. Functions for operations fill in
+ * the operation's record, which is committed when the call returns. Functions that are called after the real call
+ * look at call->result first: failed calls have no effect. */
 #ifndef WALLSHIM_SHIM_CALLS_NOTES_H
 #define WALLSHIM_SHIM_CALLS_NOTES_H
 
@@ -10,11 +12,12 @@
 #define NOTHING ((void)0)
 #define AT(pointer) ((uint64_t)(uintptr_t)(pointer))
 #define OBJECT(handle) ((const void *)(uintptr_t)(handle))
-/* What a call left in its output parameter. */
+/* The handle that a call stored in its output parameter; NULL if the call failed. */
 #define OUT(pointer) (call.result == WS_CUDA_SUCCESS && (pointer) ? (const void *)(uintptr_t) * (pointer) : NULL)
-/* In place of a stream, for calls that name none: no stream has this handle. */
+/* Passed as the stream of calls that name none: no stream has this handle. */
 #define NO_STREAM ((ws_CUstream)(uintptr_t)-1)
-/* In place of an enum ws_space, for a side of a copy whose kind of memory must be looked up by its address. */
+/* Passed instead of an enum ws_space if the kind of memory of a copy's source or target must be looked up by its
+ * address. */
 enum { NOTE_FIND = WS_SPACE_COUNT };
 
 /* Launches. */
@@ -44,7 +47,8 @@ uint64_t total(const size_t *sizes, size_t count);
 #define NOTE_SPACE_ARRAY WS_SPACE_ARRAY
 #define NOTE_SPACE_PEER WS_SPACE_PEER
 
-/* Any other call: the stream (NO_STREAM: none), object, address and number of bytes that its record states. */
+/* Records any other call. The arguments go into its record: stream (NO_STREAM: none), object, address and number of
+ * bytes. */
 void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes);
 
 /* Memory. */

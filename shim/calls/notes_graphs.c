@@ -1,11 +1,11 @@
-/* Notes of captures and of the graphs that are made of them. */
+/* The functions of notes.h for stream captures and graphs. */
 #include "shim/calls/notes.h"
 
 #include "shim/counters/counters.h"
 #include "shim/objects/graphs.h"
 #include "shim/state/lock.h"
 
-/* The capture counts from before the real call on, so that no event of ours slips into it while it begins. */
+/* Counts the capture before the real call begins it, so that no event of ours becomes part of the capture. */
 void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
@@ -33,21 +33,22 @@ void capture_begun(struct call *call, ws_CUstream stream)
         found = stream_find(stream, call->per_thread, thread->context);
     struct shim_quiet quiet;
     quiet_begin(&quiet);
-    /* It does not count any more where the call was given up meanwhile (objects/captures.h). */
+    /* The capture is no longer counted if capture_is_left was called meanwhile (objects/captures.h). */
     bool counted = !counted_by || counted_by->captures_beginning;
     if (counted_by && counted)
         counted_by->captures_beginning--;
     if (!counted)
         shim_capture_begins();
-    /* A capture in an unknown stream could never be seen to end; one in a stream that has one already counts once. */
+    /* A capture in an unknown stream is not counted, because the shim could not see its end. A stream's capture is
+     * counted only once. */
     if (!found || atomic_exchange(&found->capturing, 1))
         shim_capture_ends();
     quiet_end(&quiet);
     host_call(call, stream, NULL, 0, 0);
 }
 
-/* Was the call that ends a capture refused in such a way that the capture may go on? So it is where it was called by
- * the wrong thread or for the wrong stream. */
+/* May the capture go on after cuStreamEndCapture returned `result`? The capture goes on if the call came from the
+ * wrong thread or named the wrong stream. */
 static bool capture_goes_on(int32_t result)
 {
     return result == WS_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD || result == WS_CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||
@@ -88,7 +89,7 @@ void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph grap
     host_call(call, NO_STREAM, graph, 0, 0);
 }
 
-/* An update keeps the nodes and their order, so what a launch runs keeps its name. */
+/* An update keeps the nodes and their order, so the description of the graph stays valid. */
 void graph_updated(struct call *call, ws_CUgraphExec exec)
 {
     host_call(call, NO_STREAM, exec, 0, 0);

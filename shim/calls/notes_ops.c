@@ -1,4 +1,4 @@
-/* Notes of operations: what a stream is given to do. */
+/* The functions of notes.h for operations: launches, copies, memsets and other work of streams. */
 #include "shim/calls/notes.h"
 #include "shim/calls/params.h"
 #include "shim/drain/recording.h"
@@ -7,7 +7,7 @@
 
 enum { PARAMS_PER_WINDOW = 64, PARAMS_THINNED = 4 };
 
-/* Finds or makes the entry for anything but the common kernel launch. */
+/* Finds or makes the cache entry of an operation that is not a kernel launch. */
 static struct shape_entry *describe(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
 {
     uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
@@ -16,8 +16,8 @@ static struct shape_entry *describe(struct shim_thread *thread, const struct sha
 }
 
 /* Is this launch's parameter block to be kept? With --params some, PARAMS_PER_WINDOW blocks of each shape are kept a
- * second. Also sets how many launches pass until this is asked again: one while blocks are kept; many once the
- * window's blocks are used up, so that the clock is seldom read. */
+ * second. Also sets after how many launches this function is called again: after each one while blocks are kept,
+ * after PARAMS_PER_WINDOW once this second's blocks are used up. So the clock is seldom read. */
 static bool params_wanted(struct shape_entry *entry)
 {
     entry->params_wait = shim_options.params == WS_PARAMS_NONE ? UINT32_MAX : 1;
@@ -40,7 +40,7 @@ static bool params_wanted(struct shape_entry *entry)
     return true;
 }
 
-/* If this launch's parameter block is to be kept, notes where it is, for op_end_slowly. */
+/* If this launch's parameter block is to be kept, stores its address for op_end_slowly. */
 void kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra)
 {
     if (!params_wanted(shape))
@@ -89,13 +89,13 @@ void kernel_multi_coming(struct call *call)
     call->ticks_begin = ticks_now();
 }
 
-/* Several devices in one call: each launch is recorded by itself, without device times. Only where the driver
- * accepted the call: else it may not have looked at the launches, and their pointers may be anything. */
+/* One call launches on several devices. Each launch is recorded by itself, without device times. Launches of a
+ * refused call are not recorded: their pointers may be invalid. */
 void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count)
 {
     for (unsigned i = 0; call->result == WS_CUDA_SUCCESS && i < count; i++) {
         const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
-        /* Without the bits for events and counters: those could only go around all the launches together. */
+        /* The phase bits for events and counters are cleared: both would cover all launches of the call together. */
         struct call one = { .id = call->id,
                             .per_thread = call->per_thread,
                             .phase = call->phase & ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING),
@@ -139,7 +139,7 @@ void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream s
     plain_work(call, kind, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, bytes, stream, 0);
 }
 
-/* What the driver says about an address whose allocation we did not see. */
+/* Asks the driver for the kind of memory at an address whose allocation we did not see. */
 static enum ws_space ask_space(uint64_t address, enum ws_space otherwise)
 {
     ws_CUenum type = 0;
@@ -175,11 +175,11 @@ void copy_between(struct call *call, unsigned from, unsigned to, uint64_t source
 {
     enum ws_space source_space = from == NOTE_FIND ? space_of(source) : (enum ws_space)from;
     enum ws_space target_space = to == NOTE_FIND ? space_of(target) : (enum ws_space)to;
-    /* Calls that copy between device memories return before the copy ends, also in their synchronous form (driver API
+    /* Calls that copy between device memories return before the copy ends, even in their synchronous form (driver API
      * documentation, "API synchronization behavior"). */
     if (on_device(source_space) && on_device(target_space))
         flags &= ~(unsigned)WS_OP_BLOCKING;
-    /* Calls that copy to pageable memory, or within host memory, return after the copy has ended, also in their
+    /* Calls that copy to pageable memory, or within host memory, return after the copy has ended, even in their
      * asynchronous form (same chapter). */
     else if (target_space == WS_SPACE_PAGEABLE || (in_host_memory(source_space) && in_host_memory(target_space)))
         flags |= WS_OP_BLOCKING;
@@ -193,7 +193,8 @@ static unsigned space_of_type(ws_CUenum type)
                                             : NOTE_FIND;
 }
 
-/* The address of one side of a copy: its kind of memory decides which field holds it. */
+/* The address of a copy's source or target (side: src or dst). The address is in a field that depends on the kind of
+ * memory. */
 #define COPY_SIDE(copy, side) \
     ((copy)->side##MemoryType == WS_CU_MEMORYTYPE_HOST ? AT((copy)->side##Host) : (uint64_t)(copy)->side##Device)
 

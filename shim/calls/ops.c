@@ -13,11 +13,12 @@
 #include "shim/state/wake.h"
 #include "shim/timing/gates.h"
 
-enum { HOLD_AFTER_DEPENDENT = 256 }; /* other launches, until end events follow their launches again */
+/* After a dependent launch, this many other operations get no end event either. */
+enum { HOLD_AFTER_DEPENDENT = 256 };
 
-/* The thread's state names the events that it holds (*held), so that op_give_up can release them when a signal
- * handler leaves the call by longjmp. This clears the field, before the event is released or handed on. A longjmp in
- * between loses one event at most, and nothing that other threads wait for. */
+/* Clears *held, a field of the thread's state with an event that op_give_up releases if a signal handler leaves the
+ * call by longjmp. The field is cleared before the event is released or passed on. A longjmp in between loses at most
+ * this event. */
 static uint32_t no_longer(uint32_t *held)
 {
     uint32_t event = *held;
@@ -26,8 +27,8 @@ static uint32_t no_longer(uint32_t *held)
     return event;
 }
 
-/* May an event be recorded into this stream now? While any stream is being captured, the driver is asked about this
- * one. Nothing is recorded into the legacy stream then: any use of it would break the capture. */
+/* May an event be recorded into this stream now? While any stream is being captured, the driver is asked whether this
+ * stream is. During a capture no event is recorded into the legacy stream: any use of it would break the capture. */
 static bool may_record(struct shim_stream *stream, uint16_t *flags)
 {
     if (__builtin_expect(!shim_captures(), 1))
@@ -42,7 +43,7 @@ static bool may_record(struct shim_stream *stream, uint16_t *flags)
 }
 
 /* The processor's floating-point exception flags belong to the program. The driver may set some in calls that the
- * shim makes, so they are saved and restored around those. */
+ * shim makes, so the flags are saved before such calls and restored after them. */
 static uint64_t float_state(void)
 {
 #if defined(__x86_64__)
@@ -63,8 +64,8 @@ static void restore_float_state(uint64_t state)
 #endif
 }
 
-/* Takes an event with so many users from the pool and records it into the stream. Returns it; 0 where none was free,
- * or the driver refused. */
+/* Takes an event for this number of users from the pool, and records it into the stream. Returns the event's number;
+ * 0 if no event was free or the driver refused. */
 static uint32_t record_event(struct shim_stream *stream, uint8_t users, uint32_t *kept, uint16_t *flags)
 {
     struct event_pool *pool = &stream->context->pool;
@@ -124,8 +125,8 @@ static void held_no_more(struct shim_stream *stream)
         atomic_fetch_sub(&streams_held, 1);
 }
 
-/* May a gate hold the stream for a moment? Not while work of other streams may wait for it by the rules of the legacy
- * default stream, without the program having asked for that. */
+/* May a gate stop the stream for a moment? No if other streams may wait for this stream by the rules of the legacy
+ * default stream. */
 static bool may_hold(const struct shim_stream *stream, const struct shim_thread *thread)
 {
     bool awaited = stream->blocking && legacy_order_matters(&stream->context->legacy_order);
@@ -150,8 +151,8 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
     record->inner |= WS_RING_OP_OWN_BEGIN;
 }
 
-/* Opens the gate; with `settle`, not before the operation and its events have reached the device. True: the gate held
- * the stream until now. */
+/* Opens the gate. settle: first waits until the operation and its events have reached the device. Returns true if the
+ * gate was closed until now. */
 static bool open_gate(struct shim_thread *thread, struct shim_stream *stream, bool settle)
 {
     if (!thread->gate)
@@ -170,16 +171,17 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
 {
     struct shim_stream *stream = shape->stream;
     uint16_t *flags = &record->header.detail;
-    /* Asked even when no device times are taken: it flags captured operations, which do not run now. */
+    /* may_record is called even when no device times are taken: it flags captured operations, which do not run
+     * now. */
     bool allowed = may_record(stream, flags) && phase & SHIM_TIMING;
     if (!allowed || !stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE) {
-        /* The operation gets no event, so the stream's last event no longer tells when the next one may begin. */
+        /* The operation gets no event, so the stream's last event does not tell when the next operation may begin. */
         if (!(*flags & WS_OP_CAPTURED))
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
     }
-    thread->timed = stream; /* set before the thread holds a turn or an event: op_give_up looks here */
+    thread->timed = stream; /* set before the thread takes a turn or an event: op_give_up reads it */
     atomic_signal_fence(memory_order_seq_cst);
     turn_take(thread, stream, *flags & WS_OP_BLOCKING);
     const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
@@ -214,8 +216,9 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
         *flags |= WS_OP_SAMPLED;
 }
 
-/* The thread may be preempted between the launch and its end event. The event may then pass long after the operation
- * has ended, so the record says by how much at most. For a gated launch it says when the gate was open. */
+/* Stores in the record the ticks from the launch's return until its end event was recorded. The thread may be
+ * preempted in between, so the event may complete that much later than the operation. For a gated launch, stores the
+ * ticks until the gate was opened. */
 static void note_lateness(struct ws_ring_op *record)
 {
     uint64_t late = ticks_now() - record->ticks_end;
@@ -232,7 +235,7 @@ static void end_gated(struct shim_thread *thread, struct shim_stream *stream, st
     if (open_gate(thread, stream, true)) {
         record->header.detail |= WS_RING_OP_GATED;
         note_lateness(record);
-    } else { /* our other thread opened it, at a time that is not known */
+    } else { /* the gates' own thread opened it, at an unknown time */
         record->header.detail |= WS_RING_OP_WAITED;
     }
 }
@@ -255,7 +258,8 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
         if (!(*flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
-        atomic_fetch_add(&streams_held, 1); /* before stream->held: waiting_all looks at no stream while this is 0 */
+        /* incremented before stream->held: waiting_all skips all streams while it is 0 */
+        atomic_fetch_add(&streams_held, 1);
         if (atomic_fetch_add(&stream->held, 1))
             atomic_fetch_sub(&streams_held, 1);
         record->inner |= WS_RING_OP_HELD;
@@ -266,14 +270,14 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         end_gated(thread, stream, record);
     }
     if (turn_was_contended(thread, stream)) {
-        if (*flags & WS_RING_OP_GATED) /* other threads' work may stand between its events */
+        if (*flags & WS_RING_OP_GATED) /* other threads' work may be between its events */
             *flags ^= WS_RING_OP_GATED | WS_RING_OP_WAITED;
         *flags |= WS_OP_CONTENDED;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     }
     order_leave(thread, stream);
     if (event && keep) {
-        thread->end_users = 1; /* the other user is the stream, as its last_event */
+        thread->end_users = 1; /* the event's other user is the stream, which keeps it as last_event */
         atomic_signal_fence(memory_order_seq_cst);
         event_release(&stream->context->pool,
                       atomic_exchange_explicit(&stream->last_event, event, memory_order_acq_rel));
@@ -282,7 +286,7 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
     record->end_event = event;
 }
 
-/* Opens the gate, gives back the turn, and releases the events unless a record in the ring has them. */
+/* Opens the gate, gives back the turn, and releases the events unless a committed record refers to them. */
 static void give_back(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct event_pool *pool = &stream->context->pool;
@@ -299,8 +303,9 @@ static void give_back(struct shim_thread *thread, struct shim_stream *stream)
     turn_leave(thread, stream);
 }
 
-/* It is not known whether the operation is in its stream, but later operations must not wait for the turn of a call
- * that never ends. Signals are blocked meanwhile: a handler that left by longjmp once may do so again. */
+/* The operation may or may not be in its stream. The operation's turn is given back in any case, so that later
+ * operations do not wait for a call that never returns. Signals are blocked in this function, because a handler may
+ * leave it by longjmp, too. */
 void op_give_up(struct shim_thread *thread)
 {
     struct shim_quiet quiet;
@@ -329,7 +334,8 @@ void op_thread_ends(struct shim_thread *thread)
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from)
 {
     if (frame_makes(thread, thread->within, caller, from)) {
-        if (!resolve_is_inside(from)) /* the program's: in a handler, or after a longjmp that does not show yet */
+        if (!resolve_is_inside(from)) /* the program made the new call: in a signal handler, or after a longjmp that
+                                         is not noticed yet */
             __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
         return true;
     }
@@ -359,8 +365,8 @@ void op_needs_slow_end(struct shim_thread *thread)
     thread->slow = true;
 }
 
-/* Not inlined: most launches skip this. Inlined, it would make op_begin_slowly save more registers for all of them.
- */
+/* Not inlined: most launches skip this function. If it were inlined, op_begin_slowly would save more registers in
+ * every launch. */
 __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, struct ws_ring_op *record,
                                                    struct shape_entry *shape, uint32_t phase)
 {
@@ -383,7 +389,7 @@ __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, s
 
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
 {
-    if (ticks_are_ns) /* op_ready has read the counter, which is not to be trusted */
+    if (ticks_are_ns) /* op_ready has read the tick counter, which is not reliable here */
         record->ticks_begin = ticks_now();
     thread->measure = MEASURE_UNDECIDED;
     if (phase != (SHIM_PLAIN | SHIM_TIMING) || !is_sampled() || !measure_leaves_out(thread, record, shape))
@@ -414,7 +420,8 @@ static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
     thread->due.wanted = false;
 }
 
-/* A signal handler may leave by longjmp at any point in here: op_give_up then gives back what the thread holds. */
+/* A signal handler may leave this function by longjmp at any point: op_give_up then gives back the thread's turn,
+ * gate and events. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
     if (shim_started()) { /* not in a child that a handler forked */
@@ -429,7 +436,8 @@ void op_lost(struct shim_thread *thread, const struct shape_entry *shape)
 {
     thread->correlation++;
     thread->slow = thread->due.wanted = false;
-    /* The operation itself still goes into its stream. */
+    /* The operation goes into its stream without an event, so the stream's last event does not tell when the next
+     * operation may begin. */
     atomic_store_explicit(&shape->stream->fresh, 1, memory_order_release);
 }
 
@@ -437,7 +445,8 @@ void op_end_held(struct shim_thread *thread, struct shim_stream *stream)
 {
     if (!atomic_load_explicit(&stream->held, memory_order_relaxed))
         return;
-    /* A default stream can be named only while its context is current; a per-thread one, only by its own thread. */
+    /* A default stream can be used only while its context is current. A per-thread default stream can be used only by
+     * its own thread. */
     if (stream->kind != WS_STREAM_CREATED &&
         (stream->context != thread->context || (stream->owner && stream->owner != thread->number)))
         return;

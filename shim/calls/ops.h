@@ -1,5 +1,5 @@
-/* Operations on their way through a wrapper: described before the real call, timed around it, put into
- * the thread's ring after it. This is the hot path. */
+/* Operations in their wrappers. An operation is described before the real call, timed around it, and put into the
+ * thread's ring after it. These functions are the hot path. */
 #ifndef WALLSHIM_SHIM_CALLS_OPS_H
 #define WALLSHIM_SHIM_CALLS_OPS_H
 
@@ -15,22 +15,23 @@
 #include "shim/state/phase.h"
 #include "shim/timing/ticks.h"
 
-/* For the rare case that the thread seems to be in a wrapped call already: is the new call made by that call? If not,
- * the older call was left by longjmp or an exception, and is given up. */
+/* Called in the rare case that the thread seems to be in a wrapped call already: did that call make the new call? If
+ * not, the older call was left by longjmp or an exception, and op_give_up is called for it. */
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from);
 
-/* The same question about the NCCL call under way, if there is one. */
+/* Did the thread's NCCL call make the new call? False if the thread is in no NCCL call. */
 bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *from);
 
-/* Is this call made by the wrapped call under way? */
+/* Is this call made by the wrapped call in which the thread is? */
 HOT bool call_is_nested(struct shim_thread *thread)
 {
     return __builtin_expect(thread->within != 0, 0) &&
            call_is_made_within(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* Are the effects of a nested call followed? Yes where it begins or ends something (contexts, captures, memory …):
- * what is recorded later would be wrong otherwise. No where the driver or a library makes the call itself. */
+/* Does the wrapper note the effects of a nested call? The wrapper does so if the call begins or ends something
+ * (contexts, captures, memory …): later records would be wrong otherwise. It does not if the driver or a library made
+ * the call. */
 HOT bool call_is_followed(enum ws_call_family family, const void *from)
 {
     return call_always_noted(family) && family != WS_CALL_NCCL && !resolve_is_inside(from);
@@ -62,7 +63,7 @@ HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id,
         return false;
     if (nested)
         thread = NULL;
-    if (thread && family != WS_CALL_NCCL) /* calls that NCCL makes are recorded, not nested */
+    if (thread && family != WS_CALL_NCCL) /* calls that NCCL makes are recorded: they do not count as nested */
         frame_begin(thread, &thread->within, frame);
     call->id = id;
     call->per_thread = per_thread;
@@ -80,32 +81,34 @@ HOT void call_leave(struct call *call)
         call->thread->within = 0;
 }
 
-/* Begins an operation, before the real call, in any phase but SHIM_PLAIN. Records events where operations are timed.
- * Looks for stream captures even where they are not. Reads the clock where there is no counter to be trusted. */
+/* Begins an operation, before the real call, in any phase but SHIM_PLAIN. Records events if operations are timed.
+ * Checks for stream captures in any case. Reads the clock if the processor has no reliable tick counter. */
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
                      uint32_t phase);
 
 /* Ends an operation that op_needs_slow_end marked, after the real call. Records its end event, reads counters and
- * keeps parameters where they are due. Commits its record. */
+ * keeps parameters if that is due. Commits its record. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
 /* Marks the operation under way: op_end_slowly is to be called when its real call returns. */
 void op_needs_slow_end(struct shim_thread *thread);
 
-/* The call under way will not return: it was left by longjmp or an exception, or its thread has ended. Gives back the
- * events, the turn and the rest that it holds. */
+/* The call under way will not return: it was left by longjmp or an exception, or its thread has ended. Gives back its
+ * events, its turn and its gate. */
 void op_give_up(struct shim_thread *thread);
 
-/* The same for a thread that makes no more calls. Also gives back the last events of its own default streams. */
+/* As op_give_up, for a thread that makes no more calls. Also gives back the last events of the thread's own default
+ * streams. */
 void op_thread_ends(struct shim_thread *thread);
 
-/* Dependent launches leave out their end events. Before the program waits for the stream, this records one. */
+/* Called before the program waits for the stream. Dependent launches have no end events, so this records one event
+ * that ends all of them. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
 
-/* The ring is full: the operation goes unrecorded. */
+/* Called if the ring is full: the operation is not recorded. */
 void op_lost(struct shim_thread *thread, const struct shape_entry *shape);
 
-/* The operation is described: takes its place in the ring, and begins. */
+/* Called when the operation's shape is known: reserves a record in the ring and begins the operation. */
 HOT void op_ready(struct call *call, struct shape_entry *shape, uint64_t bytes, uint32_t flags)
 {
     struct shim_thread *thread = call->thread;
@@ -129,7 +132,7 @@ HOT void op_ready(struct call *call, struct shape_entry *shape, uint64_t bytes, 
         op_begin_slowly(thread, record, shape, call->phase);
 }
 
-/* The operation's call has returned: commits it. */
+/* Called when the operation's real call has returned: commits its record. */
 HOT void op_returned(struct call *call)
 {
     struct shim_thread *thread = call->thread;
@@ -142,8 +145,8 @@ HOT void op_returned(struct call *call)
         ws_ring_commit(&thread->ring, 1);
 }
 
-/* Times of a call that is not an operation, taken right before and after the real call. An operation has its times
- * from op_ready and op_returned. */
+/* Times of a call that is not an operation, taken right before and after the real call. The times of an operation are
+ * taken by op_ready and op_returned. */
 HOT void call_begins(struct call *call, enum ws_call_family family)
 {
     if (!call_is_op(family))
@@ -154,7 +157,7 @@ HOT void call_returned(struct call *call, enum ws_call_family family)
 {
     if (!call_is_op(family)) {
         call->ticks_end = ticks_now();
-        if (__builtin_expect(!shim_started(), 0)) /* in a child that a handler forked meanwhile */
+        if (__builtin_expect(!shim_started(), 0)) /* in a child process that a signal handler forked meanwhile */
             call->thread = NULL;
     } else if (call->record) {
         op_returned(call);

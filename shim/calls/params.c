@@ -9,15 +9,15 @@
 #include "shim/objects/memory.h"
 #include "shim/objects/thread.h"
 
-/* Addresses kept of one launch, and of those at most so many out of structures: a long list of tensors must leave
- * room for the pointers behind it. */
+/* The most addresses kept of one launch, and the most of these that come from structures. So a long list of tensors
+ * leaves room for the pointers behind it. */
 enum { MOST_ADDRESSES = 16, MOST_IN_STRUCTURES = 12 };
 
 struct words {
     struct ws_param_word word[WS_RING_PARAM_WORDS];
     unsigned count, addresses;
-    unsigned first, end;            /* of the image, in words; end 0: there is none */
-    bool telling;                   /* the image holds more than addresses */
+    unsigned first, end;            /* of the image, in words; end 0: no image */
+    bool telling;                   /* the image contains other words than addresses and zeros */
     uint64_t image[WS_IMAGE_WORDS]; /* set from `first` to `end` only */
 };
 
@@ -31,7 +31,7 @@ static void add(struct words *words, unsigned offset, unsigned size, bool addres
     words->addresses += address;
 }
 
-/* The aligned words of a structure, or of a block whose layout nobody knows, that look like addresses. */
+/* Adds the aligned words that look like addresses, of a structure or of a block with unknown layout. */
 static void add_addresses(struct words *words, const char *block, unsigned offset, size_t size)
 {
     unsigned skip = (8 - offset % 8) % 8;
@@ -43,7 +43,7 @@ static void add_addresses(struct words *words, const char *block, unsigned offse
     }
 }
 
-/* Keeps the image of a part of a structure, and its addresses. */
+/* Keeps the image of a part of a structure, and the addresses in that part. */
 static void add_image(struct words *words, const char *value, unsigned offset, size_t size)
 {
     size_t first = offset / 8, end = (offset + size + 7) / 8;
@@ -64,7 +64,7 @@ static void add_image(struct words *words, const char *value, unsigned offset, s
     }
 }
 
-/* Keeps a structure: an image of what lies in the block's first image_words, and the addresses of the rest. */
+/* Keeps a structure: an image of its part within the block's first image_words, and the addresses in the rest. */
 static void add_structure(struct words *words, const char *value, unsigned offset, size_t size, size_t image_words)
 {
     size_t most = 8 * image_words > offset ? 8 * image_words - offset : 0, within = size < most ? size : most;
@@ -85,7 +85,7 @@ static void add_param(struct words *words, const char *value, struct function_pa
     add(words, param.offset, param.size, param.size == 8 && memory_is_device_address(scalar), scalar);
 }
 
-/* The parameter block that `extra` (of cuLaunchKernel) holds, and its size; NULL: there is none. */
+/* The parameter block in cuLaunchKernel's `extra`, and its size; NULL: no block. */
 static const char *block_of(void **extra, size_t *size)
 {
     const char *block = NULL;

@@ -7,10 +7,10 @@
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 
-enum { SKIPS = 1024 }; /* operations of a refused key that pass until room is looked for again */
+enum { SKIPS = 1024 }; /* operations with a refused key that are skipped before its shape is looked up again */
 
-/* The place of a new entry: the first of the key's two. The entry that was there moves to the second place, and the
- * one in the second is dropped. */
+/* The place of a new entry: the first of the key's two places. The old entry of the first place moves to the second
+ * place, and the old entry of the second place is dropped. */
 static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
 {
     struct shape_entry *entry = shape_places(thread, key);
@@ -39,8 +39,8 @@ static void count(uint64_t *counter)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* An operation whose shape found no room is not looked up again until handles change, or SKIPS more of it have
- * passed: each look-up takes locks and calls the driver. */
+/* The place where a refused shape is noted. A shape for which there is no room is not looked up again until handles
+ * change or SKIPS more operations have used it: each look-up takes locks and calls the driver. */
 static struct shape_refused *refused_place(struct shim_thread *thread, const struct shape_key *key)
 {
     return &thread->shapes_refused[(key->object ^ key->object >> 8 ^ key->stream >> 4 ^ key->which >> 9) %
@@ -61,8 +61,8 @@ static bool is_table_full(const struct registry_table *table)
     return atomic_load_explicit(&table->count, memory_order_relaxed) >= table->limit;
 }
 
-/* Did stream_find fail because a dictionary is full? If not, there was no current context, or a lock was not free in
- * time: then the next operation may succeed. */
+/* Did stream_find fail because a dictionary is full? If no dictionary is full, there was no current context or a lock
+ * was not free in time, and the next operation may succeed. */
 static bool has_no_streams_left(void)
 {
     return is_table_full(&registry.stream) || is_table_full(&registry.context);
@@ -118,8 +118,8 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
     }
     if (simplified)
         count(&thread->simplified);
-    /* Where a lock was not free in time, the entry serves this operation alone, and the next one looks again: that is
-     * what handles - 1 is for. */
+    /* If a lock was not free in time, the entry may be incomplete. handles - 1 then makes it invalid for the next
+     * operation. */
     bool is_whole = locks_missed() == missed;
     entry = shape_place(thread, key);
     *entry = (struct shape_entry){

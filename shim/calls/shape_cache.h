@@ -1,5 +1,5 @@
-/* Each thread's cache of shapes. The key is what a wrapper knows about an operation. At a miss its stream, its
- * function or graph and its row in the dictionary are looked up, in shim/objects. */
+/* Each thread's cache of shapes. The key is what a wrapper knows about an operation. At a miss, shape_fill looks up
+ * the operation's stream, its function or graph, and its row in the dictionary of shapes. */
 #ifndef WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
 #define WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
 
@@ -11,8 +11,9 @@
 #include "shim/objects/contexts.h"
 #include "shim/objects/thread.h"
 
-/* The first of a key's two neighbouring places in the cache. Two are enough: few programs launch so many kernels in
- * turn that three have the same hash. The hash is of what differs most between kernels: function, grid and stream. */
+/* The first of a key's two neighbouring places in the cache. Two places are enough: few programs alternate between
+ * three kernels with the same hash. The hash covers function, stream and grid, because these differ most between
+ * kernels. */
 HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct shape_key *key)
 {
     uint32_t hash = ((uint32_t)key->object ^ (uint32_t)key->stream) * 0x9e3779b1u + key->grid_x * 0x85ebca6bu;
@@ -54,8 +55,8 @@ HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t s
 }
 _Static_assert(WS_ID_COUNT <= 1 << 9 && WS_SPACE_COUNT <= 16, "each has its bits");
 
-/* Makes an entry in the thread's cache. The key and the row together say what is static about the operation. NULL
- * where there is no room. */
+/* Makes an entry in the thread's cache. The key and the row together describe what is static about the operation.
+ * NULL: there is no room. */
 struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row);
 
 #endif

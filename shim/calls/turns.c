@@ -7,10 +7,12 @@
 
 enum { TURN_DEADLINE_NS = 50000 };
 
-/* stream->turn is 0 or the number of the thread that has the turn. */
-#define TURN_LONG 0x80000000u /* or-ed to the number: the thread's call returns only when its work is done */
+/* stream->turn is 0 or the number of the thread that has the turn. TURN_LONG is or-ed to the number if the thread's
+ * call returns only when the device has done the work. */
+#define TURN_LONG 0x80000000u
 
-/* Waits for the stream's turn. False: it was not free in time, and the call goes on without. */
+/* Waits for the stream's turn. Returns false if the turn was not free in time: the call then goes on without the
+ * turn. */
 static bool taken_by(struct shim_stream *stream, uint32_t own)
 {
     uint32_t free_turn = 0;
@@ -38,9 +40,9 @@ void turn_leave(const struct shim_thread *thread, struct shim_stream *stream)
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
 }
 
-/* Counts the operation in stream->order, and returns the value before. An operation without the turn is also counted
- * as under way, so that other threads see it. The thread notes that (beside), for order_leave. Signals are blocked
- * between the note and the count: a handler may leave by longjmp. */
+/* Counts the operation in stream->order, and returns the previous value. An operation without the turn is also
+ * counted as under way, so that other threads see it. thread->beside tells order_leave that the operation is counted
+ * as under way. Signals are blocked while both are changed: a handler may leave by longjmp. */
 static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct shim_quiet quiet;
@@ -84,7 +86,7 @@ bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *st
 void turn_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
 {
     struct shim_quiet quiet;
-    quiet_begin(&quiet); /* as in enter_order: the counts and the thread's note of them belong together */
+    quiet_begin(&quiet); /* as in enter_order: no handler may leave by longjmp before all fields are set */
     for (uint32_t id = first_stream; id < first_stream + count; id++) {
         atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
         atomic_fetch_add_explicit(&stream_at(id)->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);

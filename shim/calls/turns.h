@@ -1,8 +1,8 @@
 /* Threads that put operations into the same stream take turns.
  *
- * Two events around an operation time it alone only if no other thread's operation comes in between. No thread waits
- * long for its turn. After a deadline its call goes on without, and the operations of both threads are flagged as
- * contended (WS_OP_CONTENDED): their times are less certain. */
+ * Two events around an operation measure this operation alone only if no other thread puts an operation between them.
+ * No thread waits long for its turn. After a deadline its call goes on without the turn, and the operations of both
+ * threads are flagged as contended (WS_OP_CONTENDED): their times are less certain. */
 #ifndef WALLSHIM_SHIM_CALLS_TURNS_H
 #define WALLSHIM_SHIM_CALLS_TURNS_H
 
@@ -19,16 +19,18 @@ void turn_take(struct shim_thread *thread, struct shim_stream *stream, bool is_l
 /* Was another thread putting an operation into the stream when this thread took its turn? */
 bool turn_is_contended(const struct shim_thread *thread);
 
-/* The same, asked once the operation is in the stream: true also where another operation went in meanwhile. */
+/* Called when the operation is in the stream. Was another thread putting an operation into the stream at turn_take,
+ * or since then? */
 bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *stream);
 
 /* Called in this order once the operation and its events are in the stream. order_leave: an operation without the
- * turn no longer counts as under way. turn_leave: gives the turn back, where the thread has it. */
+ * turn no longer counts as under way. turn_leave: gives the turn back if the thread has it. */
 void order_leave(struct shim_thread *thread, struct shim_stream *stream);
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream);
 
 /* Called before and after a call that puts a wait for an event into these streams (ids from first_stream on).
- * Operations that other threads put in meanwhile are flagged as contended: they may have waited for that event. */
+ * Operations that other threads put into these streams during the call are flagged as contended, because they may
+ * have waited for the event. */
 void turn_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count);
 void turn_wait_entered(struct shim_thread *thread);
 

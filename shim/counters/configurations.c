@@ -41,7 +41,8 @@ struct configuration *configuration_find(const struct shape_entry *shape)
     return NULL;
 }
 
-/* Does the kernel wait for other ranks? Such a kernel may not end as long as this rank waits for it. */
+/* Does the kernel wait for other ranks? A kernel that waits for other ranks may never end while this rank's host
+ * thread waits for the kernel. */
 static bool communicates(uint32_t function)
 {
     static const char *const words[] = {

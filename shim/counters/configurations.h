@@ -1,5 +1,6 @@
 /* Which launches have their hardware counters read: each kernel with its grid and block ("configuration"), several
- * times. Only the thread that holds `busy` (counters.c) may call these functions, unless a comment says otherwise. */
+ * times. Only the thread that has set `busy` (counters.c) may call these functions, unless a comment says
+ * otherwise. */
 #ifndef WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 #define WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 
@@ -9,7 +10,7 @@
 /* A kernel with its grid and block on a device. */
 struct configuration {
     uint32_t device, function, grid[3], block[3], shared;
-    uint32_t taken;    /* how many turns of groups are over, including those of skipped groups */
+    uint32_t taken;    /* how many times a group was counted or skipped */
     uint32_t failures; /* launches whose counters could not be kept */
     bool no_tensor;    /* the kernel does not use the tensor cores */
 };
@@ -17,14 +18,15 @@ struct configuration {
 /* Finds or adds the configuration of this shape; NULL: there is no room. */
 struct configuration *configuration_find(const struct shape_entry *shape);
 
-/* Can a launch of this entry be counted at all? flags: enum ws_op_flags. Any thread may ask. */
+/* Can hardware counters be read for a launch of this shape at all? flags: enum ws_op_flags. Any thread may call
+ * this. */
 bool configuration_countable(const struct shape_entry *shape, uint32_t flags);
 
-/* Finds the group of metrics whose turn it is; false: all have had their turns. */
+/* Finds the group of metrics that is counted at the next launch; false: all groups are done. */
 bool configuration_turn(struct configuration *configuration, const struct cupti_group *groups, uint32_t count,
                         uint32_t *group);
 
-/* How many configurations there are. Any thread may ask. */
+/* How many configurations there are. Any thread may call this. */
 uint32_t configurations_known(void);
 
 #endif

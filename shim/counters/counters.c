@@ -19,13 +19,13 @@
 enum {
     MOST_FAILURES = 64, /* after this many failures, a configuration is not counted any more */
     MOST_CONTEXTS = 257,
-    QUIET_OPERATIONS = 4096,         /* after this many without a counted one, the hardware is given back */
-    IDLE_DEADLINE_NS = 1000000000,   /* for the work that the program has queued */
-    MOST_FAILED_WAITS = 3,           /* counting ends when the driver has refused that wait this many times */
-    KERNEL_DEADLINE_NS = 2000000000, /* for a counted launch */
+    QUIET_OPERATIONS = 4096,       /* after this many operations without a counted launch, the profiler is disabled */
+    IDLE_DEADLINE_NS = 1000000000, /* for the work that the program has queued to end */
+    MOST_FAILED_WAITS = 3, /* counting ends when the driver has refused to wait for a context this many times */
+    KERNEL_DEADLINE_NS = 2000000000, /* for a counted kernel to end */
     OPEN_DEADLINE_NS = 2000000000,   /* for libcupti to load and prepare */
     CALLS_DEADLINE_NS = 100000000, /* for libcupti's calls around a launch: time beyond it is taken from `patience` */
-    PAUSE_DEADLINE_NS = 500000000, /* for another thread that is counting */
+    PAUSE_DEADLINE_NS = 500000000, /* for another thread to end its counting */
 };
 
 static const int64_t PATIENCE_NS = 3000000000; /* `patience` at the start; no enumerator, because it exceeds an int */
@@ -34,7 +34,7 @@ static const int64_t PATIENCE_NS = 3000000000; /* `patience` at the start; no en
 #define WANTED 1u
 #define ALL_COUNTED 2u
 
-/* What is not _Atomic here belongs to the thread that holds `busy` (see take). */
+/* Variables here that are not _Atomic may be used only by the thread that has set `busy` (see take). */
 static _Atomic uint32_t busy;
 static _Atomic bool off;
 static _Atomic uint32_t under_way; /* operations between counters_before and counters_after */
@@ -69,7 +69,7 @@ static void let_go(void)
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-/* Ends counting for good, and says why. The caller holds `busy`. */
+/* Ends counting for good, and prints the reason. The caller has set `busy`. */
 static void refuse(const char *why)
 {
     if (atomic_load(&off))
@@ -82,7 +82,8 @@ static void refuse(const char *why)
 
 /* --- patience ---------------------------------------------------------------------------------- */
 
-/* ns that launches may still wait in vain, in all. When it is used up, counting ends. The caller holds `busy`. */
+/* The ns that launches may still wait in vain, summed over the run. When this time is used up, counting ends. Only
+ * the thread that has set `busy` may use it. */
 static int64_t patience = PATIENCE_NS;
 
 static int64_t at_most(int64_t ns)
@@ -104,10 +105,10 @@ static void lose_patience(int64_t since, int64_t allowed)
 /* Host ns at which the current wait for a context began; 0: there is no wait. */
 static _Atomic int64_t idle_asked;
 
-/* Waits for the whole context. A context cannot be queried. Its streams could be, one by one, but other threads may
- * destroy them at any time. The wait would break a capture in the context. So a thread that begins a capture first
- * counts the capture, and then waits while idle_asked is set (counters_pause). Either the check for captures below
- * sees the capture, or that thread sees idle_asked. */
+/* Waits for the whole context, because the driver cannot query a context. Streams could be queried one by one, but
+ * other threads may destroy streams at any time. Waiting for a context would break a capture in the context. So a
+ * thread that begins a capture first counts the capture, and then waits while idle_asked is set (counters_pause).
+ * Either the check for captures below sees the capture, or that thread sees idle_asked. */
 static bool wait_for_context(struct shim_context *context)
 {
     (void)context;
@@ -117,7 +118,7 @@ static bool wait_for_context(struct shim_context *context)
     return idle;
 }
 
-/* Waits until the context's work is done; false: it was not done in time. The caller holds `busy`. */
+/* Waits until the context's work is done; returns false if it was not done in time. The caller has set `busy`. */
 static bool is_idle(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();
@@ -136,7 +137,7 @@ static bool is_idle(struct shim_context *context)
     }
 }
 
-/* Waits until the stream is done, or until the deadline. Returns the driver's last answer. */
+/* Waits until the stream's work is done, or until the deadline. Returns the driver's last answer. */
 static ws_CUresult stream_done(const struct shim_stream *stream)
 {
     int64_t deadline = ws_clock_ns() + at_most(KERNEL_DEADLINE_NS);
@@ -148,8 +149,8 @@ static ws_CUresult stream_done(const struct shim_stream *stream)
 
 /* --- sessions ---------------------------------------------------------------------------------- */
 
-/* Launches in green contexts cannot be counted: waiting and counting would make the context current on our threads,
- * which is not allowed for green contexts. */
+/* Launches in green contexts cannot be counted: our threads must not make a green context current, but waiting and
+ * counting need that. */
 static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
 {
     const struct shim_context *context = shape->stream->context;
@@ -157,8 +158,8 @@ static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
            context->id < MOST_CONTEXTS && configuration_countable(shape, flags);
 }
 
-/* Adds the device's metrics to the dictionary, once. It adds all metrics that are to be counted, so that a reader of
- * the trace sees which of them have no values. */
+/* Adds all of the device's metrics to the dictionary, once. So a reader of the trace sees which of them have no
+ * values. */
 static void register_metrics(struct cupti_session *session)
 {
     uint32_t *first = &first_metric[session->context->device - 1];
@@ -218,7 +219,7 @@ static void begin_to_open(struct shim_context *context)
     }
 }
 
-/* The context's session; NULL: there is none, or not yet. */
+/* The context's session; NULL: none exists yet, or counting was refused. */
 static struct cupti_session *session_of(struct shim_context *context)
 {
     if (sessions[context->id])
@@ -247,7 +248,7 @@ static bool is_current(const struct shim_context *context)
     return driver.context_current && driver.context_current(&handle) == WS_CUDA_SUCCESS && handle == context->handle;
 }
 
-/* Begins to count the launch; false: the launch is not counted. The caller holds `busy`. */
+/* Begins to count the launch. Returns false if the launch is not counted. The caller has set `busy`. */
 static bool begin(struct shape_entry *shape)
 {
     struct shim_context *context = shape->stream->context;
@@ -285,7 +286,7 @@ static bool begin(struct shape_entry *shape)
     return true;
 }
 
-/* Gives the hardware back if nothing was counted for long: all configurations may have been counted. */
+/* Disables the profiler if no launch was counted for long: all configurations may be done. */
 static void be_quiet(const struct shim_context *context)
 {
     if (context->id >= MOST_CONTEXTS || !take())
@@ -308,8 +309,8 @@ void counters_given_up(struct shim_thread *thread)
     atomic_fetch_sub(&under_way, 1);
 }
 
-/* Sets the thread's capture mode, and returns the one before. Another thread may have begun a capture meanwhile: in
- * relaxed mode our calls do not break it. */
+/* Sets the thread's capture mode, and returns the previous mode. In relaxed mode, our calls do not break a capture
+ * that another thread has begun meanwhile. */
 static ws_CUenum relax(ws_CUenum mode)
 {
     if (driver.exchange_capture_mode)
@@ -378,8 +379,8 @@ static void end(struct ws_ring_op *record)
     double values[WS_METRICS_IN_GROUP];
     ws_CUresult result = stream_done(stream_at(record->stream));
     if (result == WS_CUDA_ERROR_NOT_READY) {
-        /* The kernel may be waiting for the calling thread. The range is left open, because ending it might take for
-         * ever. */
+        /* The kernel may be waiting for the calling thread. The profiler's range is left open, because ending it
+         * might never return. */
         refuse("a kernel did not end within the time that launches may wait");
         current.session->profiler = NULL;
         return;
@@ -426,9 +427,9 @@ static bool take_soon(void)
     return true;
 }
 
-/* A task that is_idle has given up may still be about to wait in the driver. So this also waits until idle_asked is
- * 0. PAUSE_DEADLINE_NS after idle_asked was set, the task is in the driver for sure, and no longer breaks a capture
- * that begins. */
+/* A task that was too late for is_idle may still be about to wait in the driver. So counters_pause also waits until
+ * idle_asked is 0, but at most until PAUSE_DEADLINE_NS after idle_asked was set. At that time the task is waiting in
+ * the driver, and does not break a capture that begins. */
 void counters_pause(void)
 {
     if (counters_wanted() && take_soon())

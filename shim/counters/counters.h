@@ -1,18 +1,18 @@
 /* Hardware counters of single launches, for the roofline (--counters).
  *
- * The first launches of each kernel, grid and block on a device are counted, one group of metrics a launch: all
- * groups in turn, twice. A counted launch runs alone on the device. Before the launch, the calling thread waits until
- * its context has no work; afterwards, it waits until the launch has ended. This disturbs the times of the launch and
- * of its neighbours; the record of the launch says so (WS_OP_COUNTED). If another thread gave the device work
- * meanwhile, the counters are dropped. Both waits have deadlines. Waits that reach their deadlines may take 3 s in
- * all; then counting ends. CUPTI's own calls have no deadline, but time beyond what they usually take is part of the
- * 3 s.
+ * The first launches of each kernel, grid and block on a device are counted. Each counted launch counts one group of
+ * metrics; all groups have their turn twice. A counted launch runs alone on the device. The calling thread waits
+ * before the launch until its context has no work, and after the launch until its kernel has ended. These waits
+ * change the times of the launch and of its neighbours, so the launch's record has the flag WS_OP_COUNTED. If another
+ * thread gave the device work meanwhile, the counters are dropped. The waits before and after a counted launch have
+ * deadlines. Counting ends when waits that reached their deadlines have taken 3 s in all. CUPTI's own calls have no
+ * deadline, but the time that they take beyond CALLS_DEADLINE_NS is added to the 3 s.
  *
  * Not counted are graph launches, launches while anything is being captured, collectives and other kernels that wait
- * for other ranks, and launches into a context that is not current. Counters are of the whole device, including the
+ * for other ranks, and launches into a context that is not current. Counters cover the whole device, including the
  * work of other processes.
  *
- * Any refusal ends the counting with one line on stderr; the recording goes on. */
+ * If CUPTI or the driver refuses, counting ends with one line on stderr, and the recording goes on. */
 #ifndef WALLSHIM_SHIM_COUNTERS_COUNTERS_H
 #define WALLSHIM_SHIM_COUNTERS_COUNTERS_H
 
@@ -36,10 +36,11 @@ void counters_given_up(struct shim_thread *thread);
 /* Called when a capture is about to begin: waits briefly until no launch is being counted. */
 void counters_pause(void);
 
-/* Called when the context is about to be destroyed; NULL: the driver is about to shut down. */
+/* Ends the counting in the context, which is about to be destroyed; NULL: in all contexts, because the driver is
+ * about to shut down. */
 void counters_end(struct shim_context *context);
 
-/* A line for the trace that says how counting went; NULL: counters were not asked for. */
+/* A line for the trace with the results of counting; NULL: counters were not asked for. */
 const char *counters_summary(void);
 
 #endif

@@ -35,8 +35,8 @@ static void *open_beside(const char *loaded, const char *relative)
     return length > 0 && (size_t)length < sizeof(path) ? open_library(path, 0) : NULL;
 }
 
-/* Finds the libcupti that the program has loaded or would load. That is the one in the folder of its CUDA runtime, or
- * in a folder near it (Python's wheels have a folder for each library), or else the system's. */
+/* Finds the libcupti that the program has loaded or would load. A libcupti in the folder of the program's CUDA
+ * runtime, or in a folder near it, is preferred to the system's. (Python's wheels have a folder for each library.) */
 static void *find_library(void)
 {
     static const char *const beside[] = { "libcupti.so.13", "libcupti.so.12", "../../cuda_cupti/lib/libcupti.so.13",
@@ -161,8 +161,8 @@ static uint32_t prepare_groups(struct cupti_session *session, const char *chip, 
     return usable;
 }
 
-/* Asks which counters are available on the device: newer chips need that answer. A missing permission shows here
- * first. */
+/* Asks which counters are available on the device, as newer chips need that answer. If the permission for counters is
+ * missing, this is the first call of CUPTI that fails. */
 static const char *ask_availability(struct shim_context *context, uint8_t **image)
 {
     struct ws_cupti_availability ask = WS_CUPTI(availability, .ctx = context->handle);

@@ -32,19 +32,19 @@ struct cupti_session {
     size_t data_room;
 };
 
-/* Prepares all groups for the context's device. Returns NULL on success, or a text that says why there can be no
- * counters and what would help. */
+/* Prepares all groups of metrics for the context's device. Returns NULL on success, else a text that says why there
+ * can be no counters and how to enable them. */
 const char *cupti_open(struct cupti_session *session, struct shim_context *context);
 
-/* Enables the profiler if it is not enabled, and begins the range in which the group is counted. Returns NULL on
- * success, or a text that says why it failed. */
+/* Enables the profiler if it is not enabled, and begins a CUPTI range in which the group is counted. Returns NULL on
+ * success, else a text that says why it failed. */
 const char *cupti_begin(struct cupti_session *session, struct cupti_group *group);
 
-/* Ends that range; the work in it must have ended. Fills the value of each metric and returns NULL, or returns a text
- * that says why it failed. */
+/* Ends the range of cupti_begin. The kernel in the range must have ended. Fills in the value of each metric. Returns
+ * NULL on success, else a text that says why it failed. */
 const char *cupti_end(struct cupti_session *session, const struct cupti_group *group, double *values);
 
-/* Gives the hardware back; the next cupti_begin takes it again. */
+/* Disables the profiler, so that others can use the hardware counters. The next cupti_begin enables it again. */
 void cupti_disable(struct cupti_session *session);
 
 #endif

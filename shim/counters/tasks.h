@@ -1,5 +1,5 @@
-/* Work that may take long, or would change the state of the program's thread (dlerror). A thread of ours does it
- * while the program's thread waits, with a deadline. There is one such task at a time. */
+/* Tasks: work that may take long, or would change the state of the program's thread (dlerror). A thread of ours does
+ * a task while the program's thread waits, with a deadline. There is one task at a time. */
 #ifndef WALLSHIM_SHIM_COUNTERS_TASKS_H
 #define WALLSHIM_SHIM_COUNTERS_TASKS_H
 
@@ -11,7 +11,7 @@ struct shim_context;
 enum task_outcome {
     TASK_DONE,
     TASK_FAILED,
-    TASK_LATE,    /* it has not ended, and goes on without being waited for */
+    TASK_LATE,    /* it did not end in time, and goes on while the caller no longer waits */
     TASK_WAS_BUSY /* an earlier task has not ended, so this one was not begun */
 };
 

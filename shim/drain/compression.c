@@ -10,8 +10,8 @@
 
 enum { LEVEL_AT_MOST = 1 }; /* the encoder's default, which the shim does not change */
 
-/* zstd has hooks for tracing, as weak symbols that any library may define. With the definitions here, zstd does not
- * call those of the program's libraries. */
+/* zstd has hooks for tracing, as weak symbols that any library may define. zstd calls the definitions here instead of
+ * definitions in the program's libraries. */
 __attribute__((visibility("hidden"))) unsigned long long ZSTD_trace_compress_begin(const void *context);
 __attribute__((visibility("hidden"))) void ZSTD_trace_compress_end(unsigned long long begun, const void *trace);
 __attribute__((visibility("hidden"))) unsigned long long ZSTD_trace_decompress_begin(const void *context);
@@ -54,7 +54,7 @@ static void *create(void)
     ZSTD_CCtx *context = ZSTD_initStaticCCtx(memory, workspace());
     if (!context)
         munmap(memory, workspace());
-    return context; /* the context lies at the beginning of the memory, so destroy can unmap it */
+    return context; /* the context is at the start of the memory, so destroy can unmap it */
 }
 
 static size_t destroy(void *context)

@@ -1,5 +1,5 @@
-/* Compression of traces, by zstd. zstd is linked statically into the shim. So the shim needs no library that may be
- * missing, and loads no libzstd that the program's own libraries would then use. */
+/* Compression of traces, by zstd. zstd is linked statically into the shim. So the shim needs no shared library that
+ * may be missing, and loads no libzstd that the program's own libraries would then use. */
 #ifndef WALLSHIM_SHIM_DRAIN_COMPRESSION_H
 #define WALLSHIM_SHIM_DRAIN_COMPRESSION_H
 

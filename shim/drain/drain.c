@@ -32,31 +32,31 @@
 
 enum {
     ROUND_NS = 4000000,
-    SETTLING_NS = 25000000, /* the longest pause while a clock is not well compared yet */
+    SETTLING_NS = 25000000, /* the longest pause while a device's clock is not yet accurately mapped to the host's */
     LONGEST_NS = 600000000, /* the longest pause between rounds, when nothing happens */
     GAP_NS = 1000000,       /* the shortest pause, even if launches wake the drain all the time */
-    /* The first pause between flushes. It doubles each time, up to FLUSH_NS. It is short at first, because a program
-     * may be killed soon after its start. */
+    /* The first pause between flushes. The pause doubles with each flush, up to FLUSH_NS. The first pause is short,
+     * because a program may be killed soon after its start. */
     FIRST_FLUSH_NS = 8000000,
     FLUSH_NS = 250000000,
-    CONTEXT_DEADLINE_NS = 200000000, /* before a context goes: longest wait until one more event can be read */
-    EXIT_DEADLINE_NS = 500000000,    /* the same at exit */
+    CONTEXT_DEADLINE_NS = 200000000, /* before a context is destroyed: longest wait for the next event */
+    EXIT_DEADLINE_NS = 500000000,    /* at exit: longest wait for the next event */
     DEADLINES_AT_MOST = 4,           /* limit of the whole wait, as a multiple of the deadline */
     ANSWER_DEADLINE_NS = 2000000000, /* added to that limit, for the thread that waits for the drain's answer */
     BEGIN_DEADLINE_NS = 100000000,   /* for the drain to begin the trace */
     LEAVE_NS = 50000000,             /* for all that is done when the process ends without exit() */
-    LEAVE_DEADLINE_NS = 5000000,     /* part of that: the wait for the next event that can be read */
-    EARLY_EVENTS = 4096,             /* made in advance: a burst may use them up before the drain comes again */
-    MANY_THREADS = 64, /* with fewer threads, the kernel is never asked about all of them (all_may_be_gone) */
-    ENDED_LOOK_NS = 1000000000,    /* between two times that the kernel is asked about all threads */
-    ENDED_LOOK_SOON_NS = 50000000, /* the same when there are very many threads */
+    LEAVE_DEADLINE_NS = 5000000,     /* part of LEAVE_NS: the wait for the next event that can be read */
+    EARLY_EVENTS = 4096, /* events made in advance: a burst may use them up before the drain's next round */
+    MANY_THREADS = 64,   /* with fewer threads, the kernel is never asked about all of them (all_may_be_gone) */
+    ENDED_LOOK_NS = 1000000000,    /* between two checks of all threads, for which the kernel is asked */
+    ENDED_LOOK_SOON_NS = 50000000, /* as ENDED_LOOK_NS, for when there are very many threads */
 };
 
-static const int64_t IDLE_FLUSH_NS = 8000000000; /* between flushes that hold only comparisons of clocks */
+static const int64_t IDLE_FLUSH_NS = 8000000000; /* between flushes that contain only clock comparisons */
 static const int64_t CLOCK_PATIENCE_NS = 2000000000;
 
-static _Atomic uint32_t begun; /* a futex: 1 once the trace has its beginning, or cannot have one */
-/* The drain's own. */
+static _Atomic uint32_t begun; /* a futex: 1 once the beginning of the trace is written, or could not be written */
+/* Used by the drain only. */
 static bool driver_gone;
 static bool closed; /* the trace is closed */
 static int64_t last_happened, next_flush;
@@ -84,7 +84,7 @@ static void keep_context(struct shim_context *context, int64_t now)
     }
 }
 
-/* Called early in a round, and again when the rings are read: launches may run out of events during a long round. */
+/* Called twice in each round, because launches may run out of events during a long round. */
 static void grow_pools(void)
 {
     for (uint32_t id = 1; id <= context_count(); id++) {
@@ -95,8 +95,9 @@ static void grow_pools(void)
     }
 }
 
-/* Reads events of operations that wait in streams. `only`: in those of this context, which must be current. NULL: in
- * those of all usable contexts; makes each of them current, and gives up operations in contexts that are gone. */
+/* Reads the events of operations that wait in streams' queues. only: the context whose streams are read; it must be
+ * current. With NULL, reads the streams of all usable contexts and makes each context current. pending_give_up is
+ * called for streams of destroyed contexts. */
 static void harvest_streams(struct shim_context *only)
 {
     struct shim_context *current = only;
@@ -126,8 +127,9 @@ static void keep_contexts(int64_t now)
 
 /* --- rounds ------------------------------------------------------------------------------------ */
 
-/* Is it time to ask the kernel which threads are gone? The drain asks about a thread at once if its end was noted
- * (THREAD_ENDING). The end is not noted if the thread got its state in a destructor of thread-specific data. */
+/* Is it time to ask the kernel about all threads, whether they still exist? Threads with the mark THREAD_ENDING are
+ * checked in every round. A thread lacks the mark THREAD_ENDING if it got its state in a destructor of
+ * thread-specific data. */
 static bool all_may_be_gone(void)
 {
     static int64_t last_look;
@@ -139,8 +141,8 @@ static bool all_may_be_gone(void)
     return true;
 }
 
-/* Has the thread made calls that are only counted? Such calls do not cause more rounds, but their count must be in
- * the next flush. */
+/* Has the thread made calls that are counted but not recorded? Calls that are only counted do not wake the drain, but
+ * the next flush must contain their count. */
 static bool has_counted(const struct shim_thread *thread)
 {
     return __atomic_load_n(&thread->passed, __ATOMIC_RELAXED) != thread->reported_passed;
@@ -152,7 +154,7 @@ __attribute__((no_sanitize("thread"))) static bool left_something(const struct s
     return thread->slow || thread->within || thread->waiting_count;
 }
 
-/* Reads the rings of all threads. Returns whether anything happened. */
+/* Reads the rings of all threads. Returns true if there were new records or a thread is gone. */
 static bool read_threads(void)
 {
     unsigned used = thread_slots_used();
@@ -167,7 +169,7 @@ static bool read_threads(void)
         uint64_t head = ws_ring_head(&thread->ring);
         happened |= gone || head != ws_ring_tail(&thread->ring);
         unwritten |= has_counted(thread);
-        trace_add_dictionaries(); /* after reading head: records before it may name any of these rows */
+        trace_add_dictionaries(); /* after reading head: records before head may refer to any of these rows */
         ring_pages_keep(thread, head);
         ring_reader_read(thread, head);
         if (gone) {
@@ -182,7 +184,7 @@ static bool read_threads(void)
     return happened;
 }
 
-/* Writes all rows to the file, with what was lost since the last flush. */
+/* Writes all rows to the file, including rows for the losses since the last flush. */
 static void flush(int64_t now)
 {
     trace_add_dictionaries();
@@ -206,7 +208,7 @@ static void round_once(void)
     bool was_off = !(shim_phase() & SHIM_RECORDING);
     recording_update(now);
     if (was_off && shim_phase() & SHIM_RECORDING)
-        next_flush = now; /* says at once what was only counted: by that, reports know the pause */
+        next_flush = now; /* writes the count of unrecorded calls at once: reports find the pause by it */
     grow_pools();
     streams_over_begin();
     bool happened = read_threads();
@@ -226,9 +228,9 @@ static void round_once(void)
     }
 }
 
-/* Makes rounds until no operation of the context (NULL: of any) waits for its events, or no event could be read for
- * deadline_ns. Each event that is read extends the deadline: on a busy machine, many events may be unread although
- * the device is long done. */
+/* Makes rounds until no operation of the context (NULL: of any context) waits for its events, or until no event could
+ * be read for deadline_ns. Each event that is read extends the deadline: on a busy machine, many events may be unread
+ * although the device has finished long ago. */
 static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
 {
     int64_t deadline = ws_clock_ns() + deadline_ns;
@@ -238,7 +240,7 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
         uint64_t settled = pending_settled();
         bool waiting = false;
         if (context && !driver_gone && context->timed && atomic_load(&context->life) != CONTEXT_GONE) {
-            /* The context is ending, so ordinary rounds leave it out. The thread that destroys it waits for the
+            /* The context is about to be destroyed, so round_once skips it. The thread that destroys it waits for the
              * drain. */
             read_threads();
             if (driver.context_set(context->handle) == WS_CUDA_SUCCESS) {
@@ -263,7 +265,7 @@ static void rounds_until_read(struct shim_context *context, int64_t deadline_ns)
     last_rounds = false;
 }
 
-/* end: how the program ended, for the trace to say. */
+/* end: how the program ended, as the trace states it. */
 static void close_trace(const char *end)
 {
     trace_say("end", end);
@@ -275,12 +277,12 @@ static void close_trace(const char *end)
     trace_close();
 }
 
-/* Does what is requested. Returns true if that was the last request. */
+/* Carries out the request. Returns true if this was the last request. */
 static bool answer(struct request request)
 {
     struct shim_context *context = context_at(request.context);
     bool last = request.kind == REQUEST_FINISH || request.kind == REQUEST_LEAVE;
-    if (closed) /* exit handlers on this thread may end the process again */
+    if (closed) /* exit handlers on this thread may request the end once more */
         return true;
     switch (request.kind) {
     case REQUEST_NONE:
@@ -321,8 +323,8 @@ static bool answer_all(void)
     return false;
 }
 
-/* The C library ends a process when its last thread ends. It does not know that all remaining threads are ours, so
- * the drain calls exit. */
+/* Called when all remaining threads are ours. The C library ends a process only when its last thread ends, so the
+ * drain calls exit. */
 static void end_process(void)
 {
     void (*leave)(int) = (void (*)(int))elf_libc_symbol("exit");
@@ -337,7 +339,7 @@ static int64_t earlier(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Is there a context whose clock is not well compared yet? */
+/* Is there a context whose clock is not yet accurately mapped to the host's? */
 static bool clocks_settle(void)
 {
     for (uint32_t id = 1; id <= context_count(); id++)
@@ -346,8 +348,8 @@ static bool clocks_settle(void)
     return false;
 }
 
-/* Time until the next round, if no thread wakes the drain: an eighth of the time in which nothing has happened. So
- * pauses grow while the program is idle, but are short again once something has happened. */
+/* Time until the next round, if no thread wakes the drain. The pause is an eighth of the time since something last
+ * happened: pauses grow while the program is idle, and are short again after new work. */
 static int64_t pause_ns(int64_t now)
 {
     int64_t quiet = now - last_happened;
@@ -368,7 +370,7 @@ static void sleep_until_needed(void)
     if (!woken)
         return;
     last_happened = woken;
-    ring_pages_of_new_threads(); /* at once, as these threads already launch */
+    ring_pages_of_new_threads(); /* at once, because these threads launch already */
     wake_wait_gap(now + GAP_NS);
 }
 
@@ -392,8 +394,8 @@ static void *drain_main(void *unused)
     say_begun();
     ticks_init();
     last_happened = ws_clock_ns();
-    /* A capture in global mode makes "unsafe" driver calls fail in other threads. The drain's calls never disturb a
-     * capture, so its thread opts out. */
+    /* A capture in global mode makes "unsafe" driver calls fail in other threads. The drain's thread uses relaxed
+     * mode instead, because its calls never disturb a capture. */
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
     if (driver.exchange_capture_mode)
         driver.exchange_capture_mode(&mode);
@@ -409,7 +411,8 @@ static void *drain_main(void *unused)
 
 /* --- asking the drain -------------------------------------------------------------------------- */
 
-/* The drain itself may run exit handlers (see end_process). Then it answers its own request directly. */
+/* Sends the request to the drain. The drain's own thread answers directly: it may get here from exit handlers that
+ * end_process runs. */
 static void ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
 {
     if (is_drain)
@@ -447,7 +450,7 @@ int drain_start(void)
     int error = thread_start(drain_main);
     if (error)
         requests_end();
-    /* Waits until the trace has its beginning, so that even a program that ends at once leaves a trace. */
+    /* Waits until the beginning of the trace is written, so that even a program that ends at once leaves a trace. */
     if (!error)
         futex_wait(&begun, 0, BEGIN_DEADLINE_NS);
     return error;

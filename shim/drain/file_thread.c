@@ -17,7 +17,7 @@
 #include "shim/objects/thread.h"
 #include "shim/state/futex.h"
 
-/* glibc before 2.34 does not declare these. */
+/* glibc before 2.34 does not declare this system call. */
 #ifndef SYS_close_range
 #define SYS_close_range 436
 #endif
@@ -33,7 +33,7 @@ static struct {
     void *data;
     int result;
 } job;
-static _Atomic int32_t thread; /* its id; 0: there is none */
+static _Atomic int32_t thread; /* the file thread's id; 0: no such thread */
 static bool started;
 
 /* --- the thread's own descriptor table ---------------------------------------------------------- */
@@ -61,8 +61,8 @@ static void close_listed(int folder)
     close(folder);
 }
 
-/* Gives the thread an empty descriptor table. A full copy of the program's table would keep its pipes and sockets
- * open. If the table could not be emptied, the thread goes on sharing the program's. */
+/* Gives the thread an empty descriptor table of its own. A full copy of the program's table would keep the program's
+ * pipes and sockets open. If this fails, the thread shares the program's table. */
 static void take_own_table(void)
 {
     char path[64];
@@ -92,7 +92,8 @@ static void *file_thread_main(void *unused)
 {
     (void)unused;
     thread_self.ours = true;
-    atomic_store(&thread, (int32_t)syscall(SYS_gettid)); /* before any call for which a sandbox may kill the thread */
+    /* Set before any system call for which a sandbox may kill the thread. */
+    atomic_store(&thread, (int32_t)syscall(SYS_gettid));
     prctl(PR_SET_NAME, "wallshim-file");
     take_own_table();
     for (;;) {
@@ -109,7 +110,7 @@ static void *file_thread_main(void *unused)
     }
 }
 
-/* Has the thread been killed? Signal 0 only asks whether it exists. */
+/* Has the thread been killed? Signal 0 only checks whether the thread exists. */
 static bool is_gone(void)
 {
     int32_t id = atomic_load(&thread);

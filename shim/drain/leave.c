@@ -17,7 +17,8 @@
 /* --- exit --------------------------------------------------------------------------------------- */
 
 /* Exit handlers run in the reverse of the order in which they were set. The driver sets its handler in cuInit or with
- * the first context. Ours is set after each of the two, so it runs before the driver's. */
+ * the first context. Our handler is set after cuInit and again after the first context, so it runs before the
+ * driver's. */
 static void at_exit(void)
 {
     static _Atomic bool has_run;
@@ -58,8 +59,8 @@ void leave_prepare(void)
     real_Exit = (end_function *)resolve_next("_Exit");
 }
 
-/* If another thread has come here before, this one also waits until the drain has ended the trace. In a child made by
- * vfork, which shares its parent's memory, nothing is done: getpid() differs there. */
+/* If several threads call this, each of them waits until the drain has ended the trace. A child made by vfork shares
+ * its parent's memory, so leave() does nothing in such a child: getpid() differs from the recorded pid. */
 static void leave(void)
 {
     if (!shim_started() || shim_page.pid != getpid())
@@ -78,7 +79,7 @@ void leave_init(void)
     at_quick_exit(leave_quickly);
 }
 
-/* If the real function has not been found, the system call ends the process. */
+/* If the real function was not found, the system call exit_group ends the process. */
 static __attribute__((noreturn)) void leave_by(end_function *real, int status)
 {
     leave();

@@ -11,8 +11,8 @@
 static uint64_t unflushed[WS_LOSS_COUNT]; /* losses in rows that are not in the file yet */
 static uint64_t losses[WS_LOSS_COUNT];    /* losses since rows were last added */
 
-/* Losses because a dictionary is full. Streams, contexts and shapes are not in this list: instead, each thread counts
- * its operations that were not recorded for want of one (`unregistered`). */
+/* Losses because a dictionary is full. Streams, contexts and shapes are not in this list: each thread counts its
+ * operations that could not be recorded because one of these was missing (`unregistered`). */
 static const struct {
     const _Atomic uint64_t *refused;
     enum ws_loss_reason reason;

@@ -83,8 +83,8 @@ static void add_command_line(struct output *output)
     add_meta(output, "command_line", size ? text : program_name());
 }
 
-/* Does the trace keep this environment variable? It keeps variables that matter to GPU work, and variables that tell
- * the processes of a job apart. */
+/* Does the trace keep this environment variable? The trace keeps variables that matter to GPU work, and variables
+ * that identify the process within a job. */
 static bool is_wanted(const char *variable)
 {
     static const char *const prefixes[] = { "CUDA_",       "NVIDIA_",      "NCCL_",       "CUBLAS", "CUDNN_",
@@ -97,13 +97,13 @@ static bool is_wanted(const char *variable)
     return false;
 }
 
-/* The environment variables that the trace keeps, each zero-terminated. This is a copy, because the program may
- * change its environment while the drain writes the trace. */
+/* The environment variables that the trace keeps, each zero-terminated. The shim keeps a copy, because the program
+ * may change its environment while the drain writes the trace. */
 static char environment[64 << 10];
 static size_t environment_used;
 
-/* Identifies the run of `wallshim record` that started the program. By this text, `wallshim record` finds its own
- * traces in the folder. */
+/* Identifies the run of `wallshim record` that started the program. `wallshim record` recognizes its own traces in a
+ * folder by this text. */
 static char recording[WS_RECORDING_SIZE];
 
 static void keep_environment(void)
@@ -158,7 +158,7 @@ static bool add_library(const struct elf_object *object, void *data)
 
 static void describe(struct output *output)
 {
-    /* The names that FORMAT.md gives. */
+    /* The names that FORMAT.md defines. */
     static const char *const backends[] = { [WS_BACKEND_EVENTS] = "events", [WS_BACKEND_HOST] = "host" };
     static const char *const placements[] = {
         [WS_EVENTS_SAMPLED] = "sampled", [WS_EVENTS_SHARED] = "marks", [WS_EVENTS_IN_PAIRS] = "pairs"
@@ -194,7 +194,7 @@ static void describe(struct output *output)
     }
     if (*shim_options.burst)
         add_meta(output, "burst", shim_options.burst);
-    /* Both clocks at the same moment, so that traces of several hosts can be aligned. */
+    /* The trace has the time of both clocks at the same moment, so that traces of several hosts can be aligned. */
     add_number(output, "start_monotonic_ns", monotonic);
     add_number(output, "start_realtime_ns", (long long)wall.tv_sec * 1000000000 + wall.tv_nsec);
     elf_each(add_library, output);
@@ -229,8 +229,8 @@ static bool is_file(const char *path)
     return !statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) && S_ISREG(found.stx_mode);
 }
 
-/* Creates the file. A trace of this name may exist already, since process ids repeat, above all in containers: then
- * other names are tried. If something exists that is no regular file (/dev/null), no other name is tried. */
+/* Creates the file. If a regular file of this name exists already, tries other names: process ids repeat, above all
+ * in containers. If anything else has this name (/dev/null), no other name is tried. */
 static int create_file(void *data)
 {
     struct output *output = data;
@@ -272,7 +272,7 @@ static int close_file(void *data)
     return ws_file_sink_close(data);
 }
 
-/* The encoder's ws_sink_write: has the file's thread write. */
+/* The encoder's ws_sink_write: the file thread does the writing. */
 static int write_out(void *sink, const void *bytes, size_t size)
 {
     struct write write = { .file = sink, .bytes = bytes, .size = size };

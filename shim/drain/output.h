@@ -1,4 +1,4 @@
-/* The trace as the shim writes it: its name, its file, what it says about the program. */
+/* The trace's file: its name, its creation, and the facts about the program in it. */
 #ifndef WALLSHIM_SHIM_DRAIN_OUTPUT_H
 #define WALLSHIM_SHIM_DRAIN_OUTPUT_H
 
@@ -15,8 +15,8 @@ struct output {
  * -errno, with the path in output->path. */
 int output_create(struct output *output);
 
-/* This and all below are for the drain thread. Creates the file and writes what is known about the program. Returns
- * 0; or -errno, with the file removed. */
+/* This function and all functions below are for the drain thread. Creates the file and writes the facts about the
+ * program. Returns 0; or -errno, with the file removed. */
 int output_begin(struct output *output);
 
 /* Adds a key and a value about the program or its recording. */

@@ -11,7 +11,8 @@
 #include "shim/timing/reconstruct.h"
 
 enum { PENDING_CHUNK = 1024, MOST_WITHOUT_EVENTS = 65536 };
-enum { QUIET_NS = 100000000 }; /* a stream without launches for this long waits for no event */
+/* If a stream had no launch for this long, its last window does not wait for an end event. */
+enum { QUIET_NS = 100000000 };
 
 static struct pending *free_pending;
 static int64_t round_began; /* host ns: all operations that were launched before this time are in their queues */
@@ -63,8 +64,8 @@ static void release_events(struct shim_stream *stream, const struct pending *pen
     event_release(&stream->context->pool, pending->end_event);
 }
 
-/* The event that bounds the operation's end. That is its own end event. If it has none, it is the first event of
- * later operations: a begin event of their own, or an end event. 0: there is none yet. */
+/* The event that bounds the operation's end: its own end event, or else the first event of a later operation, which
+ * is a begin event of its own or an end event. 0: there is no such event yet. */
 static uint32_t closing_event(const struct pending *pending)
 {
     unsigned steps = 0;
@@ -146,8 +147,8 @@ static struct pending *merged(struct pending *a, struct pending *b)
     return head.next;
 }
 
-/* Sorts by launch (a merge sort). Threads that share a stream launch in turn, but their rings are read one after the
- * other. */
+/* Sorts by launch (a merge sort). Threads that share a stream may launch alternately, but their rings are read one
+ * after the other. */
 static struct pending *sorted(struct pending *list)
 {
     struct pending *piles[32] = { NULL }; /* pile i: 2^i operations, sorted */
@@ -177,8 +178,8 @@ static void sort_by_launch(struct shim_stream *stream)
         stream->last = stream->last->next;
 }
 
-/* The last operation of the stream's next window. That is the first operation with an end event; or, if no more
- * events are waited for, the last operation in the queue. NULL: the window is not complete yet. */
+/* The last operation of the stream's next window: the first operation with an end event. If no more end events are
+ * expected, it is the last operation in the queue. NULL: the window is not complete yet. */
 static struct pending *window_end(const struct shim_stream *stream, bool last_round)
 {
     struct pending *at = stream->first;
@@ -188,8 +189,8 @@ static struct pending *window_end(const struct shim_stream *stream, bool last_ro
     return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
 }
 
-/* Computes the times of a window that has no end event. False: by the computed times, the window has not ended yet.
- * The stream is then as it was before. */
+/* Computes the times of a window that has no end event. Returns false, and restores the stream's state, if the window
+ * has not ended yet by the computed times. */
 static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
     bool known = stream->line_known;
@@ -260,7 +261,7 @@ static struct pending *computed_end(struct pending *first)
     return first;
 }
 
-/* Adds the row of the stream's first operation without device times: its events, or the driver, are gone. */
+/* Adds the row of the stream's first operation, without device times: its events can no longer be read. */
 static void add_unread(struct shim_stream *stream)
 {
     struct pending *pending = take_first(stream);

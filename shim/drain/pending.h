@@ -17,8 +17,8 @@ struct pending *pending_take(void);
 /* Appends the operation to the stream's queue. */
 void pending_queue(struct shim_stream *stream, struct pending *pending);
 
-/* Adds the operation's row without device times, and counts the loss under `reason`; or under WS_LOSS_POOL_DRY, if
- * the operation found the event pool empty. */
+/* Adds the operation's row without device times, and counts a loss. The loss's reason is WS_LOSS_POOL_DRY if the
+ * event pool was empty for the operation, else `reason`. */
 void pending_add_untimed(struct ws_op *op, enum ws_loss_reason reason);
 
 /* Called before a round reads the rings; now: host ns. */

@@ -21,7 +21,8 @@ static _Atomic bool size_reached;
 static _Atomic int64_t paused_until;
 static _Atomic bool thinned;
 
-/* A short peak, such as the start of a program, is nothing to act upon. */
+/* Recording pauses only if the cost of records is above TOLERATED times the allowed cost in WINDOWS_OVER windows in a
+ * row: a short peak, as at a program's start, has no effect. */
 static const double TOLERATED = 1.5;
 enum { WINDOWS_OVER = 3 };
 static const int64_t PAUSE_MOST_NS = 10000000000;
@@ -120,8 +121,8 @@ int64_t recording_next_edge(int64_t now)
     return next < INT64_MAX ? (int64_t)next : INT64_MAX;
 }
 
-/* Called by the drain, and by a thread of the program where a range begins or ends. If another thread changes the
- * phase meanwhile, this decides again. */
+/* Called by the drain, and by threads of the program when a range begins or ends. If another thread changes the phase
+ * meanwhile, the loop decides again. */
 void recording_update(int64_t now)
 {
     uint32_t phase = atomic_load(&shim_page.phase), next;
@@ -131,8 +132,8 @@ void recording_update(int64_t now)
             return;
         next =
             is_on ? phase & ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING) : phase | recording_bits(phase);
-        /* While recording was off, streams may have had other work. So their last events do not tell when the next
-         * operation may begin. */
+        /* While recording was off, streams may have had other work. So a stream's last event does not tell when its
+         * next operation may begin. */
         for (uint32_t id = 1; !is_on && id <= stream_count(); id++)
             atomic_store(&stream_at(id)->fresh, 1);
     } while (!atomic_compare_exchange_weak(&shim_page.phase, &phase, next));

@@ -12,15 +12,15 @@
 void recording_prepare(void);
 
 /* Called when the shim starts. Returns the phase to start in (enum shim_phase). If recording is to be on, this phase
- * already says so: then calls that other threads make during the rest of the start are recorded, too. */
+ * already has SHIM_RECORDING: so calls that other threads make during the rest of the start are recorded, too. */
 uint32_t recording_start(int64_t now);
 
 /* Turns recording on or off, if it is time. The drain calls it at every round. */
 void recording_update(int64_t now);
 
-/* excess and length: what cost_of_records says. If the records alone cost more than --overhead allows, fewer
- * parameters are kept. If that goes on for several windows in a row, recording pauses for as long as keeps the
- * average. */
+/* excess and length: the results of cost_of_records. If the records alone cost more than --overhead allows, fewer
+ * parameters are kept. If the cost stays too high for several windows in a row, recording pauses until the average
+ * cost is within --overhead again. */
 void recording_govern(double excess, int64_t length);
 
 /* Are fewer parameters to be kept, for --overhead? */
@@ -32,7 +32,8 @@ int64_t recording_next_edge(int64_t now);
 /* Called by the wrappers of cuProfilerStart and cuProfilerStop, for --capture-range=profiler. */
 void recording_set_range(bool inside);
 
-/* Why recording is off, or was when it was last off. Calls that are not recorded count as lost for this reason. */
+/* The reason why recording is off now, or why it was off last. Calls that are not recorded count as lost for this
+ * reason. */
 enum ws_loss_reason recording_off_reason(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the program's threads ask of the drain, with a deadline. There is no lock: a thread may ask in a signal
- * handler that interrupted its own earlier request, or leave by longjmp and never come back for the answer. */
+/* Requests of the program's threads to the drain, with deadlines. Requests use no lock: a signal handler may make a
+ * request while its thread waits for an earlier request, and a handler's longjmp may abandon a request. */
 #ifndef WALLSHIM_SHIM_DRAIN_REQUESTS_H
 #define WALLSHIM_SHIM_DRAIN_REQUESTS_H
 
@@ -8,9 +8,9 @@
 
 enum request_kind {
     REQUEST_NONE,
-    REQUEST_CONTEXT,     /* read the times of what still runs in a context */
-    REQUEST_DRIVER_EXIT, /* read the times of all that still runs; the driver is about to shut down */
-    REQUEST_LEAVE,       /* the same, and end the trace at once: the process ends without exit() */
+    REQUEST_CONTEXT,     /* read the times of operations that still run in a context */
+    REQUEST_DRIVER_EXIT, /* read the times of all operations that still run; the driver is about to shut down */
+    REQUEST_LEAVE,       /* as REQUEST_DRIVER_EXIT, and end the trace at once: the process ends without exit() */
     REQUEST_FINISH       /* end the trace */
 };
 
@@ -24,13 +24,13 @@ struct request {
  * a forked child. */
 void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns);
 
-/* For the drain. request_next returns the oldest request (word 0: there is none). request_answer says that the
- * request is answered. */
+/* For the drain. request_next returns the oldest request (word 0: there is none). request_answer tells the asking
+ * thread that its request is done. */
 struct request request_next(void);
 void request_answer(struct request request);
 
-/* requests_end: the drain answers no more requests from now on. requests_begin: it answers requests again, and none
- * is waiting. */
+/* requests_end: from now on the drain answers no requests. requests_begin: the drain answers requests again; older
+ * requests are dropped. */
 void requests_end(void);
 void requests_begin(void);
 

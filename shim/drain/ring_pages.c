@@ -5,9 +5,9 @@
 
 enum {
     PAGE_SLOTS = 4096 / WS_RING_SLOT,                  /* slots in a page of the smallest page size */
-    MOST_AHEAD = WS_RING_LOOK_EVERY + 16 * PAGE_SLOTS, /* enough: a thread wakes the drain before it uses them up */
-    ALL_AHEAD = (4 << 20) / WS_RING_SLOT,              /* shared by all threads, as most of them launch little */
-    ROUNDS_AHEAD = 4, /* pages are touched for this many rounds: the next round may be late */
+    MOST_AHEAD = WS_RING_LOOK_EVERY + 16 * PAGE_SLOTS, /* a thread wakes the drain before it has used this many */
+    ALL_AHEAD = (4 << 20) / WS_RING_SLOT,              /* shared by all threads, because most threads launch little */
+    ROUNDS_AHEAD = 4, /* touches the pages that a thread needs in this many rounds: the next round may be late */
 };
 
 static uint64_t slots_ahead(const struct shim_thread *thread, uint64_t head)

@@ -1,5 +1,5 @@
-/* Gives the rings' pages memory before their threads write to them. The first write to a new page takes a page fault,
- * about a microsecond, and one launch in 64 would pay for it. Everything here is for the drain thread alone. */
+/* Gives the rings' pages memory before their threads write to them. The first write to a new page causes a page fault
+ * of about a microsecond, which would delay one launch in 64. Everything here is for the drain thread alone. */
 #ifndef WALLSHIM_SHIM_DRAIN_RING_PAGES_H
 #define WALLSHIM_SHIM_DRAIN_RING_PAGES_H
 
@@ -7,10 +7,11 @@
 
 struct shim_thread;
 
-/* Touches pages ahead of the ring's head. A thread that has written much since the last call gets more of them. */
+/* Touches pages ahead of the ring's head. The more the thread has written since the last call, the more pages are
+ * touched. */
 void ring_pages_keep(struct shim_thread *thread, uint64_t head);
 
-/* The same for all threads that got their state since the last call. */
+/* Calls ring_pages_keep for all threads that got their state since the last call. */
 void ring_pages_of_new_threads(void);
 
 #endif

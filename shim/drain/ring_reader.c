@@ -41,9 +41,9 @@ static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
                                              : (uint32_t)(ticks_to_ns(record->ticks_end + ticks) - host_end);
 }
 
-/* Does the copy's call take about as long as the copy? It does for pageable memory: the driver moves it through its
- * own pinned memory, within the call. It does not for small asynchronous copies to the device: their call only copies
- * the data to memory of the driver (driver API documentation, "API synchronization behavior"). */
+/* Does the copy's call take about as long as the copy? A copy of pageable memory does: the driver copies the data
+ * through its own pinned memory during the call. A small asynchronous copy to the device does not: its call only
+ * copies the data to memory of the driver (driver API documentation, "API synchronization behavior"). */
 static bool is_staged(const struct ws_shape *shape, const struct ws_op *op)
 {
     if (shape->kind != WS_OP_COPY)
@@ -98,7 +98,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
     pending_queue(stream, pending);
 }
 
-/* An event without an operation: it ends the operations before it that have no end event. */
+/* An event without an operation. The event is the end event of all earlier operations that have none. */
 static void read_event(const struct ws_ring_event *record)
 {
     struct shim_stream *stream = stream_at(record->header.shape);
@@ -194,7 +194,7 @@ static void read_params(struct shim_thread *thread, const struct ws_ring_params 
     thread->params = (uint32_t)*id;
 }
 
-/* Do the shape, stream and events exist that the operation names? */
+/* Do the shape, the stream and the events in the operation's record exist? */
 static bool op_is_sound(const struct ws_ring_op *record)
 {
     uint32_t shapes = atomic_load_explicit(&registry.shape.count, memory_order_acquire);
@@ -249,7 +249,7 @@ void ring_reader_read(struct shim_thread *thread, uint64_t head)
         unsigned slots = ws_ring_record_slots(&thread->ring, at, head);
         thread->damaged +=
             !slots || !read_record(thread, (const struct ws_ring_header *)ws_ring_slot(&thread->ring, at));
-        /* Without a valid size it is not known where the next record begins. So all slots up to head are skipped. */
+        /* Without a valid size, the start of the next record is unknown. So all slots up to head are skipped. */
         thread->damaged += slots ? 0 : head - at - 1;
         at = slots ? at + slots : head;
     }

@@ -13,14 +13,14 @@ static bool is_word(char byte)
     return isalnum((unsigned char)byte);
 }
 
-/* Many programs name their tokenizer, which is no secret. */
+/* A name with "tokenizer" is no secret, although it contains "token": many programs name their tokenizer. */
 static bool is_tokenizer(const char *name, size_t length)
 {
     static const char word[] = "tokenizer";
     return length >= sizeof(word) - 1 && !strncasecmp(name, word, sizeof(word) - 1);
 }
 
-/* Where in a name a word must stand to make the name secret. WHOLE: with no letter or digit directly before or after
+/* Where a word must be in a name to make the name secret. WHOLE: with no letter or digit directly before or after
  * it. */
 enum place { ANYWHERE, AT_THE_END, WHOLE };
 
@@ -129,8 +129,8 @@ static bool url_secret(const char *text, bool of_web, size_t *from, size_t *leng
     size_t word = strcspn(text, " \t\r\n\"'<>"), authority = strcspn(text, "/?# \t\r\n\"'<>");
     const char *at = memrchr(text, '@', authority);
     const char *colon = memchr(text, ':', at ? (size_t)(at - text) : authority);
-    /* A slash in a password looks like the authority's end. So if the text behind the colon is not all digits, as a
-     * port would be, it is taken for the beginning of a password. */
+    /* A slash in a password looks like the end of the authority. A port is all digits, so any other text behind the
+     * colon counts as the beginning of a password. */
     if (!at && colon && colon + 1 + strspn(colon + 1, "0123456789") < text + authority)
         at = memrchr(text, '@', word);
     if (!at || (!colon && !of_web))
@@ -222,7 +222,8 @@ size_t secrets_append(char *to, size_t used, size_t capacity, const char *text, 
 
 /* --- command lines ----------------------------------------------------------------------------- */
 
-/* Is this a word that stands between a header's name and its secret, as in "Authorization:" "Basic" "x"? */
+/* Is this an authentication scheme, such as "Basic" in "Authorization:" "Basic" "x"? A scheme comes between a
+ * header's name and its secret. */
 static bool is_scheme(const char *argument)
 {
     static const char *const schemes[] = { "Bearer", "Basic", "Digest", "Token", "Negotiate" };
@@ -232,7 +233,7 @@ static bool is_scheme(const char *argument)
     return false;
 }
 
-/* Is the argument after this one a secret? It is after "--password", "Authorization:" and "Bearer". */
+/* Is the next argument a secret? It is after arguments such as "--password", "Authorization:" or "Bearer". */
 static bool announces(const char *argument, const char *more_words)
 {
     size_t length = strlen(argument);
@@ -241,8 +242,8 @@ static bool announces(const char *argument, const char *more_words)
            !strpbrk(argument, " \t") && secrets_named(argument, length, more_words);
 }
 
-/* Appends one argument. If the name before its first "=" marks a secret, everything behind the "=" is hidden.
- * Otherwise only the secrets found in the argument are hidden. */
+/* Appends one argument. If the name before its first "=" marks a secret, everything behind the "=" is hidden. Without
+ * such a name, only the secrets found in the argument are hidden. */
 static void put_argument(struct text *to, const char *argument, const char *more_words)
 {
     const char *equals = strchr(argument, '=');

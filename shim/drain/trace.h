@@ -1,5 +1,5 @@
-/* The trace under construction: rows go in, and are written to the file as frames fill. Everything here is for the
- * drain thread alone, except trace_create and trace_bytes. */
+/* The trace that is being written. Rows are collected in frames, and full frames are written to the file. Everything
+ * here is for the drain thread alone, except trace_create and trace_bytes. */
 #ifndef WALLSHIM_SHIM_DRAIN_TRACE_H
 #define WALLSHIM_SHIM_DRAIN_TRACE_H
 
@@ -7,15 +7,15 @@
 
 #include "record/record.h"
 
-/* trace_create chooses the file's name. trace_begin creates the file and writes its beginning. Both return 0, or
- * print a warning and return -errno. */
+/* trace_create chooses the file's name. trace_begin creates the file and writes its beginning. Both functions return
+ * 0, or print a warning and return -errno. */
 int trace_create(void);
 int trace_begin(void);
 
 /* Adds a row of the family. Rows that cannot be written are counted (trace_unwritten); a warning is printed once. */
 void trace_add(enum ws_family family, const void *row);
 
-/* Adds the rows of the dictionaries that are new since the last time. */
+/* Adds the rows that the dictionaries have got since the last call. */
 void trace_add_dictionaries(void);
 
 /* Writes all rows that are still in memory. Returns 0 or -errno. */
@@ -30,7 +30,7 @@ void trace_close(void);
 /* How many operations and calls could not be written since the start. */
 uint64_t trace_unwritten(void);
 
-/* Bytes of the trace as of the last flush. Any thread may ask. */
+/* Bytes of the trace as of the last flush. Any thread may call this. */
 uint64_t trace_bytes(void);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the exported dlsym answers. Built without sanitizers: their runtimes call dlsym before instrumented code can
- * run. (They never ask for a function that we wrap.) */
+/* Decides what the exported dlsym returns. Built without sanitizers: their runtimes call dlsym before instrumented
+ * code can run. (The runtimes never look up a function that we wrap.) */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -21,9 +21,9 @@ static dlsym_function libc_dlsym(void)
     return function;
 }
 
-/* Other libraries in this process may define dlsym, too. They are called layers here. The first dlsym in the search
- * order gets all calls of the program. A layer in front of the shim may answer itself, or call the next dlsym. The
- * shim calls the first layer behind itself. */
+/* Other libraries in this process may define dlsym, too. Such libraries are called layers here. The first dlsym in
+ * the search order gets all calls of the program. A layer in front of the shim may answer a call itself, or call the
+ * next dlsym. The shim passes calls on to the first layer behind it. */
 enum { MOST_LAYERS = 4 };
 
 struct layer {
@@ -56,8 +56,8 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
 }
 
 /* Returns the layers; the first call finds them. Only libraries that were loaded at program start count: libraries
- * loaded later stand behind libc in the search order. `own`: memory for the result while another thread is writing
- * known_layers. */
+ * loaded later come after libc in the search order. own: memory for the result, used until known_layers is
+ * complete. */
 static const struct layers *layers_of(struct layers *own)
 {
     int state = LAYERS_UNKNOWN;
@@ -88,16 +88,16 @@ static bool comes_back(dlsym_function layer, void *handle, const char *name)
 {
     enum probe outer = probe;
     probe = PROBE_ASKED;
-    layer(handle, name); /* if the layer jumps to the shim's dlsym, the caller seen there is this function */
+    layer(handle, name); /* if the layer jumps to the shim's dlsym, next_dlsym sees this function as the caller */
     bool came_back = probe == PROBE_CAME_BACK;
     probe = outer;
     return came_back;
 }
 
-/* A layer behind the shim may jump to the first dlsym in the process instead of the next one. The call then comes
- * back to the shim again and again, for ever, with the same caller and stack. A program that repeats one look-up in
- * one place looks the same. So after SAME_IN_A_ROW equal calls, the shim calls the layer once as a probe: if the
- * probe comes back, the calls go in circles. */
+/* A layer behind the shim may jump to the first dlsym in the process instead of the next dlsym. Then the same call
+ * comes back to the shim again and again, for ever, with the same caller and stack. A program that repeats the same
+ * look-up in a loop looks the same to the shim. So after SAME_IN_A_ROW equal calls, the shim calls the layer once as
+ * a probe: if the layer calls the shim's dlsym again, the calls go in circles. */
 enum { SAME_IN_A_ROW = 100, PLACES = 64 };
 
 static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle, const char *name)
@@ -116,8 +116,9 @@ static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle,
     return comes_back(layer, handle, name);
 }
 
-/* Returns the dlsym to which this caller's call is passed on. It stands behind both the shim and the caller in the
- * search order, so the chain always ends at libc. *from_behind: the call came from a layer behind the shim. */
+/* Returns the dlsym to which this caller's call is passed on. The returned dlsym comes after both the shim and the
+ * caller in the search order, so the chain of calls always ends at libc. *from_behind: the call came from a layer
+ * behind the shim. */
 static dlsym_function next_dlsym(void *handle, const char *name, const void *caller, uintptr_t stack,
                                  bool *from_behind)
 {
@@ -145,7 +146,8 @@ bool dlsym_is_passed_over(void)
     return layers_of(&own)->before_count && !atomic_load(&asked_from_before);
 }
 
-/* Used if libc's dlsym was not found, which should not happen. A jump to NULL would crash the program. */
+/* Called instead of libc's dlsym if that was not found, which should not happen: a jump to NULL would crash the
+ * program. */
 static void *no_dlsym(void *handle, const char *name)
 {
     (void)handle;
@@ -183,8 +185,8 @@ static bool from_inside_the_driver(const void *caller)
     return from_inside("libcuda.so", caller) || from_inside("libcupti.so", caller);
 }
 
-/* libcudnn looks up each of its functions in the cuDNN library that defines it: such look-ups are not the
- * program's. */
+/* Is this a look-up of libcudnn itself, not of the program? libcudnn looks up its functions in the other cuDNN
+ * libraries, which define them. */
 static bool from_inside_cudnn(const char *name, const void *caller)
 {
     return !strncmp(name, "cudnn", 5) && from_inside("libcudnn", caller);
@@ -207,8 +209,8 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     return !search->found;
 }
 
-/* Does RTLD_NEXT mean our definition of the symbol, for this caller? It does if the caller stands in front of the
- * shim, and no object in between defines the symbol. */
+/* Does RTLD_NEXT mean our definition of the symbol, for this caller? RTLD_NEXT means ours if the caller comes before
+ * the shim in the search order, and no object between the two defines the symbol. */
 static bool are_next_for(const void *caller, const char *name)
 {
     struct next_search search = { .name = name, .caller = (uintptr_t)caller };
@@ -225,9 +227,9 @@ void *resolve_next(const char *symbol)
 /* The real dlsym does not find our wrappers (exports.map). So if there is no real function, the call is passed on,
  * and the caller gets the same NULL and the same dlerror as without the shim.
  *
- * Callers behind the shim get the real function. They may define the same function themselves, and our wrapper may
- * call theirs: what they call in turn must not be our wrapper again. For the same reason, a wrapper replaces only a
- * definition behind the shim. */
+ * Callers behind the shim get the real function. A library behind the shim may define the function itself, and our
+ * wrapper may call that definition. If the library's look-up returned our wrapper, the calls would never end. To
+ * avoid endless calls, a wrapper replaces only a definition behind the shim. */
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
     bool from_behind;

@@ -15,7 +15,7 @@ ws_dlsym:
     .cfi_adjust_cfa_offset 8
     subq $8, %rsp
     .cfi_adjust_cfa_offset 8
-    movq 24(%rsp), %rdx             /* third argument: the address to return to, which tells the caller */
+    movq 24(%rsp), %rdx             /* third argument: the return address, which identifies the caller */
     call ws_dlsym_answer
     addq $8, %rsp
     .cfi_adjust_cfa_offset -8

@@ -1,5 +1,5 @@
-/* Driver functions that the shim calls for itself: X(name, exported symbol, parameters). They are looked up in the
- * driver's own symbol table, so these calls do not go through our wrappers. If the driver is too old to have a
+/* Driver functions that the shim calls for itself: X(name, exported symbol, parameters). The functions are looked up
+ * in the driver's own symbol table, so these calls do not go through our wrappers. If the driver is too old to have a
  * function, the pointer is NULL, and callers must check for that. */
 #ifndef WALLSHIM_SHIM_HOOK_DRIVER_CALLS_H
 #define WALLSHIM_SHIM_HOOK_DRIVER_CALLS_H
@@ -68,10 +68,10 @@ extern struct driver_calls driver;
 
 void driver_calls_find(void);
 
-/* Called before and after the shim's own driver calls in a thread of the program, except on the hot path. In between,
- * the thread's capture mode is relaxed, so that no driver call breaks a stream capture. (The documentation does not
- * say which calls break captures in other modes.) Signals are blocked, too: if a handler left by longjmp, the thread
- * would stay in relaxed mode. */
+/* Called before and after the shim's own driver calls in a thread of the program, except on the hot path. Between the
+ * two calls, the thread's capture mode is relaxed, so that the shim's driver calls break no stream capture. (The
+ * documentation does not say which calls break captures in other modes.) Signals are blocked, too: if a handler left
+ * by longjmp, the thread would stay in relaxed mode. */
 struct driver_ask {
     ws_CUenum mode;
     struct shim_quiet quiet;

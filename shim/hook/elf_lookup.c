@@ -49,7 +49,7 @@ static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
 {
     object->dynamic = entry;
     for (; entry->d_tag != DT_NULL; entry++) {
-        /* glibc has already made these addresses absolute; other loaders leave them relative. */
+        /* glibc has already made these addresses absolute; other loaders leave them relative to the base. */
         uintptr_t address = entry->d_un.d_ptr;
         if (address < object->base)
             address += object->base;
@@ -90,8 +90,8 @@ static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
     }
 }
 
-/* If symbol `index` defines the name, stores its address in *best. A hidden version (kept for old programs) never
- * replaces the default version. */
+/* If symbol `index` defines the name, stores its address in *best. A hidden version of a symbol (kept for old
+ * programs) never replaces the default version. */
 static void consider(const struct elf_object *object, uint32_t index, const char *name, void **best, bool *is_default)
 {
     const ElfW(Sym) *symbol = &object->symbols[index];
@@ -149,8 +149,8 @@ void *elf_symbol(const struct elf_object *object, const char *name)
     return object->sysv_hash ? search_sysv(object, name) : NULL;
 }
 
-/* Fills *object from what the linker says about it. False: the object has no dynamic section, and so no symbols to
- * look up. */
+/* Fills *object from the linker's description. Returns false if the object has no dynamic section, and so no symbols
+ * to look up. */
 static bool read_object(const struct dl_phdr_info *info, struct elf_object *object)
 {
     const ElfW(Dyn) *dynamic = NULL;
@@ -172,10 +172,10 @@ static bool read_object(const struct dl_phdr_info *info, struct elf_object *obje
     return dynamic != NULL;
 }
 
-/* How loaded objects are found. dl_iterate_phdr takes a lock of the loader: if another thread holds it at a fork, it
- * stays held in the child for ever. So _dl_find_object is used, which takes no lock at all (glibc 2.35 and later).
- * With an older glibc, dl_iterate_phdr is used; but in a forked child, dladdr1 is. dladdr1 takes the same lock as
- * dlsym, and fork resets that lock. */
+/* How loaded objects are found. dl_iterate_phdr takes a lock of the loader: if another thread holds this lock during
+ * a fork, it stays locked in the child for ever. So _dl_find_object is used, which takes no lock at all (glibc 2.35
+ * and later). With an older glibc, the parent uses dl_iterate_phdr, and a forked child uses dladdr1. dladdr1 takes
+ * the same lock as dlsym, and fork resets that lock. */
 struct loader_answer { /* struct dl_find_object of glibc, with room for fields that later versions may add */
     unsigned long long flags;
     void *low, *high;
@@ -280,14 +280,15 @@ static int visit_described(struct dl_phdr_info *info, size_t size, void *visitor
 static void iterate(struct placed_visitor *visitor)
 {
     typedef int (*visit_function)(struct dl_phdr_info *, size_t, void *);
-    /* libc's own function: sanitizers wrap dl_iterate_phdr, and call dlsym before their wrapper is ready. */
+    /* Calls libc's own dl_iterate_phdr: sanitizers wrap this function, and call dlsym before their wrapper is
+     * ready. */
     int (*of_libc)(visit_function, void *) = (int (*)(visit_function, void *))elf_libc_symbol("dl_iterate_phdr");
     if (of_libc)
         of_libc(visit_described, visitor);
 }
 
-/* Reads the linker's list without a lock. The list begins with the objects that were loaded at program start. These
- * are never unloaded, so that part can be read safely. */
+/* Reads the linker's list without a lock. The list begins with the objects that were loaded at program start. Objects
+ * that were loaded at program start are never unloaded, so the first part of the list can be read safely. */
 static void walk(struct placed_visitor *visitor)
 {
     struct elf_object object;
@@ -355,8 +356,8 @@ enum elf_place elf_place_of(const void *address)
     return before ? ELF_BEFORE : ELF_BEHIND;
 }
 
-/* For visits of all objects, also of those that may be unloaded. A visit holds the loader's lock. In a forked child
- * it does not: the lock may stay held for ever there. */
+/* For elf_each, which visits all objects, even those that may be unloaded. elf_each holds the loader's lock
+ * meanwhile, except in a forked child, where the lock may stay locked for ever. */
 struct visitor {
     bool (*visit)(const struct elf_object *object, void *data); /* false: stop */
     void *data;
@@ -427,7 +428,7 @@ bool elf_defines_version(const struct elf_object *object, const char *version)
     return false;
 }
 
-/* The first entry of the linker's list of loaded objects, found by DT_DEBUG as debuggers do. */
+/* The first entry of the linker's list of loaded objects. Debuggers find it by DT_DEBUG, too. */
 static const struct link_map *first_object(void)
 {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);

@@ -31,22 +31,23 @@ struct elf_object {
  * none. */
 bool elf_find_by_name(const char *prefix, struct elf_object *object);
 
-/* Finds the object that contains the address, in any namespace. False: there is none. This function, elf_place_of and
- * elf_each_placed take no lock that might stay held for ever in a forked child. */
+/* Finds the object that contains the address, in any namespace. False: there is none. elf_find_by_address,
+ * elf_place_of and elf_each_placed take no lock that may stay locked for ever in a forked child. */
 bool elf_find_by_address(const void *address, struct elf_object *object);
 
 /* Visits every object of our namespace, until visit returns false. */
 void elf_each(bool (*visit)(const struct elf_object *object, void *data), void *data);
 
-/* Called in a forked child. From then on, no function here takes a lock that a thread of the parent may have held. */
+/* Called in a forked child. Afterwards, no function here takes a lock that a thread of the parent may have held at
+ * the fork. */
 void elf_after_fork(void);
 
-/* Where an object stands in the linker's search order: in front of the shim, the shim itself, or behind it. */
+/* The place of an object in the linker's search order: before the shim, the shim itself, or after it. */
 enum elf_place { ELF_BEFORE, ELF_OURS, ELF_BEHIND };
 enum elf_place elf_place_of(const void *address);
 
-/* Visits objects in the linker's search order, until visit returns false. visit must return false before the walk
- * comes to objects that may be unloaded meanwhile. */
+/* Visits objects in the linker's search order, until visit returns false. visit must return false before it is called
+ * for an object that may be unloaded meanwhile. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data);
 
 /* Does the object's file name (without folder) begin with prefix, such as "libcuda.so"? */
@@ -58,8 +59,8 @@ bool elf_needs(const struct elf_object *object, const char *prefix);
 /* Does the object define symbols of this version? */
 bool elf_defines_version(const struct elf_object *object, const char *version);
 
-/* The address of a function or variable that the object defines; NULL if the object does not define it. If there are
- * several versions, the default version. */
+/* The address of a function or variable that the object defines; NULL if the object does not define it. If the symbol
+ * has several versions, this is the default version. */
 void *elf_symbol(const struct elf_object *object, const char *name);
 
 /* Looks for the name in all libraries of glibc: which of them defines it depends on the version. Takes no lock and

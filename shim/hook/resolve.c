@@ -13,7 +13,7 @@
 
 enum {
     /* The newest driver version that the table knows. If a program asks for a later version, resolve_proc chooses no
-     * row by the function's name: that version may have other parameters. */
+     * row by the function's name, because the function may have other parameters in that version. */
     NEWEST_VERSION = 13000,
     PER_THREAD_FLAG = WS_CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
 };
@@ -67,7 +67,8 @@ static void keep_loaded(const struct elf_object *object)
         open_object(object->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* Each function of NCCL is a weak symbol, meant to be replaced, with a strong twin ("pnccl…") that the shim calls. */
+/* NCCL exports each function as a weak symbol that tools may replace, and as a strong twin ("pnccl…"). The shim calls
+ * the twin. */
 static void *strong_twin(enum ws_function_id id, const struct elf_object *object, void *real)
 {
     char name[64] = "p";
@@ -126,7 +127,7 @@ static bool same_library(const void *a, const void *b)
 }
 
 /* On WSL the driver consists of two libraries. libcuda.so.1 only loads the second library and jumps into it. So a
- * function has two addresses: dlsym returns the one in libcuda.so.1, cuGetProcAddress the one in the second
+ * function has two addresses: dlsym returns the address in libcuda.so.1, cuGetProcAddress the address in the second
  * library. */
 static struct {
     _Atomic uintptr_t low, high;
@@ -160,7 +161,7 @@ static void note_halves(const void *resolver, const struct elf_object *behind)
 void *resolve_substitute(enum ws_function_id id, void *real)
 {
     void *known = real_of(id);
-    if (elf_place_of(real) == ELF_OURS) /* it is our wrapper already */
+    if (elf_place_of(real) == ELF_OURS) /* the look-up found our wrapper */
         return real;
     if (!known)
         remember(id, real, false);
@@ -184,7 +185,8 @@ static const char *library_of(enum ws_function_id id)
     return is_of_driver((int)id) ? "libcuda.so" : resolve_table[id].base;
 }
 
-static unsigned objects_at_start; /* their number; they are never unloaded, and come first in the search order */
+static unsigned objects_at_start; /* number of objects loaded at program start: they are never unloaded, and come
+                                     first in the search order */
 
 static bool count_object(const struct elf_object *object, enum elf_place place, void *count)
 {
@@ -210,18 +212,18 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     search->passed++;
     if (place == ELF_BEHIND)
         search->real = elf_symbol(object, search->symbol);
-    return !search->real && search->passed < objects_at_start; /* objects behind these may be unloaded meanwhile */
+    return !search->real && search->passed < objects_at_start; /* later objects may be unloaded during the search */
 }
 
 /* Looks for a function that no look-up has found before.
  *
- * dlsym and dlopen take a lock of the loader. The loader holds that lock while it runs the constructors of a newly
- * opened library, and such a constructor may wait for the thread that calls here. So objects that were loaded at
- * program start are searched first, without the lock.
+ * dlsym and dlopen take a lock of the loader. The loader holds its lock while it runs the constructors of a newly
+ * opened library. A constructor may wait for the thread that runs look_for_real. So look_for_real first searches the
+ * objects that were loaded at program start, without the loader's lock.
  *
  * Signals are blocked meanwhile: a handler must not interrupt its own thread while that thread holds locks of the
- * loader. In a forked child of a recording process, nothing is remembered about the library: the wrapper only calls
- * what dlsym finds. */
+ * loader. In a forked child of a recording process, the wrapper only calls the function that dlsym finds, and nothing
+ * is noted about the library. */
 static void look_for_real(enum ws_function_id id)
 {
     const char *symbol = resolve_table[id].symbol;
@@ -267,7 +269,7 @@ static bool look_for_version(const struct elf_object *object, void *data)
     return !versioned->real;
 }
 
-/* The library is found by its symbols' version, not by its file name, which packages change. */
+/* The library is recognized by the version of its symbols, because packages change the file name. */
 void *resolve_version(enum ws_function_id id, const char *version)
 {
     struct elf_object object;
@@ -286,7 +288,8 @@ void *resolve_in_library_of(const void *real, const char *symbol)
     return real && elf_find_by_address(real, &object) ? elf_symbol(&object, symbol) : NULL;
 }
 
-/* Is `row` a better choice than `best`? The driver's rule: first the right flavour, then the newest version. */
+/* Is `row` a better choice than `best`? As in the driver, the right flavour (legacy or per-thread default stream)
+ * counts first, then the newest version. */
 static bool better(const struct resolve_row *row, const struct resolve_row *best, uint64_t flags)
 {
     bool wanted = (row->flavour != FLAVOUR_LEGACY) == !!(flags & PER_THREAD_FLAG);
@@ -303,8 +306,8 @@ static int driver_version(void)
     return get_version && get_version(&version) == WS_CUDA_SUCCESS ? version : 0;
 }
 
-/* Does the driver export this address under some version of the name? The caller has already looked for the versions
- * that the table has. */
+/* Does the driver export this address under some version of the name? The caller has already compared the versions in
+ * our table. */
 static bool other_form(const struct elf_object *object, const char *base, const void *real)
 {
     static const char *const flavours[] = { "", "_ptsz", "_ptds" };
@@ -340,10 +343,10 @@ void *resolve_proc(enum ws_function_id resolver, const char *base, int version, 
             (row->flavour == FLAVOUR_LEGACY || flags & PER_THREAD_FLAG) && better(row, by_rule, flags))
             by_rule = row;
     }
-    /* The driver may answer with an address that it does not export. Then the driver's rule alone chooses the row,
-     * and only for driver versions that the table knows. */
+    /* The driver may return an address that it does not export. For such an address, the row is chosen by the
+     * driver's rule (see better), and only for driver versions that the table knows. */
     const struct resolve_row *row = exact;
-    /* The function may have another name than the one asked for: cuGraphInstantiate became
+    /* The function may be exported under another name than `base`: cuGraphInstantiate became
      * cuGraphInstantiateWithFlags. */
     for (int id = 0; !row && have_object && id < WS_ID_COUNT; id++)
         if (elf_symbol(&object, resolve_table[id].symbol) == real)

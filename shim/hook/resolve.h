@@ -1,9 +1,9 @@
-/* Decides who gets our wrapper of a function, and who the real function.
+/* Decides which look-ups of a function return our wrapper, and which return the real function.
  *
  * Programs find the driver's functions in three ways: by linking against the driver, by dlsym, and by
- * cuGetProcAddress (which they find in one of the first two ways). All three end here. The rules: Compare whole
- * names. Ask the real resolver first, and return our wrapper only if the resolver found the function. Do not reuse
- * the answer of an earlier look-up. */
+ * cuGetProcAddress (whose address they get by linking or by dlsym). All three ways call functions of this file. Three
+ * rules apply. Whole names are compared. The real look-up runs first, and our wrapper is returned only if it found
+ * the function. The result of an earlier look-up is never reused. */
 #ifndef WALLSHIM_SHIM_HOOK_RESOLVE_H
 #define WALLSHIM_SHIM_HOOK_RESOLVE_H
 
@@ -42,43 +42,45 @@ enum resolve_flavour { FLAVOUR_LEGACY, FLAVOUR_PTSZ, FLAVOUR_PTDS, FLAVOUR_NCCL,
 
 extern const struct resolve_row resolve_table[WS_ID_COUNT];
 
-/* The real functions, by id; NULL until found. Each is written once. All wrappers read them. */
+/* The addresses of the real functions, by id; NULL until found. Each address is written once, and read by all
+ * wrappers. */
 extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 
 /* Called once, when the shim is loaded. */
 void resolve_init(void);
 
-/* Finds the real function for a wrapper that is called although no look-up has found the function (plain linking).
- * NULL: there is none. errno stays unchanged. */
+/* Finds the real function for a wrapper that is called before any look-up has found the function (because the program
+ * was linked against it). NULL: there is none. errno stays unchanged. */
 void *resolve_find(enum ws_function_id id);
 
-/* Finds the function in the library whose symbols have this version ("libcublas.so.13"). NULL: there is none. That
- * library stays loaded from then on. A program may have two versions of a library loaded, each with its own
- * handles. */
+/* Finds the function in the library whose symbols have this version ("libcublas.so.13"). NULL: there is none. The
+ * library then stays loaded. A program may have two versions of a library loaded, each with its own handles. */
 void *resolve_version(enum ws_function_id id, const char *version);
 
 /* The id of the wrapped function with this name; -1: it is not wrapped. */
 int resolve_id(const char *symbol);
 
-/* The driver's `resolver` (a version of cuGetProcAddress) has returned `real`. Returns what the program gets instead:
- * our wrapper of exactly that function, or else `real` itself. base, version, flags: as the program passed them. */
+/* The driver's `resolver` (a version of cuGetProcAddress) has returned `real`. Returns the address that the program
+ * gets: our wrapper of exactly this function, or else `real` itself. base, version, flags: as the program passed
+ * them. */
 void *resolve_proc(enum ws_function_id resolver, const char *base, int version, uint64_t flags, void *real);
 
-/* A look-up of function `id` has found `real`. Returns what the program gets instead: our wrapper; or `real` itself,
- * if our wrapper calls a function in another library. */
+/* A look-up of function `id` has found `real`. Returns the address that the program gets: our wrapper; or `real`
+ * itself, if our wrapper already calls a function in another library. */
 void *resolve_substitute(enum ws_function_id id, void *real);
 
-/* Does the address lie in a library that has one of the real functions? Calls from such libraries are not the
- * program's own. */
+/* Is the address in a library that contains real functions? Calls from a library with real functions are not made by
+ * the program itself. */
 bool resolve_is_inside(const void *address);
 
-/* How many look-ups got `real` from resolve_substitute because it was in another library. */
+/* How many look-ups got the real function from resolve_substitute, because it was in another library than the
+ * function that our wrapper calls. */
 extern _Atomic uint64_t resolve_passed_through;
 
-/* The next definition of the symbol behind the shim, in the linker's search order (RTLD_NEXT). */
+/* Finds the next definition of the symbol after the shim, in the linker's search order (RTLD_NEXT). */
 void *resolve_next(const char *symbol);
 
-/* A function of the driver that the shim calls for itself, by its exported name. */
+/* Finds a function of the driver that the shim itself calls. symbol: its exported name. */
 void *resolve_driver_symbol(const char *symbol);
 
 /* Another function of the library that contains `real`; NULL if there is none. */
@@ -87,16 +89,16 @@ void *resolve_in_library_of(const void *real, const char *symbol);
 /* Another function of the library that contains the real function `id`; NULL if there is none. */
 void *resolve_beside(enum ws_function_id id, const char *symbol);
 
-/* For dlsym_entry.S. If `answered` is set, dlsym returns `value`. Otherwise `value` is the address of the next dlsym,
- * to which dlsym_entry.S jumps. */
+/* For dlsym_entry.S. If `answered` is set, dlsym returns `value`. If `answered` is 0, `value` is the address of the
+ * next dlsym, to which dlsym_entry.S jumps. */
 struct dlsym_answer {
     void *value;
     uintptr_t answered;
 };
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller);
 
-/* Does a library in front of the shim answer dlsym without ever asking the shim's? Then look-ups go around the
- * shim. */
+/* Does a library in front of the shim define dlsym, and has it never called the shim's dlsym? If so, look-ups go
+ * around the shim. */
 bool dlsym_is_passed_over(void);
 
 #endif

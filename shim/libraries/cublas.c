@@ -1,14 +1,14 @@
-/* The wrappers of cuBLAS's functions. Each notes which GEMM its call computes. */
+/* The wrappers of cuBLAS's functions. Each wrapper records which GEMM its call computes. */
 #include <errno.h>
 
 #include "shim/libraries/cublas_lt.h"
 #include "shim/libraries/gemms.h"
 #include "shim/libraries/library_calls.h"
 
-/* What a wrapper calls. */
+/* The function that a wrapper calls. */
 struct target {
     void *real;           /* the real function; NULL: not looked up yet, or not found */
-    struct lt_library lt; /* for cublasLtMatmul: its library */
+    struct lt_library lt; /* for cublasLtMatmul: how to read descriptors of its library */
 };
 
 static __attribute__((noinline, cold)) void *find_target(struct target *target, enum ws_function_id id,
@@ -57,8 +57,8 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
         return status;                                                                      \
     }
 
-/* Each function has four wrappers. The first is for look-ups: no program is linked against it. Each of the others is
- * for programs that are linked against one version of the library. */
+/* Each function has four wrappers. Look-ups return the first wrapper, and no program is linked against it. The other
+ * wrappers are for programs that are linked against version 11, 12 or 13 of the library. */
 #define CUBLAS_ROW(library, symbol, parameters, arguments, gemm)                                 \
     CUBLAS_WRAPPER(symbol, symbol, "WALLSHIM", parameters, arguments, gemm)                      \
     CUBLAS_WRAPPER(symbol##_of_11, symbol, "lib" #library ".so.11", parameters, arguments, gemm) \

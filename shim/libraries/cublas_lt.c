@@ -1,14 +1,15 @@
 /* Which GEMM a call of cublasLtMatmul computes, from its descriptors.
  *
- * Layouts and descriptors are plain memory, of which cublasLt.h gives only the size. Only the library can say what
- * their contents mean, and asking the library takes longer than everything else in recording a launch. But equal
- * contents mean the same. So the library's answers are cached. The key is the contents of the layouts and of the
- * descriptor, in 8-byte words. Their addresses cannot be the key: programs reuse an address with other contents. If
- * the contents include a pointer (a bias), the same GEMM gets several entries.
+ * Layouts and descriptors are plain memory, of which cublasLt.h gives only the size. Only the library can interpret
+ * their contents, and its functions take longer than all other work of recording a launch. Equal contents mean the
+ * same GEMM, so the library's answers are cached. The key is the contents of the layouts and of the descriptor, in
+ * 8-byte words. Addresses cannot be the key, because programs reuse an address with other contents. If the contents
+ * include a pointer (a bias), the same GEMM gets several entries.
  *
- * A layout has had the same size since CUDA 11.0. A descriptor had 11 words in 11.0, 23 in 12.0 and 32 in 13.0. So
- * its first 11 words can always be read, and only these are in the key. Each version of the library is tested once:
- * if the first 11 words do not say what matters, the library is asked at every call. */
+ * A layout has had the same size since CUDA 11.0. A descriptor had 11 words in CUDA 11.0, 23 in 12.0 and 32 in 13.0.
+ * So the first 11 words of a descriptor can always be read, and only these words are in the key. Each version of the
+ * library is tested once: if the first 11 words do not contain the compute type and the epilogue, the library is
+ * asked at every call. */
 #include "shim/libraries/cublas_lt.h"
 
 #include <errno.h>
@@ -28,8 +29,8 @@ static uint64_t ask(cublas_get_attribute *get, const void *of, ws_cublasEnum whi
     return get(of, which, &value, size, NULL) == WS_CUBLAS_STATUS_SUCCESS ? value : 0;
 }
 
-/* Are the first words of a descriptor enough? Sets a type and an epilogue in a descriptor, copies its first words,
- * and checks whether the library reads both from the copy. */
+/* Do the first LT_DESC_WORDS words of a descriptor contain its compute type and epilogue? Creates a descriptor with
+ * both, copies its first words, and checks whether the library reads both from the copy. */
 static bool words_say(const struct lt_library *library, const void *real, ws_cublasEnum compute,
                       ws_cublasEnum epilogue)
 {
@@ -63,8 +64,8 @@ void lt_find_library(struct lt_library *library, const void *real)
     __atomic_store_n(&library->of_desc, found.of_desc, __ATOMIC_RELAXED);
 }
 
-/* The hash may be weak, because entries are compared whole. Of each layout, only the first words are hashed: they
- * hold the sizes in all known versions. */
+/* Continues a hash with these words. The hash may be weak, because whole entries are compared. Callers pass only the
+ * first words of a layout, which contain the sizes in all known versions. */
 HOT uint64_t mix(uint64_t hash, const uint64_t *words, size_t count)
 {
 #pragma GCC unroll 8
@@ -109,7 +110,7 @@ HOT bool is_entry(const struct lt_entry *entry, const struct parts *parts)
              (key[AT_LIBRARY] ^ parts->library));
 }
 
-/* Asks the library what the call computes, and fills the entry. A may be transposed: one of its two sizes is m, and
+/* Asks the library for the GEMM of the call, and fills the entry. A may be transposed: one of its two sizes is m, and
  * the other is k. */
 static __attribute__((noinline, cold)) void fill(struct shim_thread *thread, struct lt_entry *entry,
                                                  const struct parts *parts, cublas_get_attribute *get,
@@ -153,7 +154,7 @@ const struct call_label *lt_gemm_label(struct shim_thread *thread, const struct 
     const uint64_t *words = desc->data;
     uint64_t whose = (uint64_t)(uintptr_t)library;
     if (__builtin_expect(!__atomic_load_n(&library->in_words, __ATOMIC_RELAXED), 0)) {
-        whose++; /* another key: `asked` holds the library's answers instead of a descriptor's words */
+        whose++; /* another key: `asked` contains the library's answers instead of a descriptor's words */
         memset(asked, 0, sizeof(asked));
         asked[0] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4);
         asked[1] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4);

@@ -11,17 +11,17 @@
 typedef ws_cublasStatus cublas_get_attribute(const void *of, ws_cublasEnum which, void *value, size_t size,
                                              size_t *written);
 
-/* How to read cublasLtMatmul's descriptors, in one version of the library. Several threads may fill it at the same
- * time with the same values, while other threads read it. */
+/* How to read cublasLtMatmul's descriptors, in one version of the library. Several threads may fill this structure at
+ * the same time with the same values, while other threads read it. */
 struct lt_library {
     cublas_get_attribute *of_layout, *of_desc; /* NULL: not found */
-    bool in_words;                             /* a descriptor's first LT_DESC_WORDS words have all that matters */
+    bool in_words; /* a descriptor's first LT_DESC_WORDS words contain compute type and epilogue */
 };
 
 /* Fills *library. real: the library's cublasLtMatmul. */
 void lt_find_library(struct lt_library *library, const void *real);
 
-/* The label of a call of cublasLtMatmul; NULL where the call is not understood. */
+/* The label of a call of cublasLtMatmul; NULL if the GEMM cannot be found out. */
 const struct call_label *lt_gemm_label(struct shim_thread *thread, const struct lt_library *library,
                                        const ws_cublasLtMatmulDesc *desc, const ws_cublasLtMatrixLayout *a,
                                        const ws_cublasLtMatrixLayout *b, const ws_cublasLtMatrixLayout *d);

@@ -1,8 +1,8 @@
-/* The wrappers of cuDNN's functions, and what convolutions of the older interface compute.
+/* The wrappers of cuDNN's functions, and the labels of convolutions through the older interface.
  *
- * The older interface's descriptors are the library's own memory. So the library is asked what they hold when they
- * are first seen, and whenever they may have been changed. A convolution needs three answers. Each answer takes about
- * 55 ns (cuDNN 9.19): longer than everything else in recording a launch. */
+ * The older interface's descriptors are in the library's own memory. So the library is asked for their contents when
+ * they are first used, and whenever they may have changed. A convolution has three descriptors. Asking for one of
+ * them takes about 55 ns (cuDNN 9.19), longer than all other work of recording a launch. */
 #include "shim/libraries/cudnn.h"
 
 #include <errno.h>
@@ -15,15 +15,15 @@ typedef ws_cudnnStatus get_tensor(ws_cudnnDescriptor tensor, int most, ws_cudnnE
 typedef ws_cudnnStatus get_filter(ws_cudnnDescriptor filter, int most, ws_cudnnEnum *type, ws_cudnnEnum *format,
                                   int *rank, int *size);
 
-/* What a wrapper calls. */
+/* The functions that a wrapper calls. */
 struct target {
     void *real;         /* the real function; NULL: not looked up yet, or not found */
     get_tensor *tensor; /* NULL: not found */
     get_filter *filter;
 };
 
-/* Finds a function that reads a descriptor's contents. It is in libcudnn and in libcudnn_ops. Both are tried: a
- * program may be linked against libcudnn_cnn and libcudnn_ops, without libcudnn. */
+/* Finds a function that reads a descriptor's contents. The function is in libcudnn and in libcudnn_ops. Both
+ * libraries are searched, because a program may be linked against libcudnn_cnn and libcudnn_ops without libcudnn. */
 static void *find_getter(const void *real, const char *symbol)
 {
     struct elf_object object;
@@ -47,8 +47,8 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
     return real;
 }
 
-/* ask_tensor and ask_filter read a descriptor. They return whether its contents fit into a cache entry. Sizes beyond
- * the rank stay uninitialized. */
+/* ask_tensor and ask_filter read a descriptor. Both functions return true if the descriptor's contents fit into a
+ * cache entry. Sizes beyond the rank stay uninitialized. */
 static bool ask_tensor(get_tensor *get, ws_cudnnDescriptor descriptor, struct convolution_tensor *tensor)
 {
     ws_cudnnEnum type = 0;
@@ -68,8 +68,8 @@ static bool ask_filter(get_filter *get, ws_cudnnDescriptor descriptor, struct co
     return status == WS_CUDNN_STATUS_SUCCESS && filter->rank >= 3 && filter->rank <= CONVOLUTION_RANK;
 }
 
-/* Compares the sizes one by one. The library has just stored them one by one, so wider loads would have to wait until
- * those stores are complete. */
+/* Compares the sizes one by one. The library has just stored the sizes one by one, so wider loads would have to wait
+ * until these stores are complete. */
 static inline bool same_tensor(const struct convolution_tensor *one, const struct convolution_tensor *other)
 {
     if (one->type != other->type || one->rank != other->rank)
@@ -104,7 +104,7 @@ static __attribute__((noinline, cold)) void fill(struct convolution_entry *entry
     errno = saved_errno;
 }
 
-/* A hash of the filter and the result only: they tell most convolutions apart. */
+/* A hash of the filter and the result only, which differ between most convolutions. */
 static inline uint64_t hash_of(const struct convolution_tensor *filter, const struct convolution_tensor *result,
                                enum ws_function_id id)
 {
@@ -117,8 +117,8 @@ static inline uint64_t hash_of(const struct convolution_tensor *filter, const st
     return hash;
 }
 
-/* How often descriptors were set, by a hash of their address. Two descriptors with the same hash share a count. Then
- * the library is only asked about them more often than needed. */
+/* How often descriptors were set, by a hash of their address. Two descriptors with the same hash share a count. The
+ * only effect is that the library is asked about them more often than needed. */
 enum { CHANGE_PLACES = 1024 };
 static _Atomic uint32_t changes[CHANGE_PLACES];
 
@@ -167,13 +167,14 @@ static inline bool is_seen(const struct convolution_seen *seen, enum ws_function
            seen->changes[1] == changed[1] && seen->changes[2] == changed[2];
 }
 
-/* The label of a call. image: what is convolved. image, filter and result may each be a gradient. */
+/* The label of a convolution call. image: the tensor that is convolved. image, filter and result may each be a
+ * gradient. */
 static struct call_label convolution_label(struct shim_thread *thread, const struct target *target,
                                            enum ws_function_id id, ws_cudnnDescriptor image,
                                            ws_cudnnDescriptor filter, ws_cudnnDescriptor result)
 {
     const void *const descriptors[3] = { image, filter, result };
-    uint32_t changed[3]; /* read before the descriptors, so that a change meanwhile is noticed next time */
+    uint32_t changed[3]; /* read before the descriptors: a later change is then noticed at the next call */
     for (int i = 0; i < 3; i++)
         changed[i] = atomic_load_explicit(changes_of(descriptors[i]), memory_order_acquire);
     uint64_t hash = hash_of_address(image) + 3 * hash_of_address(filter) + 5 * hash_of_address(result) + id;
@@ -235,9 +236,9 @@ _Static_assert(CONVOLUTIONS_SEEN == 2 << (64 - 56), "the hash's highest bits");
         return status;                                                                     \
     }
 
-/* Each function has four wrappers. The first is for look-ups: no program is linked against it. Each of the others is
- * for programs that are linked against the library that it names. cuDNN 8 had another number for "not
- * initialized". */
+/* Each function has four wrappers. Look-ups return the first wrapper, and no program is linked against it. The other
+ * wrappers are for programs that are linked against libcudnn.so.8, libcudnn.so.9 or a part of cuDNN 9. cuDNN 8 had
+ * another number for "not initialized". */
 #define CUDNN_BOUND(kind, part, symbol, ...)                                                                 \
     kind(symbol, symbol, "WALLSHIM", WS_CUDNN_STATUS_NOT_INITIALIZED, __VA_ARGS__)                           \
         kind(symbol##_of_8, symbol, "libcudnn.so.8", WS_CUDNN_8_STATUS_NOT_INITIALIZED, __VA_ARGS__)         \

@@ -1,5 +1,5 @@
-/* What cuDNN computes. cudnn.c has the wrappers, cudnn_graph.c follows the descriptors of the graph interface, and
- * cudnn_labels.c describes graphs and convolutions in words. */
+/* Finds out what calls of cuDNN compute. cudnn.c has the wrappers, cudnn_graph.c follows the descriptors of the graph
+ * interface, and cudnn_labels.c makes the labels of graphs and convolutions. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_CUDNN_H
 #define WALLSHIM_SHIM_LIBRARIES_CUDNN_H
 
@@ -12,8 +12,8 @@ struct cudnn_tensor {
     int64_t size[WS_CUDNN_DIM_MAX];
     ws_cudnnEnum type;
     uint8_t rank;
-    bool is_virtual, by_value; /* if either is set, it is not in device memory */
-    bool ragged;               /* it has gaps, whose sizes only the device knows */
+    bool is_virtual, by_value; /* if either is set, the tensor is not in device memory */
+    bool ragged;               /* it has gaps, whose sizes are in device memory */
     bool vectors;              /* its elements are grouped in vectors, and `size` may count vectors */
 };
 
@@ -23,7 +23,7 @@ enum { CUDNN_OPERANDS = 14 };
 struct cudnn_operation {
     ws_cudnnEnum type;    /* type of its descriptor */
     ws_cudnnEnum compute; /* data type of the computation; -1: not set */
-    bool by_index;        /* it uses elements' indices, as masks do */
+    bool by_index;        /* the operation uses elements' indices, as masks do */
     uint32_t count;
     struct {
         ws_cudnnEnum name; /* of the attribute */
@@ -31,15 +31,15 @@ struct cudnn_operation {
     } operands[CUDNN_OPERANDS];
 };
 
-/* The label of a graph (FORMAT.md says how it is written). inputs are 0 where the graph's cost cannot be known. Takes
- * the registry's lock. */
+/* The label of a graph (FORMAT.md says how it is written). label.inputs is 0 if the graph's cost cannot be known.
+ * Takes the registry's lock. */
 struct call_label cudnn_graph_label(const struct cudnn_operation *const *operations, size_t count);
 
-/* The label of a convolution's inputs: what is convolved, the filter, the result; each a tensor or its gradient. */
+/* The label of a convolution's tensors: the input, the filter, the result. Each tensor may be a gradient. */
 uint32_t cudnn_convolution_label(const struct cudnn_tensor tensors[3]);
 
-/* Each is called after the cuDNN function that it follows has succeeded; only cudnn_destroying is called before its
- * function. They take LOCK_DESCRIPTORS for a moment. */
+/* Called after the cuDNN function that creates, sets, gets or finalizes a descriptor has succeeded. Only
+ * cudnn_destroying is called before its cuDNN function. All take LOCK_DESCRIPTORS for a moment. */
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type);
 void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
                const void *elements);
@@ -47,8 +47,8 @@ void cudnn_got(ws_cudnnDescriptor descriptor, ws_cudnnEnum type, int64_t count, 
 void cudnn_finalized(ws_cudnnDescriptor descriptor);
 void cudnn_destroying(ws_cudnnDescriptor descriptor);
 
-/* The label of a finalized plan. inputs are 0 if the label is not known, or if the variant pack overrides sizes.
- * Takes a lock only in programs that have such packs. */
+/* The label of a finalized plan. label.inputs is 0 if the label is not known, or if the variant pack overrides sizes.
+ * Takes a lock only in programs with a pack that overrides sizes. */
 struct call_label cudnn_plan_label(ws_cudnnDescriptor plan, ws_cudnnDescriptor pack);
 
 #endif

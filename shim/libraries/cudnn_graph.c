@@ -1,12 +1,14 @@
 /* Follows the descriptors of cuDNN's graph interface, to know what a plan computes.
  *
  * A program sets tensors into operations, and operations into a graph. By way of heuristics, engines and engine
- * configurations, the graph becomes a plan. cuDNN copies what is set, so that the program may destroy a descriptor
- * afterwards. So we copy it, too. A graph gets its label when its operations are set. A label is handed on when a
- * program sets a descriptor that has a label into another descriptor, or gets a descriptor from one that has a label.
- * A plan that was read from text has no label.
+ * configurations, the graph becomes a plan. cuDNN copies a descriptor that is set into another one, and the program
+ * may destroy the original afterwards. So the shim copies its contents, too. A graph gets its label when its
+ * operations are set. When a program sets a descriptor with a label into another descriptor, the other descriptor
+ * gets the same label. A descriptor that the program gets from a descriptor with a label gets the same label, too. A
+ * plan that the program loads from text has no label.
  *
- * All this happens under one lock. The labels of plans are in a table that is read without the lock. */
+ * All data here is guarded by one lock (LOCK_DESCRIPTORS). Only the table with the labels of plans is read without
+ * the lock. */
 #include "shim/libraries/cudnn.h"
 
 #include <string.h>
@@ -17,7 +19,7 @@
 
 enum { MOST_DESCRIPTORS = 1 << 17, MOST_DETAILS = 1 << 13, PLAN_ROWS = 1 << 12, PLANS_IN_ROW = 8 };
 
-/* What is known about tensors and operations, until they are set into a graph. */
+/* The contents of a tensor's or an operation's descriptor, as far as labels need them. */
 union details {
     struct cudnn_tensor tensor;
     struct cudnn_operation operation;
@@ -28,7 +30,7 @@ union details {
     uint32_t next; /* when this entry is free: the next free entry */
 };
 
-/* What is known about a descriptor, in the 64 bits of a map's value. */
+/* What the shim knows about a descriptor, in the 64 bits of a map's value. */
 struct descriptor {
     uint32_t type : 8; /* the descriptor's type plus one; 0: not known */
     uint32_t name : 24;
@@ -72,7 +74,7 @@ static uint64_t key_of(ws_cudnnDescriptor descriptor)
     return (uint64_t)(uintptr_t)descriptor;
 }
 
-/* ---- plans: written under the lock, read without */
+/* ---- plans: written under the lock, read without it */
 
 HOT struct plan *row_of(uint64_t key)
 {
@@ -88,7 +90,7 @@ static void forget_plan(uint64_t key)
             atomic_store_explicit(&row[i].key, 0, memory_order_release);
 }
 
-/* Keeps a plan's label. If the plan's row is full, the plan stays unknown. */
+/* Stores a plan's label. If the plan's row of the table is full, the plan gets no label. */
 static void keep_plan(uint64_t key, struct call_label label)
 {
     struct plan *row = row_of(key);
@@ -105,7 +107,7 @@ static void keep_plan(uint64_t key, struct call_label label)
 
 static struct descriptor descriptor_of(ws_cudnnDescriptor descriptor);
 
-/* Does the pack override sizes? Takes a lock; called only in programs that have such packs. */
+/* Does the variant pack override sizes? Takes a lock, so it is called only in programs with a pack that does. */
 static __attribute__((noinline, cold)) bool overrides(ws_cudnnDescriptor pack)
 {
     if (!lock_take(LOCK_DESCRIPTORS))
@@ -258,7 +260,7 @@ static void set_details(struct descriptor descriptor, union details *of, ws_cudn
             set_operand(&of->operation, name, ((const ws_cudnnDescriptor *)elements)[i]);
 }
 
-/* The label of a graph of these operations; empty where one of them is not known. */
+/* The label of a graph of these operations; empty if an operation among them is not known. */
 static struct call_label label_of_operations(int64_t count, const ws_cudnnDescriptor *elements)
 {
     enum { MOST = 256 };
@@ -283,7 +285,7 @@ static struct call_label label_of_operations(int64_t count, const ws_cudnnDescri
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type)
 {
     WITH_LOCK
-    forget(descriptor); /* an older descriptor at this address, which we did not see destroyed */
+    forget(descriptor); /* forgets an older descriptor at this address whose end the shim did not see */
     struct descriptor made = { .type = ((uint32_t)type + 1) & 0xff };
     if (has_details((uint32_t)type) && (made.rest = take_details()) != 0) {
         union details *of = &details[made.rest];

@@ -82,7 +82,8 @@ static bool is_written(const struct text *text, const struct cudnn_tensor *tenso
     return false;
 }
 
-/* Appends a tensor. Only one that is moved, and was not written before, gets its type. */
+/* Appends a tensor. The tensor's type is written only if the tensor is in device memory and was not written
+ * before. */
 static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 {
     bool moves = is_moved(tensor) && !is_written(text, tensor);
@@ -147,7 +148,7 @@ static const struct heavy *heavy_of(ws_cudnnEnum type)
     return NULL;
 }
 
-/* Does the operation do little arithmetic? Returns false if that is not known: later versions of cuDNN may have
+/* Does the operation do little arithmetic? Returns false for unknown operations: later versions of cuDNN may have
  * operations that are not listed here. */
 static bool is_light(ws_cudnnEnum type)
 {
@@ -179,7 +180,8 @@ static const struct cudnn_tensor *operand(const struct cudnn_operation *operatio
     return NULL;
 }
 
-/* May the operation leave out parts of its work? It may if it has masks, gaps or lengths, which are on the device. */
+/* May the operation leave out parts of its work? It may if masks, gaps or lengths in device memory define the parts
+ * to compute. */
 static bool leaves_out(const struct cudnn_operation *operation)
 {
     bool partly = operation->by_index;
@@ -192,7 +194,8 @@ static bool leaves_out(const struct cudnn_operation *operation)
     return partly;
 }
 
-/* Is it attention over pages? Then the tensors K and V hold all pages, not only those that the operation uses. */
+/* Is this paged attention? In paged attention the tensors K and V contain all pages, not only the pages that the
+ * operation uses. */
 static bool is_paged(const struct cudnn_operation *operation)
 {
     return operation->type == WS_CUDNN_BACKEND_OPERATION_SDPA_FWD_DESCRIPTOR &&
@@ -212,7 +215,7 @@ static bool add_heavy(struct text *text, const struct cudnn_operation *operation
 }
 
 /* The inputs are written in this order: the operands of the multiplications, whether parts may be left out, the other
- * tensors that are moved, and the data type of the computation. */
+ * tensors in device memory, and the data type of the computation. */
 struct call_label cudnn_graph_label(const struct cudnn_operation *const *operations, size_t count)
 {
     const struct call_label unknown = { 0 };

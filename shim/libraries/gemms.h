@@ -8,7 +8,7 @@
 /* Fills an entry of the cache. */
 __attribute__((cold)) void gemm_fill(struct gemm_entry *entry, const struct gemm *gemm);
 
-/* The first of a GEMM's two places in the cache. The hash may be weak, because entries are compared whole. */
+/* The first of a GEMM's two places in the cache. The hash may be weak, because whole entries are compared. */
 HOT struct gemm_entry *gemm_places(struct shim_thread *thread, const struct gemm *gemm)
 {
     uint64_t hash = (gemm->m + gemm->function) * 0x9e3779b97f4a7c15u ^

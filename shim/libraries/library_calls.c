@@ -19,8 +19,8 @@ void *library_real(enum ws_function_id id, const char *bound)
     return strcmp(bound, "WALLSHIM") ? resolve_version(id, bound) : resolve_find(id);
 }
 
-/* Once the dictionary of labels is full, no more texts are stored: a program whose sizes always change must not use
- * up the memory that names of kernels need. */
+/* Once the dictionary of labels is full, no more texts are stored. Without this limit, a program whose sizes change
+ * in every call would use up the memory that kernels' names need. */
 uint32_t library_label(const char *text)
 {
     uint64_t hash = ws_hash_key(text, strlen(text));
@@ -34,7 +34,7 @@ uint32_t library_label(const char *text)
     }
     if (!known && is_full)
         atomic_fetch_add_explicit(&registry.label.refused, 1, memory_order_relaxed);
-    /* If another text has the same hash, this one gets no label. */
+    /* If another text has the same hash, this text gets no label. */
     uint32_t id = known && *known && is_text(*known, text) ? (uint32_t)*known : 0;
     registry_unlock();
     return id;

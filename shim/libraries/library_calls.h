@@ -1,7 +1,8 @@
-/* Calls of libraries that compute GEMMs, convolutions and the like: what the wrappers of cublas.c and cudnn.c share.
+/* Calls of libraries that compute, such as GEMMs and convolutions: the functions that the wrappers of cublas.c and
+ * cudnn.c share.
  *
- * In the trace, such a call is a range of the thread's time, which encloses the launches made for it. Its name and
- * its inputs are its label. A label is made once. Later calls find it in the thread's caches. */
+ * In the trace, a call of such a library is a range of the thread's time that encloses the call's launches. The label
+ * of a call is its name and its inputs. A label is made once. Later calls find it in the thread's caches. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 #define WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 
@@ -20,7 +21,7 @@ void *library_real(enum ws_function_id id, const char *bound);
 /* The text's dictionary id (family label), or 0 if there is no room for it. Takes the registry's lock. */
 uint32_t library_label(const char *text);
 
-/* Is this call made by the cuBLAS or cuDNN call under way? Compare call_is_nested (calls/ops.h). */
+/* Is this call made by the cuBLAS or cuDNN call in which the thread is? Compare call_is_nested (calls/ops.h). */
 HOT bool library_call_is_nested(struct shim_thread *thread)
 {
     return __builtin_expect(thread->in_library != 0, 0) &&
@@ -40,7 +41,8 @@ HOT struct shim_thread *library_call_begins(uintptr_t *frame)
     return thread;
 }
 
-/* Records the call. label: NULL where the call was not understood; then it is not recorded. */
+/* Records the call. label: NULL or without inputs if it is not known what the call computes; such a call is not
+ * recorded. */
 HOT void library_call_ended(struct shim_thread *thread, const struct call_label *label, uint64_t begin, uint64_t end)
 {
     uintptr_t word;

@@ -1,8 +1,8 @@
-/* The wrappers of NCCL's functions, and what is noted of each.
+/* The wrappers of NCCL's functions, and the functions that record their calls.
  *
- * A collective's launches are made inside its call; in a group, inside the outermost ncclGroupEnd. So its record is
- * written when that call returns. The record names the launches by their correlations, which count up within a
- * thread. */
+ * NCCL launches a collective's kernels inside the collective's call, or, in a group, inside the outermost
+ * ncclGroupEnd. The collective's record is written when that call returns. The record contains the first and the last
+ * correlation id of the launches; correlation ids count up within a thread. */
 #include <string.h>
 #include <unistd.h>
 
@@ -71,9 +71,9 @@ static uint64_t hash_bytes(const void *data, size_t size)
     return hash;
 }
 
-/* A name for a communicator that was made from another one, the same on all ranks of the new one. Each rank computes
- * it from three values that all of them know: the parent's name, how many communicators were made from the parent so
- * far, and the key. 0 where the parent's name is not known. */
+/* A name for a communicator that was made from another communicator (`from`, the parent). The name is the same on all
+ * ranks of the new communicator, because each rank computes it from the same three values: the parent's name, how
+ * many communicators were made from the parent so far, and the key. Returns 0 if the parent's name is not known. */
 static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
 {
     uint64_t words[3] = { 0, 0, key };
@@ -102,7 +102,7 @@ static void comm_made(struct call *call, const ws_ncclComm *comm, int size, int 
     host_call(call, NO_STREAM, comm ? *comm : NULL, 0, 0);
 }
 
-/* ncclCommInitAll makes all ranks in this process. So their common name may contain the process id. */
+/* ncclCommInitAll makes all ranks in this process, so the name that they share may depend on the process id. */
 static void comms_made(struct call *call, const ws_ncclComm *comms, int count, const int *devices)
 {
     uint64_t words[3] = { (uint64_t)getpid(), call->ticks_begin, AT(comms) };
@@ -121,7 +121,7 @@ static uint64_t excluded_hash(const int *ranks, int count)
     return ranks && count > 0 ? hash_bytes(ranks, (size_t)count * sizeof(*ranks)) : 0;
 }
 
-/* Split and shrink: NCCL is asked for rank and size of the new communicator. */
+/* For ncclCommSplit and ncclCommShrink: NCCL is asked for the rank and the size of the new communicator. */
 static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, const ws_ncclComm *made)
 {
     uint64_t hash = derived_hash(from, key);
@@ -192,7 +192,7 @@ static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws
         put_collective(thread, &made);
     else if (thread->collective_count < PENDING_COLLECTIVES)
         thread->collectives[thread->collective_count++] = made;
-    else /* too many to wait for the group's end: the record is written now, without its launches */
+    else /* no room to keep it until the group's end: the record is written now, without its launches */
         put_collective(thread, &made);
 }
 
@@ -208,7 +208,7 @@ static void group_ended(struct call *call)
     struct shim_thread *thread = call->thread;
     if (!thread || !thread->group_depth || --thread->group_depth)
         return;
-    /* The ncclGroupEnd that returns now has made the launches of all collectives in the group. */
+    /* The ncclGroupEnd that has just returned made the launches of all collectives in the group. */
     uint64_t first = call->nccl_before + 1, last = thread->correlation;
     for (uint32_t i = 0; i < thread->collective_count; i++) {
         struct ws_ring_collective *made = &thread->collectives[i];
@@ -222,7 +222,7 @@ static void group_ended(struct call *call)
     thread->collective_count = 0;
 }
 
-/* Only the outermost NCCL call is noted in thread->in_nccl. It stands for all NCCL calls that it makes. */
+/* Only the outermost NCCL call sets thread->in_nccl. NCCL calls that NCCL itself makes inside it do not. */
 HOT void enter_nccl(struct call *call, uintptr_t *frame)
 {
     struct shim_thread *thread = call->thread;
@@ -241,8 +241,8 @@ static void leave_nccl(struct call *call, const uintptr_t *frame)
     call->thread->op_header.detail = 0;
 }
 
-/* Marks the thread while the call is noted, so that calls of a signal handler count as nested. In a child that a
- * handler has forked, nothing is noted. */
+/* Marks the thread while the call is noted, so that calls of a signal handler count as nested. In a child process
+ * that a signal handler forked during the call, nothing is recorded. */
 static void begin_notes(struct call *call, uintptr_t *frame)
 {
     if (!shim_started())

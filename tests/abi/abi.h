@@ -1,5 +1,5 @@
-/* What the ABI tests share: templates that compare our declaration of a function with the toolkit's, parameter by
- * parameter. In C++17, because only templates can take a function type apart. */
+/* Shared by the ABI tests: templates that compare our declaration of a function with the toolkit's, parameter by
+ * parameter. This file is in C++17, because only templates can decompose a function type. */
 #ifndef WALLSHIM_TESTS_ABI_H
 #define WALLSHIM_TESTS_ABI_H
 
@@ -34,7 +34,7 @@ template <class T> constexpr kind kind_of()
     return std::is_pointer_v<T> ? POINTER : STRUCTURE;
 }
 
-/* Bytes of T, 0 where that is not known here: void, functions and structures only declared. */
+/* Bytes of T; 0 for types without a known size: void, functions, and structures that are only declared. */
 template <class T, class = void> struct bytes_of {
     static constexpr std::size_t value = 0;
 };
@@ -61,7 +61,7 @@ template <class Ours, class Theirs> void same_value(const char *function, int po
 template <class Ours, class Theirs> struct comparison;
 template <class OurResult, class... Ours, class TheirResult, class... Theirs>
 struct comparison<OurResult(Ours...), TheirResult(Theirs...)> {
-    /* noinline: with sanitizers, GCC runs out of stack on a function into which hundreds of these are inlined. */
+    /* noinline: with sanitizers, GCC runs out of stack if it inlines hundreds of these functions into one. */
     [[gnu::noinline]] static void run(const char *function)
     {
         EXPECT(sizeof...(Ours) == sizeof...(Theirs), "%s: %zu parameters, should be %zu", function, sizeof...(Ours),

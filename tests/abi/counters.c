@@ -1,8 +1,7 @@
-/* Asks libcupti's host API, which needs no GPU, about the metrics of src/record/counters.c: every chip of the table
- * must have every metric by its name, and every group must take one pass.
+/* Checks the metrics of src/record/counters.c by libcupti's host API, which needs no GPU. Every chip in the table
+ * must have every metric under its name, and every group must need one pass.
  *
- *   counters LIBCUPTI
- */
+ *   counters LIBCUPTI */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -32,7 +31,7 @@ static bool open_library(const char *path)
     return true;
 }
 
-/* Returns the number of passes, or -1 when a call failed. */
+/* Returns the number of passes, or -1 if a call failed. */
 static long passes_of(ws_CUpti_Host *host)
 {
     struct ws_cupti_host_config_size size = WS_CUPTI(host_config_size, .pHostObject = host);
@@ -71,7 +70,7 @@ static bool check_group(const char *chip, const struct ws_metric *rows, uint32_t
     return passes == 1;
 }
 
-/* Returns the number of the chip's groups, or -1 when one of them is wrong. */
+/* Returns the number of the chip's groups, or -1 if a group is wrong. */
 static int check_chip(const char *chip)
 {
     struct ws_metric rows[WS_METRICS_MOST];

@@ -1,10 +1,10 @@
-/* Describes graphs to the real cuDNN, in a context of the simulated driver; cuDNN needs no GPU for that. What the
- * shim made of the graphs is in the trace. Prints the calls that failed.
+/* Describes graphs to the real cuDNN, in a context of the simulated driver; cuDNN needs no GPU for that. The trace
+ * contains the labels that the shim gave to the graphs. Prints the calls that failed.
  *
  *   cudnn_graph LIBRARY [look-up]
  *
- * With look-up it takes cuDNN's functions from dlsym with the library's handle; else it takes the functions that a
- * program linked with libcudnn would be bound to. */
+ * With look-up, the program gets cuDNN's functions from dlsym with the library's handle. Without look-up, the program
+ * gets the functions to which a program linked with libcudnn would be bound. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
         return 77;
     }
     /* Without look-up, dlvsym finds the shim's definitions of this version, as the linker would for a program that is
-     * linked with libcudnn. Without the shim it finds none, and the library's own are taken. */
+     * linked with libcudnn. Without the shim it finds none, and the library's own definitions are used. */
     bool look_up = argc > 2 && !strcmp(argv[2], "look-up");
 #define CUDNN_ROW(part, symbol, parameters, ...)                                                  \
     symbol = look_up ? NULL : (__typeof__(symbol))dlvsym(RTLD_DEFAULT, #symbol, "libcudnn.so.9"); \

@@ -1,4 +1,4 @@
-"""Checks what the shim records of graphs that a program describes to the real cuDNN, whose functions the program gets
+"""Checks the shim's records of graphs that a program describes to the real cuDNN. The program gets cuDNN's functions
 by linking or by look-up.
 
     cudnn_graph.py BUILD PROGRAM LIBCUDNN

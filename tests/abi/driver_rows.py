@@ -3,9 +3,9 @@
 
     driver_rows.py OUTPUT PREPROCESSOR…
 
-A row's version may be an expression, and cuda.h defines macros with the names of functions in the tables. So no macro
-can put the name of a row's typedef together. This script does, from the output of the preprocessor for the tables
-alone.
+A row's version may be an expression, and cuda.h defines macros with the names of functions in the tables. So no
+macro can compose the name of a row's typedef. This script composes it, from the preprocessor's output for the
+tables alone.
 
     DRIVER_TYPE("symbol", PFN_base_vNNNN_flavour, (parameters))
     NCCL_TYPE(symbol, (parameters))

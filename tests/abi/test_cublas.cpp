@@ -1,5 +1,5 @@
-/* Our declarations of cuBLAS's and cuBLASLt's binary interfaces against their headers: values, sizes, every row of the
- * table. */
+/* Compares our declarations of cuBLAS's and cuBLASLt's binary interfaces with their headers: values, sizes, every row
+ * of the table. */
 #include <cublasLt.h>
 #include <cublas_v2.h>
 
@@ -22,7 +22,7 @@ static void compare_values()
            sizeof(cublasLtMatmulDescOpaque_t));
 }
 
-/* For C++ the header overloads these: the ones with a compute type are the library's. */
+/* For C++ the header overloads these functions. The overloads with a compute type are those of the library. */
 using gemm_ex = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void *,
                                const void *, cudaDataType, int, const void *, cudaDataType, int, const void *, void *,
                                cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);

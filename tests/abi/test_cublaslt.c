@@ -1,8 +1,8 @@
 /* Tests how the shim reads the descriptors of cublasLtMatmul, with descriptors of the real library: test_cublaslt
  * LIBRARY.
  *
- * Descriptors need no GPU. The shim's cublas_lt.c is linked in unchanged; stubs here stand for the functions that it
- * calls in the rest of the shim. */
+ * Descriptors need no GPU. The shim's cublas_lt.c is linked in unchanged; stubs in this file replace the functions
+ * that it calls in the rest of the shim. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,8 +43,8 @@ static struct lt_library lt;
 static ws_cublasLtMatmulDesc *desc;
 static ws_cublasLtMatrixLayout *layouts[3];
 
-/* Does the shim recognize the product of the descriptors? With `new` it must call gemm_label once, with these values;
- * else it must know the label from before and not call it. */
+/* Does the shim recognize the product of the descriptors? new: the shim must call gemm_label once, with these values;
+ * else it must find the label in its cache, without a call. */
 static bool is(bool new, uint64_t m, uint64_t n, uint64_t k, ws_cublasEnum compute, unsigned epilogue)
 {
     unsigned before = asked;

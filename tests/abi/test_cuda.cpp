@@ -1,6 +1,6 @@
-/* Our declarations of the driver's binary interface against the toolkit's: values, layouts, and every row of the
- * wrapper table against the typedef that cudaTypedefs.h gives for that name, version and flavour. */
-#define __CUDA_API_VERSION_INTERNAL /* the typedefs of versions that only old programs ask for */
+/* Compares our declarations of the driver's binary interface with the toolkit's: values, layouts, and every row of
+ * the wrapper table, with the typedef in cudaTypedefs.h for this name, version and flavour. */
+#define __CUDA_API_VERSION_INTERNAL /* declares the typedefs of versions that only old programs use */
 #include <cuda.h>
 #include <cudaProfilerTypedefs.h>
 #include <cudaTypedefs.h>
@@ -25,7 +25,8 @@ static void compare_values()
     X(CUlibrary) X(CUkernel) X(CUarray) X(CUevent) X(CUstream) X(CUgraph) X(CUgraphNode) X(CUgraphExec) \
     X(CUmemoryPool) X(CUgreenCtx) X(CUdevResourceDesc) X(CUhostFn) X(CUstreamCallback) X(CUoccupancyB2DSize)
 
-/* A line below names a structure of ours, the toolkit's, and then each field; F2 where the names differ. */
+/* Each line below has our structure, the toolkit's structure, and then each field. F2 is for fields whose names
+ * differ. */
 #define F2(our, their)                                                                                             \
     EXPECT(offsetof(ours, our) == offsetof(theirs, their), "%s.%s at %zu, should be at %zu", name, #our,             \
            offsetof(ours, our), offsetof(theirs, their));                                                           \

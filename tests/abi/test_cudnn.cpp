@@ -1,4 +1,4 @@
-/* Our declarations of cuDNN's binary interface against its headers: values, sizes, every row of the table. */
+/* Compares our declarations of cuDNN's binary interface with its headers: values, sizes, every row of the table. */
 #include <cudnn.h>
 
 #include "src/abi/cuda.h"

@@ -1,5 +1,5 @@
-/* Our declarations of CUPTI's binary interface against its headers: values, sizes and offsets. In C++, since
- * cupti_profiler_host.h includes <string>. */
+/* Compares our declarations of CUPTI's binary interface with its headers: values, sizes and offsets. It is in C++,
+ * because cupti_profiler_host.h includes <string>. */
 #include <cuda.h>
 #include <cupti_profiler_host.h>
 #include <cupti_profiler_target.h>

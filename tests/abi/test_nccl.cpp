@@ -1,4 +1,4 @@
-/* Our declarations of NCCL's binary interface against nccl.h: values, the unique id, every row of the table. */
+/* Compares our declarations of NCCL's binary interface with nccl.h: values, the unique id, every row of the table. */
 #include <nccl.h>
 
 #include "src/abi/cuda.h"

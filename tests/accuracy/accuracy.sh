@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Records a run on the simulated GPU and compares the trace with what happened.
+# Records a run on the simulated GPU and compares the trace with the operations that truly ran.
 #
 #   accuracy.sh BUILD OPERATIONS mixed|long|pageable[,LIVES] VARIABLE=VALUE,… [OPTION OF THE CHECKER…]
 #
@@ -18,7 +18,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 }
 if ldd "$build/tests/simgpu/libcuda.so.1" | grep -qE 'lib(asan|tsan)'; then
     operations=$((operations / 5))
-    set -- --untimed-percent 100 "$@" # launch and event record are too far apart for the event to time the kernel
+    set -- --untimed-percent 100 "$@" # so much time passes between launch and event that the event cannot time the kernel
 fi
 
 folder=$(mktemp -d)
@@ -28,7 +28,7 @@ env SIMGPU_DEVICES=2 SIMGPU_TRUTH="$folder/truth" WALLSHIM_OUTPUT="$folder/trace
 "$build/tests/accuracy/check" "$@" "$folder/trace.wst" "$folder/truth"
 [ "${#kernels[@]}" -gt 1 ] || exit 0
 
-# The checker must notice a single operation that is on another stream in the truth than in the trace.
+# The checker must notice even one operation whose stream differs between the truth and the trace.
 awk -F'\t' -v OFS='\t' '{ lines[NR] = $0 } $5 == "kernel" { first = first ? first : $4; last = NR }
     END { for (i = 1; i <= NR; i++) { $0 = lines[i]; if (i == last) $4 = first; print } }' \
     "$folder/truth" >"$folder/other"

@@ -1,16 +1,16 @@
-/* Compares a trace with what happened.
+/* Compares a trace with the operations that truly ran.
  *
  *   check TRACE TRUTH [--median-width NS] [--busy-percent P] [--untimed-percent P] [--inside-percent P] [--show N]
  *
- * Every kernel, copy and memset must be in the trace, under its name, stream, size and a correlation of its own; 99.9
- * % of the true begins and ends must lie inside the error stated with each; the clock rows must be right within
- * theirs; the busy time of each device must be right within its stated error. --median-width bounds the median width
- * (twice the error), --busy-percent the error of the busy time.
+ * Every kernel, copy and memset must be in the trace, with its name, stream, size and a correlation id of its own.
+ * 99.9 % of the begins and ends in the trace must be right within their stated errors. All clock rows and the busy
+ * time of each device must also be right within their stated errors. --median-width limits the median width (twice
+ * the stated error), --busy-percent the error of the busy time.
  *
- * The origin of a context's clock is arbitrary. So before times are compared, a constant is subtracted from those of
- * each context: the one that most records agree on. A new context or stream may get the handle of a destroyed one.
- * The trace must have them as two, and each operation under the one in which it ran.
- */
+ * The origin of a context's clock is arbitrary. So before times are compared, a constant is subtracted from the times
+ * of each context: the constant with which most records agree. A new context or stream may get the handle of a
+ * destroyed one. The trace must distinguish the two, and have each operation under the context and stream in which it
+ * ran. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -129,7 +129,7 @@ static int64_t report_side(const char *name, struct side *side)
     return median;
 }
 
-/* Compares a device's busy time, over all its contexts. Each context has its own clock, hence its own shift. */
+/* Compares a device's busy time, over all its contexts. Each context has its own clock, and so its own shift. */
 static void check_busy(const struct pair *pairs, size_t count, uint32_t device, const int64_t *shifts, double percent)
 {
     struct span *is = must_allocate(count, sizeof(*is)), *said = must_allocate(count, sizeof(*said));

@@ -1,14 +1,14 @@
-/* Prints how good a trace's times are, as one line of JSON.
+/* Prints the errors of a trace's times as one line of JSON.
  *
  *   judge TRACE TRUTH [--total-percent P] [--total-us U] [--busy-points P] [--inside-percent P] [--untimed-percent P]
  *         [--rows FILE]
  *
- * The exit status is 1 if a limit is given and does not hold. The total time of all kernels of one name must be right
+ * The exit status is 1 if a limit is given and exceeded. The total time of all kernels of one name must be right
  * within --total-percent, or within --total-us per launch. --busy-points limits the error, in percentage points, of
  * the share of time in which a device is busy, from its first begin to its last end. --inside-percent is the least
- * share of begins, and of ends, that must lie inside the error stated with each. As in check.c, a constant is
- * subtracted from the times of each context. Times in the line are ns, except kernel_us. --rows writes a line for
- * each operation, thread by thread and in the order of the calls. */
+ * share of begins, and of ends, whose true error must be within the error stated in the trace. As in check.c, a
+ * constant is subtracted from the times of each context. Times in the printed line are in ns, except kernel_us.
+ * --rows writes a line for each operation, thread by thread and in the order of the calls. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -29,12 +29,12 @@ static const char *rows_path;
 struct kernel {
     const char *name;
     uint64_t launches;
-    int64_t is, said; /* total times: the true one, and the trace's */
+    int64_t is, said; /* total times: true (is), and in the trace (said) */
 };
 
 struct side {
     size_t count, inside, untimed;
-    int64_t *errors, *offs; /* stated and true errors of the begins (ends) that have a time */
+    int64_t *errors, *offs; /* stated errors, and true errors, of begins or ends that have a time */
     size_t by_quality[4];
 };
 
@@ -44,7 +44,7 @@ static int by_value(const void *a, const void *b)
     return *one < *two ? -1 : *one > *two;
 }
 
-/* The value below which this share of the sorted values lies. */
+/* The quantile of the sorted values for this share. */
 static int64_t part(const int64_t *values, size_t count, double share)
 {
     size_t at = (size_t)((double)count * share);
@@ -95,16 +95,16 @@ static double kernel_us(const struct kernel *kernel)
     return kernel->launches ? (double)(kernel->said - kernel->is) / (double)kernel->launches / 1000 : 0;
 }
 
-/* The error of a kernel's total time, divided by the limit: 1 is at the limit. Of the two limits (per cent, µs per
- * launch) only one must hold, so the smaller quotient counts. */
+/* The error of a kernel's total time, divided by the limit: 1 is at the limit. Only one of the two limits (per cent,
+ * µs per launch) must hold, so the smaller quotient counts. */
 static double kernel_badness(const struct kernel *kernel, const struct limits *limits)
 {
     return fmin(fabs(kernel_percent(kernel)) / fabs(limits->total_percent),
                 fabs(kernel_us(kernel)) / fabs(limits->total_us));
 }
 
-/* The error of the busy share, in percentage points, of the device with the largest. *true_share: that device's true
- * busy share, in per cent. */
+/* The largest error of a device's busy share, in percentage points. Sets *true_share to the true busy share of the
+ * device with this error, in per cent. */
 static double busy_points(const struct pair *pairs, size_t count, const int64_t *shifts, double *true_share)
 {
     double worst = 0;

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Tests judge.c: it must accept a right trace, and notice each kind of wrong time.
+# Tests judge.c, which must accept a right trace and notice each kind of wrong time.
 #
 #   judge.sh BUILD
 set -euo pipefail
 build=$(cd "$1" && pwd -P)
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
-limits=(--total-percent 40 --total-us 0.2 --busy-points 25 --inside-percent 95) # wide: other work may delay the run
+limits=(--total-percent 40 --total-us 0.2 --busy-points 25 --inside-percent 95) # wide limits: other work may delay the run
 
 [ -e "$build/shim/libwallshim.so" ] || {
     echo "skipped: the shim is not built"
@@ -21,7 +21,7 @@ for attempt in 1 2 3 4 5; do # a long delay by other work on the machine makes t
     [ "$attempt" != 5 ]
 done
 
-# says PROGRAM TEXT: the judge must fail, and print the text, when the awk program has changed the truth
+# says PROGRAM TEXT: changes the truth by the awk program; the judge must then fail and print the text
 says()
 {
     awk -F'\t' -v OFS='\t' "\$5 == \"kernel\" { $1; \$9 = sprintf(\"%d\", \$9); \$10 = sprintf(\"%d\", \$10) } { print }" "$folder/truth" >"$folder/other"

@@ -79,7 +79,7 @@ bool has_end(const struct ws_op *op)
     return ws_op_end_quality(op) != WS_TIME_NONE;
 }
 
-/* A record allows an interval of shifts. This is one end of it: step is 1 at the lower end, -1 at the upper. */
+/* One end of the interval of shifts with which a record agrees. step is 1 at the lower end, -1 at the upper end. */
 struct bound {
     int64_t shift;
     int step;
@@ -90,7 +90,7 @@ static int by_shift(const void *a, const void *b)
     const struct bound *one = a, *two = b;
     if (one->shift != two->shift)
         return one->shift < two->shift ? -1 : 1;
-    return two->step - one->step; /* lower ends first: intervals include their ends */
+    return two->step - one->step; /* lower ends come first, because intervals include their ends */
 }
 
 int64_t pairs_shift(const struct pair *pairs, size_t count, uint32_t context)

@@ -1,4 +1,4 @@
-/* Pairs each operation that truly ran with the trace's row about it. */
+/* Pairs each operation that truly ran with its row in the trace. */
 #ifndef WALLSHIM_TESTS_PAIRS_H
 #define WALLSHIM_TESTS_PAIRS_H
 
@@ -20,19 +20,20 @@ void wrong(const char *format, ...) __attribute__((format(printf, 1, 2)));
             wrong(__VA_ARGS__); \
     } while (0)
 
-/* Says how many failures were not printed. Returns the exit status. */
+/* Prints how many failures were not printed. Returns the exit status. */
 int verdict(void);
 
 void *must_allocate(size_t count, size_t size);
 
-/* Pairs the operations of the truth and of the trace, thread by thread and in order. If the two differ (in kind,
- * name, stream …), that is a failure and they are left out. The caller frees the array. */
+/* Pairs the operations of the truth and of the trace, thread by thread and in order. If the two operations of a pair
+ * differ (in kind, name, stream …), this is a failure, and the pair is left out. The caller frees the array. */
 struct pair *pairs_match(const struct truth *truth, const struct traced *traced, size_t *count);
 
 bool has_begin(const struct ws_op *op);
 bool has_end(const struct ws_op *op);
 
-/* The trace's time minus the device's true time, a constant of a context: the value that most records agree on. */
+/* The trace's time minus the device's true time, which is a constant for each context. Returns the value with which
+ * most records agree. */
 int64_t pairs_shift(const struct pair *pairs, size_t count, uint32_t context);
 
 struct span {
@@ -40,8 +41,8 @@ struct span {
     int64_t begin_error, end_error;
 };
 
-/* Sorts the spans. Returns the length of their union, and in *error by how much it may be wrong, given the errors of
- * the spans' ends. */
+/* Sorts the spans. Returns the length of their union. Sets *error to the largest error of this length, given the
+ * errors of the spans' begins and ends. */
 int64_t spans_union(struct span *spans, size_t count, int64_t *error);
 
 #endif

@@ -7,7 +7,7 @@
 
 #include "trace/reader.h"
 
-/* The trace's dictionaries, indexed by identifier. In the trace of one process no identifier is given out twice. */
+/* The trace's dictionaries, indexed by identifier. The trace of one process uses no identifier twice. */
 enum { MOST = 1 << 16 };
 
 struct dictionaries {

@@ -10,16 +10,17 @@
 /* An operation as the simulated GPU executed it. Times are on the device's clock. */
 struct truth_op {
     uint32_t tid, device;
-    uint64_t order; /* of submission, in the whole process */
+    uint64_t order; /* order of submission, in the whole process */
     uint64_t stream;
-    uint64_t stream_life; /* unique number of the stream; a later stream may get the same handle, but not this */
+    uint64_t stream_life; /* unique number of the stream; a later stream may get the same handle, but not the same
+                             number */
     int64_t start, end;
     uint64_t bytes;
     enum ws_op_kind kind;
     char name[24];
 };
 
-/* A device's clock shows since + since × drift + offset, where since is the host's time less origin. */
+/* A device's clock shows since + since × drift + offset, where `since` is the host's time minus origin. */
 struct truth_clock {
     int64_t origin_host_ns, offset_ns;
     double drift;
@@ -34,10 +35,12 @@ struct truth {
 };
 
 /* An operation as the trace shows it. Times are on the context's clock. A context that is destroyed and made again
- * counts as a new one, with a new clock, even if it has the same handle. The same holds for streams. */
+ * counts as a new context with a new clock, even if it has the same handle. A stream that is made again counts as a
+ * new stream, too. */
 struct traced_op {
     uint32_t tid, device, context;
-    uint64_t order; /* the host's time before the call: correlations do not order calls, as a tid may be used again */
+    uint64_t order; /* host time before the call: correlation ids do not order calls, because a later thread may get
+                       the same tid */
     uint64_t stream;
     uint32_t stream_life; /* identifier of the stream's row in the trace */
     struct ws_op row;
@@ -54,8 +57,8 @@ struct traced {
     struct traced_op *ops;
     struct traced_clock *clocks;
     size_t count, clock_count;
-    uint32_t most_context; /* the largest number of a context */
-    uint64_t lost;         /* how many records are lost, as the trace says */
+    uint32_t most_context; /* the largest context id */
+    uint64_t lost;         /* how many records are lost, according to the trace */
 };
 
 /* Load kernels, copies and memsets, sorted by thread and then by order. Return 0, or -1 with a line on stderr. */

@@ -1,4 +1,4 @@
-"""Measures over a minute, by /proc, what the shim costs a program that does nothing.
+"""Measures from /proc, over a minute, the cost of the shim in a program that does nothing.
 
 bench_idle.py BUILD
 """

@@ -1,5 +1,5 @@
-"""Seconds and peak memory of `wallshim report` on the given traces of PyTorch's profiler, beside Python's json.loads of
-the same text, whose time for unpacking does not count: bench_import.py WALLSHIM"""
+"""Measures the seconds and peak memory of `wallshim report` on the given traces of PyTorch's profiler. For comparison
+it measures Python's json.loads of the same text, without the time for unpacking: bench_import.py WALLSHIM"""
 import json
 import os
 import subprocess
@@ -8,7 +8,8 @@ import time
 
 import given
 
-# Budgets in seconds and MB: a tenth of the time and a quarter of the memory that HTA takes on two cores.
+# Budgets in seconds and MB: a tenth of the time and a quarter of the memory that HTA (Holistic Trace Analysis) takes
+# on two cores.
 TRACES = {"xdit-sd35": (0.62, 105), "diff-control": (0.31, 56)}
 
 
@@ -36,7 +37,8 @@ def main():
         taken = time.monotonic() - begin
         if status:
             sys.exit(f"{path}: exit status {os.waitstatus_to_exitcode(status)}")
-        # json.loads runs in a process of its own: the memory of this process would count into the peak of its children.
+        # json.loads runs in a process of its own: the memory of this process would count towards the peak of its
+        # children.
         floor = float(subprocess.run([sys.executable, "-c", LOAD, path], check=True, capture_output=True, text=True).stdout)
         say(f"report, {name}.json.gz (floor: Python's json.loads)", taken, "s", floor=round(floor, 3), budget=seconds)
         say(f"report, {name}.json.gz: peak", usage.ru_maxrss * 1024 / 1e6, "MB", budget=megabytes)

@@ -1,4 +1,4 @@
-"""What the shim adds to a launch: ns, instructions (callgrind), and the driver calls it makes.
+"""Measures what the shim adds to a launch: ns, instructions (callgrind), and driver calls.
 
 bench_launch.py LAUNCH_LOOP NULL_DRIVER_FOLDER SHIM PRODUCT_LOOP
 """
@@ -31,8 +31,8 @@ def ns_of(arguments, **options):
 
 
 def instructions(*more, program=None, **options):
-    """Instructions per launch: the difference of two runs of different length, so that those of the start cancel
-    out."""
+    """Instructions per launch: the difference of two runs of different length, so that the instructions of the start
+    cancel out."""
     counts = []
     for launches in (100000, 200000):
         with tempfile.TemporaryDirectory() as folder:
@@ -45,8 +45,8 @@ def instructions(*more, program=None, **options):
 
 
 def drain_cpu(**options):
-    """CPU time of the drain per launch, in ns: the difference of two runs of different length, so that its idle rounds
-    cancel out as far as possible."""
+    """CPU time of the drain per launch, in ns: the difference of two runs of different length, so that the drain's
+    idle rounds cancel out as far as possible."""
     used = []
     for launches in (10000, 20000):
         lines = dict(line.split() for line in run(["41", str(launches), "600"], **options).stdout.splitlines())
@@ -55,8 +55,8 @@ def drain_cpu(**options):
 
 
 def calls_added(**options):
-    """Driver calls that the launching thread makes besides the launches: the difference of two runs of different
-    length, in bursts so short that events never run out."""
+    """Driver calls per launch that the launching thread makes besides the launches: the difference of two runs of
+    different length. The bursts are so short that events never run out."""
     totals = []
     for bursts in (20, 40):
         os.environ["NULL_DRIVER_COUNTS"] = "1"

@@ -1,4 +1,5 @@
-"""Seconds and peak memory of `wallshim report` on a trace of ten million operations: bench_report.py WALLSHIM MAKE_TRACE"""
+"""Measures the seconds and peak memory of `wallshim report` on a trace of ten million operations: bench_report.py
+WALLSHIM MAKE_TRACE"""
 import json
 import os
 import subprocess
@@ -10,7 +11,7 @@ OPERATIONS = 10_000_000
 
 
 def measure(command):
-    """Runs a command with its output thrown away; returns its seconds and its peak memory in bytes."""
+    """Runs a command and discards its output. Returns its seconds and its peak memory in bytes."""
     begin = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -30,7 +31,8 @@ def main():
         trace = os.path.join(folder, "training.wst")
         subprocess.run([make_trace, trace, str(OPERATIONS)], check=True)
         reading, _ = measure([wallshim, "info", trace])
-        # On a virtual machine, memory that no process has used for a while takes long to get: the first run is slower.
+        # The first run is slower: a virtual machine takes long to provide memory that no process has used for a
+        # while.
         cold, peak = measure([wallshim, "report", trace])
         again, _ = measure([wallshim, "report", trace])
         say("report, 10 M operations", cold, "s", floor=round(reading, 3), budget=2)

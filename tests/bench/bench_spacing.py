@@ -3,8 +3,8 @@ nothing.
 
 bench_spacing.py SPACED_LOOP NULL_DRIVER_FOLDER SHIM WALLSHIM FORWARDING_FLOOR RECORDING_FLOOR
 
-Beside the shim it measures two preloaded wrappers (floors/floor.c): one only passes the call on, the other also reads
-the tick counter twice and stores a record. With BENCH_LONG set, each run has 10,000,000 launches.
+Beside the shim it measures two preloaded wrappers (floors/floor.c): the first only passes the call on, the second
+also reads the tick counter twice and stores a record. With BENCH_LONG set, each run has 10,000,000 launches.
 """
 import json
 import os
@@ -21,7 +21,8 @@ FIGURES = ("mean", "median", "p99", "p99.9")
 
 
 def run(launches, pause, cores, preload=None, trace=None, **options):
-    """The figures that the loop prints. `cores`: of the launching thread and of the shim's threads."""
+    """Runs the loop and returns the figures that it prints. cores: for the launching thread and for the shim's
+    threads."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WALLSHIM_")}
     environment["LD_LIBRARY_PATH"] = driver
     with tempfile.TemporaryDirectory() as folder:
@@ -46,7 +47,8 @@ def show(name, value, unit, **more):
 
 
 def show_pause(pause, launches, cores, where):
-    """Measures one pause: without anything preloaded, with each floor and with the shim, one after the other."""
+    """Measures launches with this pause: first with nothing preloaded, then with each of the two wrappers, then with
+    the shim."""
     none = run(launches, pause, cores)
     forwarded = run(launches, pause, cores, preload=forwarding)
     recorded = run(launches, pause, cores, preload=recording)
@@ -67,8 +69,8 @@ def show_pause(pause, launches, cores, where):
 
 
 def show_dormant(cores, where):
-    """Measures a dormant shim by pairs of runs, with and without it. The order changes from pair to pair, so that other
-    work on the machine slows both alike."""
+    """Measures a dormant shim by pairs of runs, with and without the shim. The order alternates from pair to pair, so
+    that other work on the machine slows both runs alike."""
     differences = []
     for pair in range(PAIRS * (4 if LONG else 1)):
         taken = {}

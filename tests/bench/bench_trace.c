@@ -1,5 +1,5 @@
 /* Measures the size of a trace of a training loop and the speed of writing and reading it. For comparison it also
- * measures what the machine can do at best: copying the rows, and zstd alone on them. Prints a line of JSON for each
+ * measures the best that the machine can do: copying the rows, and zstd alone on them. Prints a line of JSON for each
  * figure. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* The rate, in million rows a second, when all ROWS took from `start` until now. */
+/* The rate in million rows a second, if all ROWS took the time from `start` until now. */
 static double rate(int64_t start)
 {
     return ROWS * 1e3 / (double)(ws_clock_ns() - start);
@@ -88,7 +88,7 @@ static double decode(const char *path)
     return result;
 }
 
-/* zstd -1 over the rows as they lie in memory, in blocks of as many rows as a frame has. */
+/* Measures zstd -1 over the rows as they are in memory, in blocks with as many rows as a frame. */
 static double zstd_alone(const struct ws_op *ops, struct memory_sink *sink, double *bytes_per_row)
 {
     ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -104,8 +104,8 @@ static double zstd_alone(const struct ws_op *ops, struct memory_sink *sink, doub
     return result;
 }
 
-/* Prints a figure as scripts/bench reads it. floor: the best value that is possible, which is the rate of memcpy, or
- * the size that zstd alone makes of the rows. */
+/* Prints a figure as scripts/bench reads it. floor: the best possible value, which is the rate of memcpy, or the size
+ * of the rows after zstd alone. */
 static void print_figure(const char *name, double value, const char *unit, double budget, double floor)
 {
     printf("{\"name\": \"%s\", \"value\": %.3f, \"unit\": \"%s\", \"floor\": %.3f", name, value, unit, floor);

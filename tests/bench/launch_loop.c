@@ -4,9 +4,9 @@
  *   launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES [default]]
  *   launch_loop floor
  *
- * With "default" it launches into the default stream. It is run with and without the shim; the difference is what the
- * shim costs. With "floor" it prints the ns of what every recorder has to do: read a clock, store a record in a ring.
- */
+ * With "default" it launches into the default stream. The benchmark is run with and without the shim; the difference
+ * is the cost of the shim. With "floor" it prints the ns of the least work of a recorder: read a clock, store a
+ * record in a ring. */
 #include <dirent.h>
 #include <dlfcn.h>
 #include <stdbool.h>

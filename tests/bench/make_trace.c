@@ -1,4 +1,4 @@
-/* Writes the trace of a training loop with as many operations as asked for: make_trace TRACE COUNT */
+/* Writes the trace of a training loop with COUNT operations: make_trace TRACE COUNT */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
-/* Launches with a pause between one's return and the next, and times each by itself:
+/* Launches with a pause after each launch, and times each launch by itself:
  *
  *   spaced_loop LAUNCHES PAUSE-NS CORE DRAIN-CORE
  *
- * The launching thread runs on CORE, threads that the shim starts on DRAIN-CORE; -1 lets them run anywhere. The pause
- * is spun away, as a program's own work would be. Prints a line for each figure: the time of all by the clock, mean,
- * median, 99 % and 99.9 % of a launch in ns, without what the timing itself takes; page faults and switches of the
- * launching thread. Run with what is to be measured preloaded, and without. */
+ * The launching thread runs on CORE, and threads that the shim starts run on DRAIN-CORE; -1 lets them run on any
+ * core. The thread spins during the pause, as if it did work of its own. Prints a line for each figure: the total
+ * time by the clock; mean, median, 99 % and 99.9 % quantile of a launch in ns, without the time of the measurement
+ * itself; page faults and context switches of the launching thread. The benchmark is run with and without the
+ * measured library preloaded. */
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdint.h>
@@ -23,7 +24,7 @@ typedef ws_CUresult (*launch_function)(ws_CUfunction, unsigned, unsigned, unsign
 
 enum {
     SHAPES = 16,
-    BINS = 1 << 16, /* of one tick each; launches that take longer are counted together */
+    BINS = 1 << 16, /* bins of one tick each; all longer launches are counted together */
     OWN_ROUNDS = 200000,
     CALIBRATION_NS = 50000000,
 };

@@ -12,7 +12,7 @@ enum {
     STREAMS = 3,
     THREADS = 2,
     DEVICE_TICK = 32,
-    PARAMS_A_SECOND = 64, /* launches of each shape that carry parameters */
+    PARAMS_A_SECOND = 64, /* launches of each shape per second that have parameters */
     SAMPLE = 64,
 };
 
@@ -45,7 +45,8 @@ static double normal(struct training *training)
     return sqrt(-2 * log(uniform(training))) * cos(6.283185307179586 * uniform(training));
 }
 
-/* A random time around `middle`, never much less and now and then far more, as times on a host are. */
+/* A random time around `middle`. The time is never much less than `middle`, and now and then far more, like times on
+ * a host. */
 static int64_t host_time(struct training *training, double middle)
 {
     double factor = exp(0.08 * normal(training));

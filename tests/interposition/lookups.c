@@ -1,10 +1,10 @@
-/* Looks every driver function up in every way, and prints what each look-up gave: a line of
+/* Looks up every driver function in every way, and prints the result of each look-up in a line:
  *
  *   WAY NAME VERSION FLAGS: RESULT STATUS SYMBOL LIBRARY
  *
- * where SYMBOL and LIBRARY say what dladdr finds at the address. The names come from a file of lines SYMBOL BASE
- * VERSION; the rows of the wrapper tables are looked up by plain linking as well. lookups.py compares two such lists.
- */
+ * SYMBOL and LIBRARY are the result of dladdr for the address. The names come from a file with lines SYMBOL BASE
+ * VERSION. The functions of the wrapper tables are also found by plain linking. lookups.py compares two such
+ * lists. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@
 
 enum { MOST_NAMES = 1024, MOST_VERSIONS = 16, UNTOUCHED = 77 };
 
-/* The driver's functions by plain linking, taken without their types. */
+/* Declares the driver's functions for plain linking, without their types. */
 #define DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after) extern char symbol[];
 #include "shim/hook/driver_table.h"
 
@@ -78,8 +78,8 @@ static void add_version(int *versions, int *count, int version)
         versions[(*count)++] = version;
 }
 
-/* Looks each base name up once with each of some versions: the versions in which the function changed, versions
- * shortly before those, and versions that never existed. */
+/* Looks up each base name once with each of several versions: versions in which the function changed, versions
+ * shortly before these, and versions that never existed. */
 static void ask_all(const struct way *way)
 {
     for (int i = 0; i < name_count; i++) {

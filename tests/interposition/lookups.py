@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Compares what look-ups give with the shim and without: lookups.py BUILD ROWS NAMES DRIVER-VERSION [LOADER]
+"""Compares the results of look-ups with and without the shim: lookups.py BUILD ROWS NAMES DRIVER-VERSION [LOADER]
 
-Without the shim every answer is the driver's. With it, each function of the wrapper table must come back as the wrapper
-of the very symbol that the driver alone would have given for that name, version and flags, and everything else as the
-driver's own, with the same results and the same statuses. LOADER is the folder of a libcuda.so.1 that only loads the
-driver, as on WSL: the driver's functions are then in two libraries."""
+Without the shim, all look-ups return functions of the driver. With the shim, a look-up of a function in the
+wrapper table must return the wrapper of exactly the symbol that the driver alone returns for this name, version
+and flags. Look-ups of all other functions must return the driver's own. Results and statuses must be the same.
+LOADER is the folder of a libcuda.so.1 that only loads the driver, as on WSL: the driver's functions are then in
+two libraries."""
 import os
 import re
 import subprocess
@@ -60,7 +61,7 @@ def main():
             wrong += 1
             if wrong <= SHOWN:
                 print(f"WRONG {after}\n  expected {should}")
-    # A row of the table whose wrapper no look-up gave has not been tested: that is an error, too.
+    # If no look-up has returned the wrapper of a row, this row is not tested: that is an error, too.
     linked = {line.split()[1] for line in without if line.startswith("linked ")}
     unseen = sorted((wrapped & linked) - substituted)
     if unseen:

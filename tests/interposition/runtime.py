@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The CUDA runtime itself, shared and static, finds the driver through the shim: runtime.py BUILD ROWS NVCC
+"""Tests that the CUDA runtime, shared and static, finds the driver through the shim: runtime.py BUILD ROWS NVCC
 
-nvcc builds runtime.cu with the shared and with the static runtime. Each program runs on the simulated GPU with the shim
-and without. All its look-ups must reach the driver in the same order, with the shim only from libwallshim.so. The
-runtime must then hold the wrapper for every function of the table, and the driver's own address for every other
-function. (The runtime also asks for private tables of the real driver, which the simulated one does not have: so it
-fails afterwards, in the same way with the shim and without.)"""
+nvcc builds runtime.cu with the shared and with the static runtime. Each program runs on the simulated GPU with and
+without the shim. All its look-ups must reach the driver in the same order; with the shim, they must come only from
+libwallshim.so. The runtime must then have the wrapper of every function in the table, and the driver's own address
+of every other function. (The runtime also asks for private tables of the real driver, which the simulated driver
+does not have. So it fails afterwards, in the same way with and without the shim.)"""
 import os
 import re
 import subprocess

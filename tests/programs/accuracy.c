@@ -2,13 +2,13 @@
  *
  *   accuracy OPERATIONS mixed|long|pageable [LIVES]
  *
- * With LIVES the work is done in so many sets of contexts, one after the other: primary contexts, which are reset,
- * and contexts of the program's own by turns. There are two devices, two streams each, two threads a stream. mixed:
- * half the kernels last 2 to 20 µs, the rest up to 200; long: all at least 100; pageable: as mixed, but most
- * operations are copies from and to pageable memory. Queues are full and empty by turns, streams wait for each other,
- * and now and then the two threads of a stream use it at once. Kernels have sixteen names and copies many sizes, so
- * that a record mistaken for another shows. The parameter of a kernel says how long the simulated GPU lets it last.
- */
+ * LIVES is the number of sets of contexts that do the work one after the other: primary contexts, which are reset,
+ * alternate with contexts that the program creates. There are two devices, two streams on each, and two threads for
+ * each stream. mixed: half of the kernels last 2 to 20 µs, the others up to 200 µs; long: all kernels last at least
+ * 100 µs; pageable: as mixed, but most operations are copies from and to pageable memory. Queues are sometimes full
+ * and sometimes empty, streams wait for each other, and now and then the two threads of a stream use it at the same
+ * time. Kernels have sixteen names and copies many sizes, so that a test notices if two records are mixed up. The
+ * parameter of a kernel is its duration on the simulated GPU. */
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -75,8 +75,8 @@ static void operation(struct worker *worker, int device, ws_CUstream stream)
     worker->done++;
 }
 
-/* A batch of operations on one stream. A random number decides whether the other thread of the stream may come in
- * between, whether the host waits or pauses between operations, and whether an event makes other streams wait. */
+/* A batch of operations on one stream. Random numbers decide whether the stream's other thread may launch in between,
+ * whether the host waits or pauses between operations, and whether an event makes other streams wait. */
 static void batch(struct worker *worker)
 {
     int own = worker->number % STREAMS;
@@ -129,7 +129,7 @@ static void name_of(char *name, size_t size, int kernel)
     snprintf(name, size, "tagged_kernel_%02d", kernel);
 }
 
-/* The PTX image with the sixteen kernels, which it also registers with the simulated GPU. */
+/* Returns the PTX image with the sixteen kernels, and registers the kernels with the simulated GPU. */
 static const char *make_image(void)
 {
     static char image[KERNELS * 160 + 160];
@@ -188,8 +188,8 @@ static void end_devices(bool primary)
     }
 }
 
-/* Makes the contexts, runs all threads in them, and ends the contexts; the last ones are left to the process's end.
- */
+/* Makes the contexts, runs all threads in them, and ends the contexts; the last contexts exist until the process
+ * ends. */
 static void live(int life, bool is_last)
 {
     static struct worker workers[THREADS];

@@ -1,6 +1,5 @@
-/* Calls of the driver that bypass a preloaded library, since the caller is loaded with RTLD_DEEPBIND or into a
- * link-map namespace of its own. They are the program's only calls, or (a mode with "-") follow calls that do not
- * bypass it. */
+/* Calls of the driver that bypass a preloaded library, because the caller is loaded with RTLD_DEEPBIND or into a
+ * link-map namespace of its own. In a mode with "-", the program first makes calls that do not bypass it. */
 #include <dlfcn.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* Threads, streams and grids that come and go by the thousand. */
+/* Thousands of threads and streams are created and end, and thousands of grids are launched. */
 #include <pthread.h>
 
 #include "program.h"
@@ -9,7 +9,7 @@ static struct gpu gpu;
 static pthread_key_t key;
 static bool launches_first;
 
-/* Runs `threads` threads, a few at a time. */
+/* Runs this number of threads, a few at a time. */
 static void crowd(int threads, void *(*function)(void *))
 {
     pthread_t running[AT_ONCE];
@@ -40,7 +40,8 @@ static void launch_at_end(void *unused)
     MUST(spin(gpu.spin, gpu.stream, 1000));
 }
 
-/* The key's destructor launches. It runs after the destructors of all the thread's thread_local objects. */
+/* The key's destructor launches. The key's destructor runs after the destructors of all thread_local objects of the
+ * thread. */
 static void *leave_it_to_a_key(void *unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* A library that is linked with the driver, for programs that load it in ways a preload does not see. */
+/* A library that is linked with the driver. Programs load it in ways that bypass a preloaded library. */
 #include "program.h"
 
 int client_run(void);

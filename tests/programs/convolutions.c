@@ -1,6 +1,6 @@
-/* Convolutions, attention and matrix products through cuDNN, by its older interface and by graphs. Their sizes
- * differ, so that a test sees in the trace whether each was understood. Also plans that are destroyed, unfinished or
- * given other sizes. */
+/* Convolutions, attention and matrix products through cuDNN, by its older interface and by graphs. All operations
+ * have different sizes, so that a test finds each operation in the trace. Some plans are destroyed, are not
+ * finalized, or are executed with other sizes. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -16,8 +16,8 @@ ws_cudnnStatus cudnnCreateConvolutionDescriptor(void **descriptor);
 #define CUDNN_ROW(part, symbol, parameters, ...) ws_cudnnStatus symbol parameters;
 #include "shim/hook/cudnn_table.h"
 
-/* All launches together need no more than the 512 events that the shim makes at first. Its thread may be late to make
- * more, and a kernel without a time is missing in the report's figures. */
+/* All launches together need at most the 512 events that the shim makes first. The shim's thread may be late to make
+ * more, and the report's figures leave out kernels without times. */
 enum { STEPS = 10, THREADS = 4, EACH = 10, OPERANDS = 4 };
 enum {
     FORWARD = WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
@@ -33,7 +33,7 @@ static ws_cudnnHandle handle;
 
 static void convolve(int direction, int rank, const int *image_size, const int *filter_size, const int *result_size)
 {
-    static void *image, *filter, *result, *how; /* the same in all calls, with other sizes */
+    static void *image, *filter, *result, *how; /* the same descriptors in all calls, with other contents */
     int strides[5] = { 1, 1, 1, 1, 1 };
     if (!image) {
         cudnnCreateTensorDescriptor(&image);
@@ -97,8 +97,7 @@ static descriptor tensor(bool in_memory, int64_t rank, const int64_t *size)
         __VA_ARGS__                                                   \
     }
 
-/* A kind of operation: its three tensors, and the descriptor (`how`) that says how it is done, with that one's value.
- */
+/* A kind of operation: its three tensors, and a further descriptor (`how`) with one attribute (`how_value`). */
 struct kind {
     ws_cudnnEnum type, operands[3], how, how_type, how_name, how_value_type;
     ws_cudnnEnum how_value;
@@ -208,7 +207,7 @@ static ws_cudnnStatus execute(descriptor plan)
     return status;
 }
 
-/* The convolution's own result is never in memory. */
+/* A convolution and a pointwise operation. The result of the convolution itself is never in memory. */
 static descriptor convolution_with_bias(void)
 {
     descriptor x = tensor(true, SIZE(32, 64, 28, 28)), w = tensor(true, SIZE(64, 64, 3, 3));
@@ -218,7 +217,8 @@ static descriptor convolution_with_bias(void)
     return plan_of(2, operations, true);
 }
 
-/* Scores and probabilities are never in memory; with a mask there is a pointwise operation that generates indices. */
+/* Attention. Scores and probabilities are never in memory. masked: adds a pointwise operation that generates
+ * indices. */
 static descriptor attention(bool masked)
 {
     descriptor q = tensor(true, SIZE(4, 16, 512, 64)), k = tensor(true, SIZE(4, 16, 64, 512));
@@ -231,7 +231,8 @@ static descriptor attention(bool masked)
     return plan_of(4, operations, true);
 }
 
-/* Five products: the scores again, and the gradients of V, of the weights, of K and of Q. */
+/* The backward pass of attention has five products: the scores again, and the gradients of V, of the weights, of K
+ * and of Q. */
 static descriptor attention_backward(void)
 {
     descriptor q = tensor(true, SIZE(2, 8, 256, 128)), k = tensor(true, SIZE(2, 8, 256, 128));
@@ -255,8 +256,8 @@ static void *execute_often(void *plan)
     return NULL;
 }
 
-/* Makes, executes and destroys plans in turn: a new descriptor may get the address of a destroyed one, and must not
- * be taken for it. */
+/* Makes, executes and destroys one plan after another. A new descriptor may get the address of a destroyed
+ * descriptor, and the shim must not mix up the two. */
 static void recycle(void)
 {
     for (int64_t channels = 32; channels <= 128; channels *= 2) {
@@ -315,7 +316,7 @@ int main(void)
     descriptor unfinished = operation(&matmul, tensor(true, SIZE(1, 64, 64)), tensor(true, SIZE(1, 64, 64)),
                                       tensor(true, SIZE(1, 64, 64)));
     printf("unfinished %d\n", execute(plan_of(1, &unfinished, false)));
-    /* A plan that is given other sizes than it was made for: the shim must not say what this execution computes. */
+    /* The pack overrides the sizes that the plan was made for: the shim must give this execution no label. */
     descriptor pack = make(WS_CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     int64_t sizes[] = { 32, 1024 };
     cudnnBackendSetAttribute(pack, WS_CUDNN_ATTR_VARIANT_PACK_OVERRIDE_SHAPES, WS_CUDNN_TYPE_INT64, 2, sizes);

@@ -1,7 +1,7 @@
-/* Kernels of which it is known what the hardware counters must say. A line on stdout for each, with tabs between:
- * name, blocks, launches, bytes and FLOPs of a launch, precision of most of its FLOPs. With "threads" two threads
- * launch them at the same time; with "waits" another stream waits for this thread, with "long" a kernel on it runs
- * for 3 s, and with "late" CUPTI is not ready for the first launches. */
+/* Kernels with known values of the hardware counters. Prints a line for each kernel, with tabs between: name, blocks,
+ * launches, bytes and FLOPs of a launch, precision of most of its FLOPs. With "threads", two threads launch at the
+ * same time. With "waits", another stream waits for this thread. With "long", a kernel on another stream runs for 3
+ * s. With "late", CUPTI is not ready for the first launches. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 enum { THREADS = 32 };
 
-/* The bytes and FLOPs of each kernel per element; its parameter is the number of elements. */
+/* The bytes and FLOPs of each kernel per element. The number of elements is the kernel's parameter. */
 static const struct kernel {
     const char *name;
     uint64_t read, written, tensor, flops;
@@ -162,7 +162,7 @@ static void captured(ws_CUstream stream)
 {
     ws_CUgraph graph;
     ws_CUgraphExec executable;
-    /* Not in global mode: the other thread may synchronize during the capture, which that mode forbids. */
+    /* Not in global mode, because the other thread may synchronize during the capture, which global mode forbids. */
     MUST(cuStreamBeginCapture_v2(stream, WS_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     launch(stream, OF_A_GRAPH, 64, 1000);
     MUST(cuStreamEndCapture(stream, &graph));
@@ -176,9 +176,8 @@ static void captured(ws_CUstream stream)
 
 ws_CUresult cuStreamWaitValue32_v2(ws_CUstream stream, ws_CUdeviceptr address, uint32_t value, unsigned flags);
 
-/* Launches while another stream is busy: until this thread writes `value`, which it does after the launches, or for 3
- * s.
- */
+/* Launches while another stream is busy. waits: the other stream waits until this thread writes `value` after its
+ * launches; else it is busy for 3 s. */
 static void stuck(const struct gpu *gpu, bool waits)
 {
     uint32_t *value;
@@ -195,8 +194,8 @@ static void stuck(const struct gpu *gpu, bool waits)
     __atomic_store_n(value, 1, __ATOMIC_RELEASE);
     MUST(cuStreamSynchronize(other));
     MUST(cuMemFreeHost(value));
-    /* From now on the device is idle at each launch. The pause gives the shim's thread that waited for it time to
-     * run. */
+    /* The device is idle at each of these launches. The pause lets the shim's thread run that waits for the
+     * device. */
     for (int i = 0; i < 20; i++) {
         usleep(20000);
         launch(gpu->stream, FP32, 64, 100001);

@@ -1,5 +1,5 @@
-/* Programs that look at all their file descriptors, close them or put files over them; also on a kernel without
- * close_range, and in a sandbox that forbids it and unshare. */
+/* Programs that list all their file descriptors, close them, or replace them by other files. Some programs run as on
+ * a Linux without close_range, or in a sandbox that forbids close_range and unshare. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 static struct gpu gpu;
 
-/* A seccomp filter: from now on `action` is the outcome of the system calls with these two numbers. */
+/* Sets a seccomp filter that answers the system calls with these two numbers by `action`. */
 static void refuse(int first, int second, unsigned action)
 {
     struct sock_filter code[] = {
@@ -84,8 +84,8 @@ static void listed(void)
     waitpid(child, NULL, 0);
 }
 
-/* A pipe, a socket and a file's lock end when their last descriptor is closed. They must end at once, which they do
- * only if the shim keeps no copies of the descriptors. */
+/* A pipe, a socket and a file's lock end when their last descriptor is closed. So if the program closes its
+ * descriptors and they do not end at once, the shim has kept a copy. */
 static void ends(void)
 {
     int pipes[2], sockets[2], file = open("own.txt", O_RDWR | O_CREAT, 0644);
@@ -116,8 +116,8 @@ static void ends(void)
 
 static atomic_int over;
 
-/* Puts a file of the program's over descriptor numbers that the program never opened: the shim's file may have one.
- */
+/* Opens a file of the program under descriptor numbers that the program never opened. The shim's file may have one of
+ * these numbers. */
 static void *take_all(void *own)
 {
     while (!atomic_load(&over))

@@ -1,9 +1,9 @@
-/* Looks the driver's functions up at run time in every way. The program is not linked with the driver. */
+/* Looks up the driver's functions at run time, in every way. The program is not linked with the driver. */
 #include <dlfcn.h>
 
 #include "program.h"
 
-/* Names of driver functions, names that no library has, and names of other libraries that begin alike. */
+/* Names of driver functions, names that no library defines, and names in other libraries with the same beginning. */
 static const char *const names[] = { "cuInit",
                                      "cuLaunchKernel",
                                      "cuMemAlloc_v2",
@@ -54,7 +54,8 @@ static ws_CUresult use(void *driver)
     return result;
 }
 
-/* Opens the driver, uses it and closes it, again and again. After the last close the program goes on. */
+/* Opens the driver, uses it and closes it, again and again. The program continues after it has closed the driver for
+ * the last time. */
 static void reopened(void)
 {
     for (int i = 0; i < 5; i++) {
@@ -86,7 +87,8 @@ static void *library(const char *name)
     return opened;
 }
 
-/* A library of the program's own asks RTLD_NEXT and RTLD_DEFAULT: the answers depend on who asks. */
+/* A library of the program looks up functions by RTLD_NEXT and RTLD_DEFAULT. The results depend on which library
+ * calls dlsym. */
 static void from_library(void)
 {
     void *probe = library("libprobe.so");
@@ -101,9 +103,8 @@ static void from_library(void)
     dlclose(probe);
 }
 
-/* A library that has a function with the name of a driver function: dlsym with the library's handle gives that
- * function.
- */
+/* Looks up a driver function's name by the handle of a library that has its own function of this name. dlsym must
+ * return the library's function. */
 static void by_handle(void)
 {
     void *probe = library("libprobe.so");
@@ -114,7 +115,8 @@ static void by_handle(void)
     dlclose(probe);
 }
 
-/* The same look-up from the same place, so often that it looks like two libraries asking each other for ever. */
+/* Repeats one look-up in one place so often that it looks like two libraries that call each other's dlsym for
+ * ever. */
 static void often(void)
 {
     int secrets = 0, drivers = 0;

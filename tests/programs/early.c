@@ -1,5 +1,5 @@
-/* A program that uses CUDA before main. EARLY says who does: a "library" that it is linked with, in its constructor,
- * or the program itself before the constructors of all libraries ("preinit"). */
+/* A program that uses CUDA before main. EARLY=library: a library that the program is linked with uses CUDA in its
+ * constructor. EARLY=preinit: the program itself does, before the constructors of all libraries. */
 #include "program.h"
 
 int early_launches(void);

@@ -34,7 +34,7 @@ static void *spin_for_ever(void *unused)
 
 static void at_exit(void)
 {
-    /* The driver may have shut down by now: what these calls return does not matter, only that they return. */
+    /* The driver may have shut down by now. These calls may return any result, but must return. */
     spin(gpu.spin, gpu.stream, 10000);
     cuCtxSynchronize();
     dprintf(STDOUT_FILENO, "atexit handler done\n");

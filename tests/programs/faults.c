@@ -2,9 +2,8 @@
  *
  *   FAULTS=mmap,pthread_create,open,proc,write,…
  *
- * Only calls that come from libwallshim.so fail, so that the program's own run is the same with the shim and without.
- */
-#undef _FILE_OFFSET_BITS /* which makes open another name of open64: both are defined here */
+ * Only calls from libwallshim.so fail, so that the program itself behaves the same with and without the shim. */
+#undef _FILE_OFFSET_BITS /* if defined, it makes open another name of open64, but this file defines both */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>

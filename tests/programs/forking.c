@@ -26,7 +26,7 @@ static void wait_for(const char *what, pid_t child)
             WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
-/* What children run that are whole CUDA programs. */
+/* Run by children that are complete CUDA programs. */
 static int leaf(void)
 {
     gpu_open(&gpu, 0);
@@ -63,7 +63,7 @@ static int new_calls(void)
     return 19;
 }
 
-/* Looks driver functions up in every way. */
+/* Looks up driver functions in every way. */
 static int look_ups(void)
 {
     static const char *const names[] = { "cuInit", "cuEventCreate", "cuCtxSynchronize", "cuGetProcAddress_v2" };
@@ -82,8 +82,8 @@ static int look_up_and_use(void)
     return leaf();
 }
 
-/* Forks while another thread holds the lock of the loader's list of libraries. The C library does not free that lock
- * in the child, so nothing that the child does may wait for it. */
+/* Forks while another thread holds the lock of the loader's list of libraries. The C library does not release this
+ * lock in the child, so nothing that the child does may wait for the lock. */
 static void forked_while_listed(const char *mode, int (*act)(void))
 {
     pthread_t thread;
@@ -119,8 +119,8 @@ static void forked(const char *mode)
         _exit(92);
     }
     if (!strcmp(mode, "fork-cuda")) {
-        /* CUDA does not work in a child that is forked after the first call; the driver decides what the calls
-         * return. */
+        /* CUDA does not work in a child that is forked after the first CUDA call. The results of these calls come
+         * from the driver. */
         ws_CUevent event;
         TRY(cuInit(0));
         TRY(spin(gpu.spin, gpu.stream, 1000));
@@ -182,7 +182,8 @@ static void *leaf_in_thread(void *unused)
     return unused;
 }
 
-/* The child's first thread ends before its second one has done its work; the child ends with the second. */
+/* The child's first thread ends before its second thread has done its work. The child process ends with the second
+ * thread. */
 static void *fork_and_leave(void *mode)
 {
     pthread_t thread;

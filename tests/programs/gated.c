@@ -1,10 +1,11 @@
-/* Launches short kernels, of which the shim measures many behind gates (shim/timing/gates.h), among all that a gate
- * could get in the way of: allocations, captures, graphs, waits, copies, streams that come and go.
+/* Launches short kernels, many of which the shim measures behind gates (shim/timing/gates.h). Between launches come
+ * all operations that a gate could disturb: allocations, captures, graphs, waits, copies, and the creation and
+ * destruction of streams.
  *
  *   gated THREADS SHAPES SEED
  *
  * Each thread launches SHAPES grids of its own, LAUNCHES times each: a new grid is measured at its 2nd, 3rd, 5th and
- * 9th launch. Prints what each thread got: results of calls, and data that its streams computed. */
+ * 9th launch. Prints the results of each thread's calls, and the data that its streams computed. */
 #include <pthread.h>
 
 #include "program.h"
@@ -71,7 +72,7 @@ static void compute(struct worker *worker, unsigned value)
         worker->sum += words[i];
 }
 
-/* One of the things that programs do between launches. */
+/* Does one of the operations that programs do between launches. */
 static void do_other(struct worker *worker)
 {
     ws_CUdeviceptr more;
@@ -92,7 +93,7 @@ static void do_other(struct worker *worker)
         did(worker, cuStreamCreate(&worker->stream, WS_CU_STREAM_NON_BLOCKING));
         break;
     case 4:
-        did(worker, cuStreamSynchronize(worker->stream)); /* not the context: other threads may capture */
+        did(worker, cuStreamSynchronize(worker->stream)); /* the stream only: other threads may capture */
         break;
     default:
         compute(worker, draw(worker, 1000));

@@ -1,12 +1,12 @@
-/* Calls that a signal interrupts at every instruction of the shim in turn.
+/* Interrupts a call by a signal at one instruction of the shim after another.
  *
  *   interrupted OPERATION ACTION
  *
- * A child makes the same call in round after round. In each round its parent steps through the call by ptrace, an
- * instruction at a time, to a certain instruction of the shim (a place), and there sends a signal. The signal's
- * handler launches, forks or leaves the call by siglongjmp (ACTION). The next round interrupts the call at a later
- * place. Without the shim there are no places, and the signal comes after a few steps. $FIRST is the number of the
- * first place that is interrupted, $STRIDE the distance to the next one. */
+ * A child repeats a call in rounds. In each round its parent steps through the call by ptrace, one instruction at a
+ * time, to a certain instruction of the shim (a place), and sends a signal there. The signal's handler launches,
+ * forks or leaves the call by siglongjmp (ACTION). The next round interrupts the call at a later place. Without the
+ * shim there are no places, and the signal comes after a few steps. $FIRST is the number of the first place with an
+ * interruption, $STRIDE the number of places to the next interruption. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -30,7 +30,7 @@ ws_ncclResult ncclAllReduce(const void *send, void *receive, size_t count, ws_nc
                             ws_ncclComm comm, ws_CUstream stream);
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { STRIDE = 97 }; /* from one place that is interrupted to the next */
+enum { STRIDE = 97 }; /* number of places from one interruption to the next */
 #else
 enum { STRIDE = 5 };
 #endif
@@ -76,7 +76,7 @@ static int one_collective(void)
     return (int)ncclAllReduce((void *)buffer, (void *)buffer, COUNT, WS_ncclFloat32, WS_ncclSum, comm, gpu.stream);
 }
 
-/* Begin fails where a capture that a jump left in an earlier round is still active. */
+/* cuStreamBeginCapture fails if a capture of an earlier round, which a jump left, is still active. */
 static int one_capture(void)
 {
     int mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -141,8 +141,9 @@ static void open_all(void)
         _exit(90);
 }
 
-/* The last launches, which no signal interrupts, in a stream of the program's and in the default one. They are so
- * slow that the shim needs few events for them. The test expects complete records with times of them. */
+/* The last launches, in a stream of the program and in the default stream, without interruption. The last launches
+ * follow each other so slowly that the shim needs few events. The test expects complete records with times for the
+ * last launches. */
 static int launch_at_last(void)
 {
     int refused = 0;
@@ -164,11 +165,11 @@ static int be_interrupted(int (*run)(void), const char *action)
     sigaction(SIGUSR1, &handler, NULL);
     jumping = !strcmp(action, "jump");
     volatile int refused = 0;
-    for (volatile int i = 0; i < 4; i++) /* what the shim does only at a first call is done now */
+    for (volatile int i = 0; i < 4; i++) /* the shim does its work of a first call here, before any interruption */
         refused = refused + (run() != 0);
     launch_now(0);
     MUST(cuStreamSynchronize(gpu.stream));
-    /* True when the parent has interrupted all places: it then makes a file of this name. */
+    /* True when the parent has interrupted all places. (The parent then creates a file of this name.) */
     static volatile bool enough;
     while (!enough) {
         if (!sigsetjmp(back, 1)) {
@@ -200,7 +201,7 @@ struct range {
     unsigned long low, high;
 };
 
-/* Where the shim's code lies in the child. */
+/* The address range of the shim's code in the child. */
 static struct range shim_of(pid_t child)
 {
     char path[64], line[1024];
@@ -240,14 +241,14 @@ static unsigned long place_of(pid_t child)
     return ptrace(PTRACE_GETREGS, child, NULL, &registers) ? 0 : registers.rip;
 }
 
-/* The shim has just called a function outside itself: lets that function run until it returns. Returns false when the
- * child stopped before for another reason. */
+/* The shim has just called a function outside itself: lets that function run until it returns. Returns false if the
+ * child stopped earlier for another reason. */
 static bool step_over(pid_t child, struct range shim, int *signal, bool *lives)
 {
     struct user_regs_struct registers;
     ptrace(PTRACE_GETREGS, child, NULL, &registers);
     unsigned long back_at = (unsigned long)ptrace(PTRACE_PEEKDATA, child, (void *)registers.rsp, NULL);
-    if (back_at < shim.low || back_at >= shim.high) /* no call: the shim returned, or was left by a jump */
+    if (back_at < shim.low || back_at >= shim.high) /* not a call: the shim returned, or a jump left it */
         return true;
     long text = ptrace(PTRACE_PEEKTEXT, child, (void *)back_at, NULL);
     ptrace(PTRACE_POKETEXT, child, (void *)back_at, (void *)((text & ~0xffL) | TRAP));
@@ -277,7 +278,7 @@ static bool step_over(pid_t child, struct range shim, int *signal, bool *lives)
 }
 #endif
 
-/* Steps to the place with this number. Returns false when the call has fewer places. */
+/* Steps to the place with this number. Returns false if the call has fewer places. */
 static bool step_to(pid_t child, struct range shim, long number, bool *lives)
 {
     long places = 0;
@@ -323,8 +324,8 @@ static int drive(pid_t child, int first, int stride)
         }
         ptrace(PTRACE_CONT, child, NULL, (void *)(long)SIGUSR1);
         lives = wait_for_stop(child, &signal);
-        /* Lets the child run to its next SIGSTOP. The loop above then lets the round that begins there run unstepped.
-         */
+        /* Lets the child run to its next SIGSTOP. The loop above then lets the next round run without single
+         * steps. */
         while (lives && signal != SIGSTOP) {
             ptrace(PTRACE_CONT, child, NULL, (void *)(long)signal);
             lives = wait_for_stop(child, &signal);
@@ -338,8 +339,8 @@ static int drive(pid_t child, int first, int stride)
     return 0;
 }
 
-/* Binds both processes to one CPU, where they run in turn: a step that wakes another CPU up takes five times as long.
- */
+/* Binds both processes to one CPU, where they run alternately: a step that wakes up another CPU takes five times as
+ * long. */
 static void stay_on_this_cpu(void)
 {
     cpu_set_t set;

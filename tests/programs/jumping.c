@@ -1,5 +1,5 @@
-/* Calls that are left by longjmp: the thread's later calls must not be taken for calls made within them. And launches
- * that are interrupted by a signal whose handler launches too: the handler's launches are made within a call. */
+/* Calls that are left by longjmp. The shim must not treat the thread's later calls as nested in them. Also launches
+ * that are interrupted by a signal whose handler launches. The handler's launches are nested. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -41,7 +41,7 @@ static void launch_deeper(int frames)
     (void)deeper[0];
 }
 
-/* All launches are made from deeper in the stack than the call that was left before them. */
+/* All launches are made deeper in the stack than the earlier call that was left. */
 static void go_deeper(void)
 {
     jmp_buf around;
@@ -63,14 +63,14 @@ static void leave_collectives(void)
     for (volatile int i = 0; i < 20; i++) {
         if (!setjmp(around))
             ncclAllReduce(NULL, NULL, 1, WS_ncclFloat32, WS_ncclSum, NULL, gpu.stream);
-        launch_deeper(2 + i % 3); /* deep enough to write over the frame of the left call, with a sanitizer too */
+        launch_deeper(2 + i % 3); /* deep enough to overwrite the abandoned call's frame, even with a sanitizer */
         spin(gpu.spin, gpu.stream, 2000);
         TRY(cuStreamSynchronize(gpu.stream));
     }
     jump_out_of_collective = NULL;
 }
 
-/* Leaves more launches than the shim has events, and then makes fewer that are not left. */
+/* Leaves more launches by longjmp than the shim has events. Then makes a smaller number of ordinary launches. */
 static void leave_many_launches(void)
 {
     jmp_buf around;
@@ -106,7 +106,7 @@ static void *be_interrupted(void *above)
     return NULL;
 }
 
-/* The thread's alternate signal stack lies above its own stack in memory. */
+/* Interrupts launches of a thread whose alternate signal stack is above its ordinary stack in memory. */
 static void interrupt(void)
 {
     struct sigaction action = { .sa_handler = launch_in_handler, .sa_flags = SA_ONSTACK };
@@ -128,9 +128,9 @@ static void *wait_for_event(void *event)
     return NULL;
 }
 
-/* One thread calls cuStreamWaitEvent while this one launches into the same stream. The wait's call begins before the
- * launch's and ends after it, and the wait reaches the stream between the event that the shim records before the
- * launch and the launch itself. libraries/jumping.c keeps this order. */
+/* Another thread calls cuStreamWaitEvent while this thread launches into the same stream. The call of
+ * cuStreamWaitEvent begins before the launch's call and ends after it. The wait enters the stream after the event
+ * that the shim records before the launch, and before the launch. libraries/jumping.c keeps this order. */
 static void meet_waits(void)
 {
     enum { WAIT_COMES = 1, LAUNCH_IS_IN = 4 };
@@ -152,7 +152,7 @@ static void meet_waits(void)
     TRY(cuStreamSynchronize(gpu.stream));
 }
 
-/* Every other launch is left by longjmp before anything of it reaches the stream. */
+/* Every other launch is left by longjmp before it reaches the stream. */
 static void leave_launches(void)
 {
     jmp_buf around;
@@ -178,7 +178,8 @@ static void *leave_a_launch(void *unused)
     return NULL;
 }
 
-/* The threads make no other call after the launch that they leave: only a thread's end shows that it was left. */
+/* Each thread ends after the launch that it leaves, without another call. So only the thread's end shows that the
+ * launch was left. */
 static void leave_launches_and_end(void)
 {
     for (int i = 0; i < 10; i++) {
@@ -198,7 +199,7 @@ static void *leave_a_launch_and_the_kernel(void *unused)
     return NULL;
 }
 
-/* So many threads end without their destructors that the shim checks which of them still exist. */
+/* So many threads end without running destructors that the shim checks which threads still exist. */
 static void leave_launches_and_vanish(void)
 {
     for (int i = 0; i < 80; i++) {
@@ -214,8 +215,8 @@ static void leave_launches_and_vanish(void)
     TRY(cuStreamSynchronize(gpu.stream));
 }
 
-/* As go_deeper(), in a sandbox that kills the process for process_vm_readv: the shim must look at the frames of left
- * calls without it. */
+/* As go_deeper(), in a sandbox that kills the process for process_vm_readv: the shim must read the frames of
+ * abandoned calls without this system call. */
 static void go_deeper_guarded(void)
 {
     struct sock_filter filter[] = {

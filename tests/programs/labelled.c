@@ -1,6 +1,5 @@
-/* Kernels of which it is known what they compute and move. A line (label) on stdout for each, with tabs between:
- * name, what limits it (memory-bound …), number of launches, bytes and FLOPs of a launch (0: its parameters do not
- * say). */
+/* Kernels with known bytes and FLOPs. Prints a line (label) for each, with tabs between: name, bound (memory-bound
+ * …), number of launches, bytes and FLOPs of a launch (0: they do not follow from its parameters). */
 #include "program.h"
 
 #include "abi/cublas.h"
@@ -17,7 +16,7 @@ enum {
     STEPS = 10,
     LARGE = 32 << 20, /* elements */
     SMALL = 2000,
-    SMALL_LAUNCHES = 40, /* per step; in all steps more than the shim keeps parameters of */
+    SMALL_LAUNCHES = 40, /* per step; all steps together have more launches than the shim keeps parameters for */
     ROWS = 16384,
     COLUMNS = 4096,
     HEADS = 32,
@@ -30,8 +29,8 @@ static ws_CUstream stream;
 static ws_cublasHandle handle;
 static ws_CUdeviceptr x, y, z;
 
-/* The label of each kernel: it moves `arrays` arrays of `elements` elements of 2 bytes, and `more_bytes`. `flops` is
- * per element, `launches` per step. */
+/* The label of each kernel: the kernel moves `arrays` arrays of `elements` elements of 2 bytes, and `more_bytes`
+ * further bytes. `flops` is per element, `launches` per step. */
 static const struct label {
     enum kernel kernel;
     int launches;
@@ -42,22 +41,22 @@ static const struct label {
     { KERNEL_GELU, 1, "memory-bound", LARGE, 2, 0, 1 },
     { KERNEL_SCALE, 1, "memory-bound", LARGE, 2, 0, 1 },
     { KERNEL_ADD, 1, "memory-bound", LARGE, 3, 0, 1 },
-    { KERNEL_MUL, 1, "memory-bound", LARGE, 2, 0, 1 }, /* of an array with itself: one array is read */
+    { KERNEL_MUL, 1, "memory-bound", LARGE, 2, 0, 1 }, /* multiplies an array by itself: one array is read */
     { KERNEL_GELU_BACKWARD, 1, "memory-bound", LARGE, 3, 0, 1 },
     { KERNEL_TANH, SMALL_LAUNCHES, "latency-bound", SMALL, 2, 0, 1 },
     { KERNEL_NORM, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8 },
     { KERNEL_SOFTMAX, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0, 4 },
     { KERNEL_SOFTMAX_BACKWARD, 1, "memory-bound", (double)ROWS *COLUMNS, 2, 0,
-      3 }, /* step() passes x as both inputs */
+      3 }, /* only two arrays, because step() passes x as both inputs */
     { KERNEL_REDUCE, 1, "memory-bound", (double)ROWS *COLUMNS, 1, ROWS * 2, 1 },
     { KERNEL_ADD_ROW, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2, 1 },
-    { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 }, /* two are the result, which has 4-byte elements */
+    { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 }, /* the result has 4-byte elements: it counts as two */
     /* Causal attention over sequences of 1024: only half of the scores are computed. */
     { KERNEL_ATTENTION, 1, "memory-bound", (double)ROWS *HIDDEN, 4, ROWS *HEADS * 4, 2 * 1024 },
     { KERNEL_ATTENTION_BACKWARD, 1, "compute-bound", (double)ROWS *HIDDEN, 8, ROWS *HEADS * 8, 5 * 1024 },
     { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* * 2: elements of 4 bytes */
-    /* Kernels whose bytes and FLOPs nobody can tell: a product without a call of cuBLAS, an embedding, which may read
-     * a row of its table more than once, and a kernel of Triton's, whose parameters have no types. */
+    /* Kernels whose bytes and FLOPs are unknown: a matrix product without a cuBLAS call; an embedding, which may read
+     * a row of its table more than once; and a Triton kernel, whose parameters have no types. */
     { KERNEL_GEMM_SLIM, 1, "unknown", ROWS, 0, 0, 0 },
     { KERNEL_EMBEDDING, 1, "memory-bound", ROWS, 0, 0, 0 },
     { KERNEL_TRITON, 1, "memory-bound", LARGE, 0, 0, 0 },
@@ -98,8 +97,8 @@ static void multiply(int i)
                  products[i].type, products[i].m, WS_CUBLAS_COMPUTE_32F, -1);
 }
 
-/* Chains of kernels, in which each kernel reads what the one before it wrote, with a matrix product between chains.
- */
+/* Launches chains of kernels, in which each kernel reads the result of the previous kernel. A matrix product
+ * separates the chains. */
 static void step(void)
 {
     launch_pointwise(stream, KERNEL_FILL, LARGE, x, 0, 0);
@@ -145,7 +144,7 @@ int main(void)
         MUST(cuMemAlloc_v2(buffers[i], (size_t)ROWS * COLUMNS * 2));
     for (int i = 0; i < STEPS; i++) {
         step();
-        if (!i) /* gives the shim's thread time to ask the driver for the kernels' parameter layouts */
+        if (!i) /* the shim's thread needs time to ask the driver for the kernels' parameter layouts */
             usleep(200000);
     }
     print_labels();

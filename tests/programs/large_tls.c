@@ -1,4 +1,4 @@
-/* A program with thread-local storage of nearly a megabyte, which takes up that much of every thread's stack. */
+/* A program with nearly a megabyte of thread-local storage, which every thread has on its stack. */
 #include "program.h"
 
 static __thread char large[1036000];

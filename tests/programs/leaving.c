@@ -12,8 +12,8 @@
 
 static struct gpu gpu;
 
-/* Opens a library by its path in the folder libraries/ beside the program. Its bare name would not do: under a
- * sanitizer it is the sanitizer's library that calls dlopen, so this program's RUNPATH is not searched. */
+/* Opens a library by its path in the folder libraries/ beside the program. The library's bare name is not enough:
+ * with a sanitizer, the sanitizer's library calls dlopen, so this program's RUNPATH is not searched. */
 static void *open_library(const char *name)
 {
     char path[4096];
@@ -53,12 +53,12 @@ static void exit_inside_destroy(void)
     MUST(spin(function, NULL, 150000000));
     alarm_in(50000);
     MUST(cuCtxDestroy_v2(context));
-    for (;;) /* in case cuCtxDestroy returned before the alarm */
+    for (;;) /* waits for the alarm if cuCtxDestroy has returned already */
         pause();
 }
 
-/* Leaves four contexts, which the destructor of libraries/leaving.c destroys. That library is loaded last, so that
- * its destructor runs after those of preloaded libraries. */
+/* Leaves four contexts, which the destructor of libraries/leaving.c destroys. libraries/leaving.c is loaded last, so
+ * that its destructor runs after the destructors of preloaded libraries. */
 static void leave_contexts(void)
 {
     void *library = open_library("libleaving.so");
@@ -88,7 +88,7 @@ static void _exit_in_handler(int signal)
     _exit(16);
 }
 
-/* CUDA is first used in the child, as in a pool of worker processes. */
+/* Only the child uses CUDA, as in a pool of worker processes. */
 static void leave_child(void)
 {
     pid_t child = fork();
@@ -102,7 +102,7 @@ static void leave_child(void)
     dprintf(STDOUT_FILENO, "child: %d\n", WEXITSTATUS(status));
 }
 
-/* The _exit of a vforked child ends the child alone, though it shares the parent's memory. */
+/* A vforked child calls _exit. _exit must end only the child, although the child shares the parent's memory. */
 static void leave_vforked(void)
 {
     gpu_open(&gpu, 0);
@@ -132,8 +132,8 @@ static void open_beside(void)
     usleep(500000);
 }
 
-/* Forks by a bare system call, while another thread holds the loader's lock. The C library's fork would free its
- * locks in the child; this child must end all the same. */
+/* Forks by a bare system call, while another thread holds the loader's lock. The C library's fork would release the C
+ * library's locks in the child. After the bare system call they stay locked, but the child must still end. */
 static void leave_cloned(void)
 {
     open_beside();

@@ -33,7 +33,7 @@ static void work(int times)
     TRY(cuStreamSynchronize(gpu.stream));
 }
 
-/* No file may grow beyond 4 KiB. A write beyond raises SIGXFSZ, whose default action would end the program. */
+/* No file may grow beyond 4 KiB. A write beyond this size raises SIGXFSZ, whose default action ends the program. */
 static void file_size(void)
 {
     limit(RLIMIT_FSIZE, 4096);
@@ -45,7 +45,7 @@ static void file_size(void)
     close(file);
 }
 
-/* A limit too small for anything but what this program prints. */
+/* The limit on file sizes is so small that only this program's own output fits. */
 static void tiny_files(void)
 {
     limit(RLIMIT_FSIZE, 128);
@@ -62,7 +62,7 @@ static void memory(void)
     dprintf(STDOUT_FILENO, "mmap: %s\n", large == MAP_FAILED ? strerror(errno) : "given");
 }
 
-/* Every descriptor is taken after the context was made and before the first launch. */
+/* The program uses up all descriptors between the creation of the context and the first launch. */
 static void descriptors(void)
 {
     gpu_open(&gpu, 0);
@@ -87,7 +87,7 @@ static long status(const char *name)
 }
 
 /* The program locks all its memory, before its first CUDA call or after some work. The shim's memory must not be
- * locked with it, which would make all of it resident. The driver's share is allowed for. */
+ * locked, too, because locking makes memory resident. The limit of the check includes the driver's memory. */
 static void locked(bool early)
 {
     enum { DRIVER_KIB = 20 << 10, RECORDER_KIB = 16 << 10 };
@@ -113,7 +113,8 @@ static void *start_work(void *unused)
     return (void *)(intptr_t)spin_times(&gpu, 10, 2000);
 }
 
-/* The limit is little more than what the program needs: it must get its memory and threads as without the shim. */
+/* The limit is little more than the program needs. The program must get its memory and threads as it does without the
+ * shim. */
 static void little(int resource, size_t now)
 {
     enum { MIB = 1 << 20, ROOM = 256, OWN = 80, THREADS = 4 };
@@ -125,7 +126,8 @@ static void little(int resource, size_t now)
     work(2000);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, MIB);
-    /* One thread at a time: the C library may give threads that run side by side a heap (malloc arena) each. */
+    /* One thread at a time: the C library may create a heap (malloc arena) for each thread that runs at the same
+     * time. */
     for (size_t i = 0; i < THREADS; i++)
         if (!pthread_create(&thread, &attributes, start_work, NULL)) {
             pthread_join(thread, NULL);
@@ -138,7 +140,7 @@ static void little(int resource, size_t now)
     dprintf(STDOUT_FILENO, "threads: %zu, memory: %s\n", started, had >= OWN ? "enough" : "too little");
 }
 
-/* No room for the stack of another thread when CUDA is first used, and plenty later. */
+/* There is no room for another thread's stack when CUDA is first used, but plenty of room later. */
 static void no_thread(void)
 {
     enum { ROOM = 700 << 10 };
@@ -177,8 +179,8 @@ static void write_own(const char *name)
     close(file);
 }
 
-/* A program that closes every descriptor it does not know, as daemons do, and then writes a file of its own: no bytes
- * of the shim's may get into that file. */
+/* A program that closes every descriptor it does not know, as daemons do, and then writes a file of its own: the shim
+ * must write nothing into this file. */
 static void closed_descriptors(void)
 {
     gpu_open(&gpu, 0);

@@ -1,7 +1,6 @@
-/* Kernels that may be taken for each other though their parameters differ: they have the same name and the same size
- * of parameter blocks, as in programs that compile kernels while they run, or the same handle. The array of
- * parameters of each launch ends where a page begins that cannot be read: whoever reads one parameter too many
- * faults. */
+/* Different kernels that the shim may mix up: they have the same name and the same size of parameter blocks, as in
+ * programs that compile kernels at run time, or the same handle. The array of each launch's parameters ends just
+ * before an unreadable page, so reading one parameter too many faults. */
 #include <sys/mman.h>
 
 #include "program.h"
@@ -33,7 +32,7 @@ static void launch(const struct gpu *gpu, const char *image, size_t count)
     TRY(cuStreamSynchronize(gpu->stream));
 }
 
-/* The driver may give a new kernel the handle of one that went with its context. */
+/* The driver may give a new kernel the handle of a kernel that was destroyed with its context. */
 static void in_another_context(struct gpu *gpu, const char *image, size_t count)
 {
     ws_CUcontext context;
@@ -44,8 +43,7 @@ static void in_another_context(struct gpu *gpu, const char *image, size_t count)
     MUST(cuCtxDestroy_v2(context));
 }
 
-/* A kernel that was got by enumeration and not by name, and whose handle is passed to cuLaunchKernel as a CUfunction.
- */
+/* Gets a kernel by enumeration, not by name, and passes its handle to cuLaunchKernel as a CUfunction. */
 static void from_library(const struct gpu *gpu, const char *image)
 {
     ws_CUlibrary library;

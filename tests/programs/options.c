@@ -1,12 +1,12 @@
-/* Launches for tests of the shim's options: options COUNT [range|full|burst] [ANYTHING…]. With "range" the middle
- * third is between cuProfilerStart and cuProfilerStop; with "full" no file can grow while it runs, as on a full disk;
- * with "burst" the program waits for its launches only at the end. */
+/* Launches for tests of the shim's options: options COUNT [range|full|burst] [ANYTHING…]. With "range", the middle
+ * third of the launches is between cuProfilerStart and cuProfilerStop. With "full", no file can grow during the
+ * middle third, as on a full disk. With "burst", the program waits for its launches only at the end. */
 #include <sys/resource.h>
 #include <time.h>
 
 #include "program.h"
 
-/* Forbids or allows files to grow, after a pause in which the shim writes what was launched so far. */
+/* Forbids or allows files to grow, after a pause in which the shim writes the records of earlier launches. */
 static void let_files_grow(bool may)
 {
     struct timespec pause = { 0, 600000000 };

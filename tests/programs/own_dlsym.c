@@ -1,4 +1,4 @@
-/* A program that exports a dlsym of its own, which libraries then call as well; some tracers do this. */
+/* A program that exports a dlsym of its own, as some tracers do. Libraries then call it, too. */
 #include <dlfcn.h>
 
 #include "program.h"

@@ -1,5 +1,5 @@
 /* A program with an allocator of its own, which counts the shim's allocations inside the program's launches and graph
- * calls: there must be none. */
+ * calls. The shim must make no allocation there. */
 #include <link.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -39,7 +39,7 @@ void free(void *block)
 
 void *calloc(size_t count, size_t bytes)
 {
-    return allocate(count * bytes, __builtin_return_address(0)); /* the arena is zero and nothing is used twice */
+    return allocate(count * bytes, __builtin_return_address(0)); /* the arena is zeroed, and no part is used twice */
 }
 
 void *realloc(void *old, size_t bytes)
@@ -90,8 +90,8 @@ int main(void)
     ws_CUgraphExec executable;
     hot = true;
     int refused = spin_times(&gpu, 2000, 1000);
-    /* Captures are no hot path, but they run in the program's thread, too: a signal handler that interrupts malloc
-     * there and leaves by longjmp would leave malloc's lock taken for ever. */
+    /* Captures are not on the hot path, but they run in the program's thread. A signal handler that interrupts malloc
+     * in this thread and leaves by longjmp would leave malloc's lock taken for ever. */
     TRY(cuStreamBeginCapture_v2(gpu.stream, WS_CU_STREAM_CAPTURE_MODE_RELAXED));
     refused += spin_times(&gpu, 5, 1000);
     TRY(cuStreamEndCapture(gpu.stream, &graph));

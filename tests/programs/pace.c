@@ -1,5 +1,5 @@
-/* Programs that are idle for long, or launch all the time, or end abruptly: how often the profiler's threads run
- * meanwhile, and how soon what they know is in the trace file. */
+/* Programs that are idle for long, launch all the time, or end abruptly. Tests measure how often the profiler's
+ * threads run meanwhile, and how soon records are in the trace file. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -19,7 +19,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Prints what the profiler's threads did since `since`, when their costs were `before`. */
+/* Prints the cost of the profiler's threads since the time `since`. before: their cost at that time. */
 static void print_cost(const char *what, struct threads_cost before, double since)
 {
     struct threads_cost now = threads_cost();
@@ -59,8 +59,8 @@ static void killed(double pause, double after)
     kill(getpid(), SIGKILL);
 }
 
-/* After some work, opening a file kills the process, as in a sandbox that a program enters once it has what it needs.
- */
+/* After some work, opening a file kills the process, as in a sandbox that a program enters when it has opened all its
+ * files. */
 static void no_more_files(void)
 {
     struct sock_filter filter[] = {
@@ -72,14 +72,14 @@ static void no_more_files(void)
     struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
     spin_times(&gpu, 50, 2000);
     usleep(50000);
-    /* The filter holds for all threads of the process (TSYNC), the profiler's included. */
+    /* The filter applies to all threads of the process (TSYNC), including the profiler's. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
         syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program))
         _exit(91);
     spin_times(&gpu, 50, 2000);
     usleep(300000);
     TRY(cuCtxSynchronize());
-    kill(getpid(), SIGKILL); /* not exit: what a profiler does at the end is not tested here */
+    kill(getpid(), SIGKILL); /* not exit, because the profiler's work at exit is not tested here */
 }
 
 int main(int argc, char **argv)

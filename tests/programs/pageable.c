@@ -1,5 +1,5 @@
-/* Copies from and to pageable memory by asynchronous calls, which block the host all the same, and a short kernel
- * before each.
+/* Copies from and to pageable memory, with a short kernel before each copy. The calls are asynchronous, but block the
+ * host because the memory is pageable.
  *
  *   pageable COPIES BYTES */
 #include "program.h"

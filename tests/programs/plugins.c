@@ -1,5 +1,5 @@
-/* Programs that bring a libzstd.so.1 of their own. They must get their own, and the shim, which uses zstd, must not
- * load it. */
+/* Programs with a libzstd.so.1 of their own. Such programs must get their own libzstd, and the shim, which uses zstd,
+ * must not load it. */
 #include <dlfcn.h>
 #include <limits.h>
 
@@ -36,7 +36,8 @@ int main(int argc, char **argv)
         int (*answer)(void) = plugin ? (int (*)(void))dlsym(plugin, "plugin_answer") : NULL;
         dprintf(STDOUT_FILENO, "plugin: %s, answer %d\n", plugin ? "loaded" : dlerror(), answer ? answer() : 0);
     } else if (!strcmp(mode, "here")) {
-        /* Puts libzstd.so.1 into the current folder, which an empty element of LD_LIBRARY_PATH stands for. */
+        /* Puts libzstd.so.1 into the current folder, because an empty element of LD_LIBRARY_PATH means this
+         * folder. */
         if (symlink(own_library("libzstd.so.1"), "libzstd.so.1"))
             _exit(91);
         work();

@@ -1,5 +1,5 @@
-/* Matrix products through cuBLAS and cuBLASLt. Their sizes and types differ, so that a test sees in the trace whether
- * each was understood. The result of one product is checked. */
+/* Matrix products through cuBLAS and cuBLASLt. All products have different sizes or types, so that a test finds each
+ * product in the trace. The result of one product is checked. */
 #include "program.h"
 
 #include <setjmp.h>
@@ -107,7 +107,7 @@ static void leave(int signal)
     siglongjmp(before_fault, signal);
 }
 
-/* A product that a SIGSEGV handler leaves by siglongjmp: the later products must not be taken for calls within it. */
+/* A product that a SIGSEGV handler leaves by siglongjmp. The shim must not treat later products as nested in it. */
 static void fault(void)
 {
     struct sigaction action = { .sa_handler = leave }, old;

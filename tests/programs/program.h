@@ -1,8 +1,8 @@
-/* What the programs of this folder share: the driver's functions under their exported names, and a device with one
- * kernel.
+/* Shared by the programs of this folder: declarations of the driver's functions under their exported names, and a
+ * device with one kernel.
  *
- * The programs write the results of their calls to stdout, unbuffered, and nothing that changes from run to run. A
- * test compares the output of a run with the shim and of a run without it, byte for byte. */
+ * The programs write the results of their calls to stdout, unbuffered. The output must not change from run to run,
+ * because a test compares it with and without the shim, byte for byte. */
 #ifndef WALLSHIM_TESTS_PROGRAM_H
 #define WALLSHIM_TESTS_PROGRAM_H
 
@@ -83,12 +83,11 @@
 DRIVER_CALLS(DECLARE)
 #undef DECLARE
 
-/* The PTX of a kernel that takes a duration in ns; the simulated GPU lets it last that long. SPIN_ENTRY gives it any
- * name. */
+/* The PTX of a kernel whose parameter is its duration on the simulated GPU, in ns. SPIN_ENTRY gives it any name. */
 #define SPIN_ENTRY(name) ".visible .entry " name "(\n.param .u64 " name "_param_0\n)\n{\nret;\n}\n"
 #define SPIN_IMAGE ".version 6.0\n.target sm_52\n.address_size 64\n" SPIN_ENTRY("spin")
 
-/* Prints "CALL: RESULT" and hands the result on. */
+/* Prints "CALL: RESULT" and returns the result. */
 #define TRY(call) tried(#call, (call))
 static inline ws_CUresult tried(const char *call, ws_CUresult result)
 {
@@ -140,7 +139,7 @@ static inline int spin_times(const struct gpu *gpu, int times, uint64_t ns)
     return refused;
 }
 
-/* The mode in which the program is to run: its first argument. */
+/* Returns the mode in which the program is to run, which is its first argument. */
 static inline const char *mode_of(int argc, char **argv)
 {
     return argc > 1 ? argv[1] : "";

@@ -1,5 +1,5 @@
-/* Launches that the driver refuses before it reads their parameters, which point to unmapped memory; before and after
- * them some launches that it accepts. */
+/* Launches that the driver refuses before it reads their parameters, which point to unmapped memory. Before and after
+ * the refused launches, the program makes launches that the driver accepts. */
 #include <stdint.h>
 
 #include "program.h"
@@ -10,7 +10,7 @@ ws_CUresult cuLaunchCooperativeKernelMultiDevice(ws_CUDA_LAUNCH_PARAMS *launches
 
 static struct gpu gpu;
 
-/* Each launch is tried three times: at first its kernel and grid are new to the shim, then it has met them. */
+/* Tries each launch three times. The kernel and grid are new to the shim only the first time. */
 static void refused(ws_CUfunction function, unsigned grid, unsigned block, unsigned shared)
 {
     void **const nowhere = (void **)(uintptr_t)16;

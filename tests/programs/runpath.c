@@ -1,4 +1,4 @@
-/* Opens a library by its bare name. Only this program's own RUNPATH ($ORIGIN) leads to it. */
+/* Opens a library by its bare name. The library is found only by this program's RUNPATH ($ORIGIN). */
 #include <dlfcn.h>
 
 #include "program.h"

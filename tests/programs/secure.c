@@ -1,4 +1,4 @@
-/* A program for a test that makes it set-user-ID: it says whether it runs with more rights than its user has. */
+/* Prints whether it runs with more rights than its user has. A test makes it set-user-ID. */
 #include <sys/auxv.h>
 
 #include "program.h"

@@ -3,19 +3,18 @@
  *
  *   short_kernels --kernels NS,NS… --launches N [OPTION…]
  *
- *   --host-ns NS      the host works so long between launches (0)
+ *   --host-ns NS      the host works this long between launches (0)
  *   --streams S       number of streams (1)
- *   --threads T       number of threads (1); each has streams of its own where there are enough streams
+ *   --threads T       number of threads (1); each has its own streams if there are enough streams
  *   --all-streams     every thread launches into every stream
- *   --sync-every N    each thread waits for its stream after so many launches (never)
- *   --head NS         after each wait a kernel of this length goes first, so that a queue gathers behind it
- *   --one-name        all launches are of one kernel, each with a random one of the durations
- *   --scale PERCENT   the duration of each launch differs at random by up to so much
- *   --phase N         a thread's launches are N of the given durations, N twice as long, and so on by turns
+ *   --sync-every N    each thread waits for its stream after this many launches (never)
+ *   --head NS         after each wait a kernel of this length comes first, so that launches queue up behind it
+ *   --one-name        all launches have the same kernel; each has one of the durations, at random
+ *   --scale PERCENT   the duration of each launch varies at random by up to this much
+ *   --phase N         a thread makes N launches of the given durations, then N twice as long, and so on by turns
  *
  * Prints the number of launches, the ns from the first launch to the end of the last wait, and the CPU time of the
- * launching threads in ns. Needs the simulated GPU, which lets a kernel last as long as its parameter says.
- */
+ * launching threads in ns. Needs the simulated GPU, where a kernel's parameter is its duration. */
 #include <dlfcn.h>
 #include <getopt.h>
 #include <pthread.h>
@@ -118,7 +117,7 @@ static uint64_t told_duration(void **parameters, const unsigned grid[3], const u
     return *(uint64_t *)parameters[0];
 }
 
-/* Makes the kernels; their names hold their number and duration. */
+/* Makes the kernels. Each name contains the kernel's number and duration. */
 static void make_kernels(void)
 {
     static char image[(MOST_KERNELS + 1) * 160 + 160];

@@ -37,8 +37,8 @@ static void storm(int flags)
 }
 
 /* A signal that is sent to the process while all its threads block it must stay pending until sigwait takes it. If a
- * thread of the shim's did not block it, the signal would go to that thread, and its default action would end the
- * program. */
+ * thread of the shim did not block the signal, it would be delivered to this thread, and its default action would end
+ * the program. */
 static void waited(void)
 {
     sigset_t set;
@@ -61,7 +61,7 @@ static void waited(void)
     }
 }
 
-/* As waited(), but the program blocks the signal only after CUDA has started: threads that the shim started before
+/* As waited(), but the program blocks the signal only after CUDA has started. Threads that the shim started earlier
  * must block it, too. */
 static void blocked_later(void)
 {
@@ -78,14 +78,13 @@ static void blocked_later(void)
     dprintf(STDOUT_FILENO, "SIGUSR2 pending: %d\n", sigismember(&pending, SIGUSR2));
 }
 
-/* CUDA calls must leave the disposition of every signal and the program's signal mask as they were. */
+/* CUDA calls must not change the disposition of any signal or the program's signal mask. */
 static void unchanged(void)
 {
     struct sigaction before[65], after;
     sigset_t mask_before, mask_after;
     for (int i = 1; i < 65; i++) {
-        memset(&before[i], 0,
-               sizeof(before[i])); /* sigaction fails for two signals that the C library keeps for itself */
+        memset(&before[i], 0, sizeof(before[i])); /* sigaction fails for two signals that the C library reserves */
         sigaction(i, NULL, &before[i]);
     }
     sigprocmask(SIG_BLOCK, NULL, &mask_before);

@@ -1,5 +1,6 @@
-/* Programs whose standard error cannot take messages of the shim's: it is closed, full, stopped or limited, or it is
- * another file of the program's by now. In most modes the program starts itself again with such a standard error. */
+/* Programs whose standard error cannot take messages of the shim: it is closed, full, stopped or limited, or the
+ * program has replaced it by another file. In most modes the program starts itself again with such a standard
+ * error. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -33,7 +34,7 @@ static void work(void)
             sigismember(&pending, SIGTTOU));
 }
 
-/* Starts this program again with `file` as its standard error; does not return. */
+/* Executes this program again with `file` as its standard error. Does not return. */
 static void again(int file, const char *mode)
 {
     must(dup2(file, STDERR_FILENO) == STDERR_FILENO);
@@ -43,8 +44,8 @@ static void again(int file, const char *mode)
     _exit(91);
 }
 
-/* Empties the pipe or socket behind standard error at its other end, `other`, and prints how many bytes it held. All
- * must be the zeros of fill(). */
+/* Reads the pipe or socket behind standard error empty, and prints how many bytes it contained. All bytes must be the
+ * zeros of fill(). other: the other end of the pipe or socket. */
 static void show_filling(int other)
 {
     static char bytes[4096];
@@ -70,7 +71,8 @@ static void fill(int file)
     must(!fcntl(file, F_SETFL, flags));
 }
 
-/* ends[1], full, becomes standard error. ends[0] stays open as descriptor 9, from which main reads later. */
+/* ends[1] is filled up and becomes standard error. ends[0] stays open as descriptor 9, and main reads from it
+ * later. */
 static void begin_full(int ends[2], const char *mode)
 {
     fill(ends[1]);

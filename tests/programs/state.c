@@ -1,5 +1,5 @@
-/* State of a thread and of the process that CUDA calls must leave unchanged; and programs that take away or change
- * what the shim may need: the environment, the current folder, the arguments, the standard files. */
+/* State of a thread and of the process that CUDA calls must not change. Also programs that change or remove things
+ * that the shim may need: the environment, the current folder, the arguments, the standard files. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@ extern char **environ;
 
 static struct gpu gpu;
 
-/* errno after calls that succeed and calls that fail. */
+/* Prints errno after calls that succeed and calls that fail. */
 static void show_errno(void)
 {
     errno = 1234;
@@ -31,7 +31,7 @@ static void show_errno(void)
     dprintf(STDOUT_FILENO, "errno after a look-up: %d\n", errno);
 }
 
-/* An error of dlsym is kept until dlerror, whatever CUDA calls are made in between. */
+/* CUDA calls between dlsym and dlerror must not change the error of dlsym. */
 static void show_dlerror(void)
 {
     dlsym(RTLD_DEFAULT, "nobody_at_all");
@@ -105,8 +105,8 @@ int main(int argc, char **argv)
         dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 100, 2000));
         TRY(cuStreamSynchronize(gpu.stream));
     } else if (!strcmp(mode, "closed")) {
-        /* Closes the standard files. Files that are opened later get their descriptor numbers; no bytes of the shim's
-         * may get into the program's file. */
+        /* Closes the standard files. Files that are opened later get the descriptor numbers of the standard files.
+         * The shim must write nothing into the program's file. */
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
         close(STDERR_FILENO);

@@ -1,14 +1,14 @@
-/* Everything at once, from a seed: threads launch, copy, capture and load libraries while signals interrupt them. The
- * signal handlers launch, fork, leave by siglongjmp or end their thread. Streams, contexts, libraries and threads
- * come and go.
+/* Everything at once, chosen by a seed. Threads launch, copy, capture and load libraries while signals interrupt
+ * them. The signal handlers launch, fork, leave by siglongjmp or end their thread. Streams, contexts, libraries and
+ * threads are created and destroyed.
  *
  *   stress SEED UNITS [ENDING]
  *
- * Signals come at other moments in each run. So the lines on stdout tell only of work that no handler can disturb,
- * and not of what handlers do. Set SIMGPU_HOLD_SIGNALS=1, which holds signals back while the simulated driver runs: a
- * handler that interrupts a driver cannot call it. STRESS_COUNTS names a file for the numbers that differ from run to
- * run; STRESS_MAY says what handlers may do at all, as a sum of the MAY_… below. scripts/soak runs this with the shim
- * and without. */
+ * Signals come at different moments in each run. So the lines on stdout describe only work that no handler can
+ * disturb. SIMGPU_HOLD_SIGNALS=1 must be set: it delays signals while the simulated driver runs, because a handler
+ * that interrupts a driver cannot call it. STRESS_COUNTS is the name of a file for the numbers that differ from run
+ * to run. STRESS_MAY limits what handlers may do, as a sum of the MAY_… below. scripts/soak runs this program with
+ * and without the shim. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,7 @@ struct worker {
     int number;
     unsigned units;
     pthread_t thread;
-    uint64_t seed, chance; /* random numbers: for its work; for its handlers */
+    uint64_t seed, chance; /* state of the random numbers for its work, and for its handlers */
     ws_CUstream stream, side;
     ws_CUdeviceptr memory;
     sigjmp_buf back;
@@ -57,13 +57,12 @@ struct work {
 };
 
 static struct gpu gpu;
-static ws_CUfunction
-    node; /* launched only in captures, so that graph nodes can be told from other launches by its name */
+static ws_CUfunction node; /* launched only in captures: graph nodes are recognized by its name */
 static const char *self_path;
 static __thread struct worker *self __attribute__((tls_model("initial-exec")));
 static volatile sig_atomic_t is_child;
 static int allowed = ~0;
-static atomic_int bad_status; /* of the last child that ended badly, as waitpid gives it */
+static atomic_int bad_status; /* status from waitpid of the last child that ended badly */
 static atomic_uint signals, side_calls, side_refused, children, bad_children, jumps, ended;
 
 static uint64_t next(uint64_t *seed)
@@ -159,8 +158,8 @@ static void signals_begin(struct worker *worker)
         _exit(91);
 }
 
-/* To be called when a call of the worker's own has returned. In a child that a handler forked inside that call, this
- * is the end: the child had only to get out of the call. */
+/* Called when a call of the worker itself has returned. In a child that a handler forked inside the call, this ends
+ * the child: it only had to return from the call. */
 static void did(ws_CUresult result)
 {
     if (is_child)
@@ -198,7 +197,8 @@ static void compute(struct worker *worker)
     }
 }
 
-/* Calls that handlers may leave by siglongjmp. Whether such a call took effect is not known, so none is counted. */
+/* Calls that handlers may leave by siglongjmp. It is not known whether such a call took effect, so these calls are
+ * not counted. */
 static void jump(struct worker *worker)
 {
     ws_CUevent event;
@@ -338,7 +338,7 @@ static void *launch_per_thread(void *argument)
     return NULL;
 }
 
-/* Launches until a handler ends the thread, in the middle of a call or between two. How many launches it makes is not
+/* Launches until a handler ends the thread, during a call or between two calls. The number of launches is not
  * known. */
 static void *launch_until_ended(void *argument)
 {

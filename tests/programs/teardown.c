@@ -1,4 +1,4 @@
-/* Things destroyed while work that uses them is in flight. */
+/* Contexts, streams, modules and the like are destroyed while work that uses them is in flight. */
 #include <dlfcn.h>
 
 #include "program.h"
@@ -7,8 +7,8 @@ static struct gpu gpu;
 
 static void contexts(void)
 {
-    /* Makes contexts beside the primary one and destroys each while its kernels run. The driver may give the handle
-     * of one to the next. */
+    /* Makes contexts beside the primary context, and destroys each while its kernels run. The driver may give the
+     * handle of a destroyed context to the next one. */
     for (int i = 0; i < 10; i++) {
         ws_CUcontext context;
         ws_CUmodule module;
@@ -30,7 +30,8 @@ static void resets(void)
     for (int i = 0; i < 5; i++) {
         dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 50, 20000));
         TRY(cuDevicePrimaryCtxReset_v2(gpu.device));
-        /* The reset ended the context, though it is still retained: the driver makes it again now. */
+        /* The reset ended the context, although it is still retained. So the driver makes a new context in this
+         * call. */
         TRY(cuDevicePrimaryCtxRetain(&gpu.context, gpu.device));
         TRY(cuCtxSetCurrent(gpu.context));
         MUST(cuModuleLoadData(&gpu.module, SPIN_IMAGE));

@@ -1,5 +1,5 @@
-/* Threads that come and go, end early, have hardly any stack, launch from a destructor of thread-specific data, or
- * leave no processor time to others. */
+/* Many short-lived threads; threads that end early, have very small stacks, launch from a destructor of
+ * thread-specific data, or leave no processor time to others. */
 #include <dirent.h>
 #include <limits.h>
 #include <pthread.h>
@@ -63,7 +63,7 @@ static void *launch_at_end(void *unused)
     return NULL;
 }
 
-/* Runs `threads` threads, at most 16 at a time. */
+/* Runs this number of threads, at most 16 at a time. */
 static void crowd(int threads, void *(*function)(void *), void *argument, const pthread_attr_t *attributes)
 {
     pthread_t running[16];
@@ -96,8 +96,8 @@ static void cancelled(void)
     }
 }
 
-/* The program disables cancellation around each call, as it must. A cancellation then takes effect between two calls,
- * where the shim must hold no lock. */
+/* The program disables cancellation during each call. A cancellation then takes effect between two calls, when the
+ * shim must hold no lock. */
 static void *launch_in_disabled_sections(void *unused)
 {
     int state;
@@ -142,7 +142,8 @@ static void left_running(void)
     usleep(20000);
 }
 
-/* Binds the profiler's thread to this processor with SCHED_IDLE: it gets only the time that no other thread wants. */
+/* Binds the profiler's thread to this processor with SCHED_IDLE: the thread gets only the time that no other thread
+ * wants. */
 static void starve_profiler(int processor)
 {
     DIR *tasks = opendir("/proc/self/task");
@@ -179,8 +180,8 @@ static void starved(void)
 
 static _Atomic bool is_cancelled;
 
-/* Makes the program's first context in a thread with a pending cancellation: it ends at its next cancellation point.
- */
+/* Makes the program's first context in a thread with a pending cancellation, which ends the thread at its next
+ * cancellation point. */
 static void *open_when_cancelled(void *unused)
 {
     (void)unused;

@@ -1,4 +1,4 @@
-/* What the profiler's threads in this process have cost so far. */
+/* The cost of the profiler's threads in this process so far. */
 #ifndef WALLSHIM_TESTS_THREADS_OF_H
 #define WALLSHIM_TESTS_THREADS_OF_H
 
@@ -8,7 +8,7 @@
 #include "program.h"
 
 struct threads_cost {
-    uint64_t switches; /* voluntary: each is followed by a wake-up */
+    uint64_t switches; /* voluntary context switches: each is followed by a wake-up */
     uint64_t cpu_ns;
 };
 

@@ -1,5 +1,5 @@
-/* Opens libraries that need static thread-local storage until there is no more: as many must fit as without the shim.
- */
+/* Opens libraries that need static thread-local storage until there is no more room. As many libraries must fit with
+ * the shim as without it. */
 #include <dlfcn.h>
 
 #include "program.h"

@@ -1,4 +1,4 @@
-/* 256 bytes of thread-local storage that must lie at a fixed place: see tls.c. */
+/* A library with 256 bytes of static thread-local storage (initial-exec): see tls.c. */
 int tls_touch(void);
 
 static __thread int storage[64] __attribute__((tls_model("initial-exec")));

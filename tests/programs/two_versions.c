@@ -1,6 +1,5 @@
-/* Two libraries that are bound to two versions of cuBLAS: the calls of each reach its own version, whichever calls
- * first.
- */
+/* Two libraries that are linked with two versions of cuBLAS. The calls of each library must reach its own version, in
+ * any order of the first calls. */
 #include <stdio.h>
 
 #include "abi/cuda.h"
@@ -16,7 +15,7 @@ int main(void)
     int answers[4] = { call_12(), call_11() };
     if (cuInit(0) || cuDevicePrimaryCtxRetain(&context, 0))
         return 1;
-    answers[2] = call_11(); /* from here on the shim records */
+    answers[2] = call_11(); /* the shim records this call and all later calls */
     answers[3] = call_12();
     printf("%d %d %d %d\n", answers[0], answers[1], answers[2], answers[3]);
     return answers[0] != 12 || answers[1] != 11 || answers[2] != 11 || answers[3] != 12;

@@ -1,4 +1,4 @@
-/* Refers to the driver weakly, on a machine that has none. */
+/* Has a weak reference to the driver, and runs on a machine without a driver. */
 #include <dlfcn.h>
 
 #include "program.h"
@@ -8,7 +8,7 @@
 
 int main(void)
 {
-    /* With the shim the reference is not NULL, which is a documented limit. A call of cuInit must then say that there
+    /* With the shim the reference is not NULL, which is a documented limitation. cuInit must then return that there
      * is no device. */
     ws_CUresult result = cuInit ? cuInit(0) : WS_CUDA_ERROR_NO_DEVICE;
     dprintf(STDOUT_FILENO, "cuInit: %s\n", result == WS_CUDA_ERROR_NO_DEVICE ? "no device" : "something else");

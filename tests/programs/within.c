@@ -1,5 +1,5 @@
-/* A signal handler calls CUDA while its thread waits inside a driver call. What the handler begins or ends (a
- * capture, a context, the profiler's range …) holds for the calls after it. */
+/* A signal handler calls CUDA while its thread waits inside a driver call. If the handler begins or ends something (a
+ * capture, a context, the profiler's range …), the shim must take this into account in later calls. */
 #include <signal.h>
 #include <sys/time.h>
 
@@ -33,7 +33,7 @@ static void handle(int number)
         note(cuCtxSetCurrent(other));
 }
 
-/* Waits for 30 ms of work; the handler interrupts the wait. */
+/* Waits for 30 ms of work. The signal handler interrupts the wait. */
 static void wait_with_handler(void)
 {
     struct itimerval soon = { .it_value = { .tv_usec = 10000 } };

@@ -1,6 +1,6 @@
-/* Made-up traces: a test says what ran when, and the rest has defaults. A function, label or shape that is named for
- * the first time gets an identifier and a row in the trace. Device times are in ns of the device's clock, all others
- * in ns of the host's. */
+/* Made-up traces. A test states which operations ran at which times; everything else has defaults. At its first use,
+ * a function, label or shape gets an identifier and a row in the trace. Device times are in ns of the device's clock,
+ * all other times in ns of the host's clock. */
 #ifndef WALLSHIM_TESTS_BUILDER_H
 #define WALLSHIM_TESTS_BUILDER_H
 
@@ -15,13 +15,13 @@ enum { BUILD_NAMES = 256, BUILD_CALLS = 64, BUILD_SHAPES = 512 };
 struct builder {
     struct ws_writer *writer;
     int64_t clock_offset;           /* host time − device time, of the latest build_device */
-    uint64_t launches, collectives; /* how many so far: the last correlation, the last all-reduce's number */
-    uint32_t functions, driver_functions, shapes, labels, params; /* the last identifiers given out */
+    uint64_t launches, collectives; /* number so far, and so the last ids */
+    uint32_t functions, driver_functions, shapes, labels, params; /* the last identifiers that were assigned */
     const char *names[BUILD_NAMES], *driver_names[BUILD_CALLS];   /* by identifier - 1; not copied */
     struct ws_shape known[BUILD_SHAPES];
 };
 
-/* Creates the file at path. Every failure here and below ends the program with status 99. */
+/* Creates the file at path. If this or another function of this header fails, the program ends with status 99. */
 void build_begin(struct builder *builder, const char *path);
 
 /* Closes the file. */
@@ -33,7 +33,8 @@ void build_row(struct builder *builder, enum ws_family family, const void *row);
 /* Adds a fact about the recording (WS_FAMILY_meta). With value NULL nothing is added. */
 void build_meta(struct builder *builder, const char *key, const char *value);
 
-/* Adds a device (1, 2 …) with one context of the same number. Its time 0 is the host's `offset`, ± `error` ns. */
+/* Adds a device (1, 2 …) with one context of the same number. The device's time 0 is `offset` on the host's clock, ±
+ * `error` ns. */
 void build_device(struct builder *builder, uint32_t device, const char *name, int64_t offset, uint32_t error);
 void build_stream(struct builder *builder, uint32_t stream, uint32_t context);
 void build_thread(struct builder *builder, uint32_t thread, uint32_t tid, const char *name);
@@ -47,7 +48,7 @@ uint32_t build_params(struct builder *builder, const struct ws_param_word *words
 /* A kernel or a copy, and the call that launched it. */
 struct launch {
     const char *kernel;      /* its name; NULL: a copy */
-    enum ws_space from, to;  /* of a copy's memory; both 0: from pinned memory to the device */
+    enum ws_space from, to;  /* kinds of memory of a copy; both 0: from pinned memory to the device */
     const char *call;        /* the driver function; NULL: cuLaunchKernel or cuMemcpyAsync */
     uint32_t stream, thread; /* 0 means 1 */
     uint32_t grid, block;    /* of a kernel, along x; 0: 64 and 256 */
@@ -55,12 +56,12 @@ struct launch {
     uint64_t bytes;
     int64_t begin, end;           /* on the device */
     int64_t host_begin, host_end; /* of the call; both 0: the call lasts from 10 to 6 µs before `begin` */
-    uint32_t error;               /* the stated error of begin and of end */
+    uint32_t error;               /* the error that the trace states for begin and end */
     uint32_t flags;               /* WS_OP_… flags to add; begin and end are always flagged as measured */
 };
 
-/* Return a row that is not added to the trace: the caller changes what struct launch cannot say, and adds it with
- * build_row. build_op_of takes the shape as it is and has the same defaults. */
+/* Return a row that is not added to the trace: the caller can change fields that struct launch lacks, and adds the
+ * row with build_row. build_op_of takes a complete shape and has the same defaults. */
 struct ws_op build_op(struct builder *builder, const struct launch *launch);
 struct ws_op build_op_of(struct builder *builder, uint32_t shape, int64_t begin, int64_t end);
 

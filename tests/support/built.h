@@ -34,7 +34,7 @@ void built_read(struct built *built);
 /* Ends and reads the traces, and runs all analyses. A report on several traces is printed as well (built_print). */
 void built_report(struct built *built);
 
-/* Makes the whole report as text and as JSON and drops both: for tests that ask only whether that works. */
+/* Makes the whole report as text and as JSON and discards both, to test only that this works. */
 void built_print(const struct built *built);
 
 /* Frees everything and removes the files. */
@@ -45,14 +45,14 @@ const void *built_result(const struct built *built, const struct ws_analysis *an
 
 const struct ws_track_activity *built_activity(const struct built *built, size_t track);
 
-/* The steps of the first track; and step number `place` of these, which must exist. */
+/* The steps of the first track, and its step number `place`, which must exist. */
 const struct ws_track_steps *built_steps(const struct built *built);
 const struct ws_step *built_step(const struct ws_track_steps *steps, size_t place);
 
 /* The row of this name on the track, or NULL. */
 const struct ws_kernel_row *built_kernel(const struct built *built, size_t track, const char *name);
 
-/* A section of the report as text, or all sections for NULL. all: for all devices, not only for the one that the
+/* A section of the report as text, or all sections for NULL. all: for all devices, not only for the device that the
  * report shows by default. The caller frees the text. */
 char *built_text(const struct built *built, const char *section, bool all);
 

@@ -1,4 +1,4 @@
-/* What unit tests include. */
+/* The headers that all unit tests include. */
 #ifndef WALLSHIM_TESTS_CHECK_H
 #define WALLSHIM_TESTS_CHECK_H
 

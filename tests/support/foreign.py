@@ -1,4 +1,4 @@
-"""What the tests of imports share: writing input files, running wallshim on them, and reading its output."""
+"""Shared by the tests of imports: functions that write input files, run wallshim on them, and read its output."""
 import collections
 import gzip
 import json
@@ -15,7 +15,8 @@ FOLDER = tempfile.TemporaryDirectory()
 
 
 def sanitized():
-    """Whether the command was built with a sanitizer: tests then use smaller inputs, as large ones would take long."""
+    """Whether the command was built with a sanitizer. Tests then use smaller inputs, because large inputs would take
+    long."""
     needed = subprocess.run(["ldd", WALLSHIM], capture_output=True, text=True, check=True).stdout
     return re.search(r"lib(asan|tsan)", needed) is not None
 
@@ -24,7 +25,7 @@ def path(name):
     return os.path.join(FOLDER.name, name)
 
 
-# Where the tests run in the background, SIGINT is ignored, and commands would inherit that.
+# If the tests run in the background, SIGINT is ignored, and commands would inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 

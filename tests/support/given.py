@@ -1,5 +1,5 @@
 """Traces of other profilers that were given to the project, and reference figures for them. They are not in the
-repository: they lie in the folder shared beside it, or in the folder that WALLSHIM_GIVEN names."""
+repository, but in the folder "shared" beside it, or in the folder WALLSHIM_GIVEN."""
 import os
 import sys
 
@@ -10,7 +10,7 @@ REFERENCE = os.path.join(FOLDER, "reference")
 
 
 def need(folder):
-    """Ends the test as skipped where the folder is not there."""
+    """Ends the test as skipped if the folder does not exist."""
     if not os.path.isdir(folder):
         print(f"skipped: no {folder}")
         sys.exit(77)

@@ -1,4 +1,5 @@
-/* Lengths of interval sets, computed in a simple way: tests compare with them what an analysis found by one sweep. */
+/* Lengths of interval sets, computed in a simple way. Tests compare them with the results of an analysis, which
+ * sweeps over the intervals once. */
 #ifndef WALLSHIM_TESTS_INTERVAL_SUMS_H
 #define WALLSHIM_TESTS_INTERVAL_SUMS_H
 

@@ -1,4 +1,5 @@
-"""Files as PyTorch's profiler (Kineto) writes them: events as dictionaries, to be changed with {**KERNEL, "ts": 40}."""
+"""Files as PyTorch's profiler (Kineto) writes them. Events are dictionaries, which tests change by {**KERNEL, "ts":
+40}."""
 
 
 def event(category, name, begin, length, arguments=None, pid=99, tid=100):

@@ -1,7 +1,7 @@
-/* Writes a small trace in which a little of everything happens, the same each time: 40 training steps
- * on one device with an input pipeline that is too slow, communication on a stream of its own, and a
- * wait for the loss in every step. Times are device times; the device's clock is 5 s behind the host's. With --ranges
- * the main thread has ranges, and another thread, without ranges, launches the backward pass. */
+/* Writes a small trace with a little of everything, always the same: 40 training steps on one device, with an input
+ * pipeline that is too slow, communication on a separate stream, and a wait for the loss in every step. Times in this
+ * file are device times; the device's clock is 5 s behind the host's. With --ranges the main thread has ranges, and
+ * another thread, without ranges, launches the backward pass. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static void launch(struct builder *trace, uint32_t stream, const char *name, int
 static int64_t step(struct builder *trace, uint32_t number, int64_t at, uint64_t *random)
 {
     int64_t host = at + clock_offset - 20 * us, batch = host, forward, backward = 0;
-    at += 400 * us + (int64_t)(next_random(random) % 300) * us; /* waiting for the next batch */
+    at += 400 * us + (int64_t)(next_random(random) % 300) * us; /* the device waits for the next batch */
     build_copy(trace, COMPUTE, WS_SPACE_PAGEABLE, WS_SPACE_DEVICE, 4 << 20, at, at + 350 * us);
     at += 352 * us;
     forward = at + clock_offset - 9 * us;

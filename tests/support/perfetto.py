@@ -1,5 +1,6 @@
-"""Perfetto traces as Kineto (libkineto/src/PerfettoTraceBuilder.cpp) and PyTorch (torch/csrc/profiler/cupti/monitor_pftrace.cpp)
-write them, made of the events of Kineto's JSON. Field numbers are those of Perfetto's protos."""
+"""Perfetto traces as Kineto (libkineto/src/PerfettoTraceBuilder.cpp) and PyTorch
+(torch/csrc/profiler/cupti/monitor_pftrace.cpp) write them, made from the events of Kineto's JSON. Field numbers
+are from Perfetto's protos."""
 import decimal
 import json
 import struct
@@ -55,7 +56,7 @@ def ns(microseconds):
 
 
 def slices(events):
-    """The events that have a length, and the instants of memory, with their begins and ends."""
+    """The events with a length and the memory instants, each with its begin and end."""
     for one in events:
         if one.get("ph") == "X" or one.get("cat") == "cpu_instant_event":
             begin = ns(one["ts"])
@@ -71,7 +72,7 @@ def thread_names(events):
 
 
 def of_kineto(events, metadata=None, devices=None):
-    """Each slice on a track of its own, all arguments in one annotation."""
+    """Kineto's form: each slice is on a track of its own, and all its arguments are in one annotation."""
     out, tracks, uuid, names = [packet((10, 7), (60, message((1, 1), (2, "Kineto Trace"), (3, message((1, 0), (6, "Kineto Trace"))))))], {}, 1, thread_names(events)
     for key, value in (metadata or {}).items():
         out.append(packet((10, 7), (11, message((9, INSTANT), (23, "trace_metadata"), (11, 1), (4, annotation(key, value))))))
@@ -101,7 +102,8 @@ def of_kineto(events, metadata=None, devices=None):
 
 
 def of_pytorch(events):
-    """Names once, an annotation for each argument; of each kind of event all begins, then all ends."""
+    """PyTorch's form: each name is written once, each argument is an annotation, and all begins of a kind of event
+    come before all ends."""
     out, tracks, groups, iids, names = [], {}, {}, {}, thread_names(events)
     for one, begin, end in slices(events):
         if one.get("cat") == "Trace":

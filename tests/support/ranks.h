@@ -19,8 +19,9 @@ void ranks_begin(struct built *job, size_t count, bool own_hosts);
 /* As ranks_begin, with these texts as rank numbers. */
 void ranks_begin_as(struct built *job, size_t count, bool own_hosts, const char *const *numbers);
 
-/* Adds rounds. In each, rank i computes for compute[i] ns and then calls an all-reduce. The transfer begins when the
- * last rank has come, and takes `transfer` ns for all. The clock of rank i is offset[i] ns ahead. */
+/* Adds rounds. In each round, rank i computes for compute[i] ns and then calls an all-reduce. The transfer begins
+ * when the last rank has called it, and takes `transfer` ns on all ranks. The clock of rank i is offset[i] ns
+ * ahead. */
 void ranks_rounds(struct built *job, int count, const int64_t *compute, const int64_t *offset, int64_t transfer);
 
 const struct ws_job_comm *ranks_matches(const struct built *job);

@@ -11,11 +11,12 @@
 
 enum { TEST_ROW_BYTES = 256 }; /* the largest row structure fits */
 
-/* Fills one row. Every fourth value is an extreme of its type; texts have up to max_text bytes and
- * point into memory that stays. */
+/* Fills one row. Every fourth value is the least or greatest of its type. Texts have up to max_text bytes, in memory
+ * that is never freed. */
 void test_row_fill(uint32_t family, void *row, uint64_t *state, uint32_t max_text);
 
-/* Row i of a block as a structure of its family. Operations held as columns are put together in op. */
+/* Row i of a block as a structure of its family. If the block has operations as columns, the row is put together in
+ * *op. */
 const void *test_block_row(const struct ws_block *block, uint32_t i, struct ws_op *op);
 
 bool test_rows_equal(uint32_t family, const void *left, const void *right);

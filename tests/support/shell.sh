@@ -1,4 +1,5 @@
-# For the tests of the command line: an empty working folder, and functions that print one line for each failure.
+# For the tests of the command line. Makes an empty working folder, and defines functions that print one line for each
+# failure.
 failures=0
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

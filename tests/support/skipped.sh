@@ -1,4 +1,5 @@
 #!/bin/sh
-# Runs in the place of a test that cannot be built on this machine: prints why, and meson reports the test as skipped.
+# Runs instead of a test that cannot be built on this machine. Prints the reason, and meson reports the test as
+# skipped.
 echo "skipped: $*"
 exit 77

@@ -1,5 +1,5 @@
-/* A small trace of many frames in which each row holds its own number: for tests that damage the trace and check
- * which rows are still read. */
+/* A small trace of many frames, in which each row contains its own number. Tests damage the trace and check which
+ * rows are still read. */
 #ifndef WALLSHIM_TESTS_SMALL_TRACE_H
 #define WALLSHIM_TESTS_SMALL_TRACE_H
 
@@ -15,7 +15,7 @@ enum {
     SMALL_PIECES_MAX = 1024,
 };
 
-/* What one call of the sink got: the header, one frame, or the trailer. */
+/* The bytes that one call of the sink received: the header, one frame, or the trailer. */
 struct small_piece {
     size_t offset, size;
     int family; /* of the frame's rows; -1: not a frame of rows */
@@ -35,8 +35,8 @@ struct small_trace {
     int piece_number;
 };
 
-/* Writes rows of several families in turn, in frames of `rows_per_frame`. Of families that are not dictionaries there
- * are `data` times as many rows. */
+/* Writes rows of several families in turn, in frames of `rows_per_frame`. data: families that are not dictionaries
+ * have this many times as many rows. */
 void small_trace_create(struct small_trace *trace, uint32_t rows_per_frame, uint32_t data, bool compress,
                         bool finish);
 void small_trace_destroy(struct small_trace *trace);
@@ -44,13 +44,13 @@ void small_trace_destroy(struct small_trace *trace);
 /* Makes row number `index` of a family. */
 void small_trace_row(uint32_t family, uint32_t index, void *row);
 
-/* What reading a file gave. The test fails if a row differs from what was written, or comes twice. */
+/* The result of reading a file. The test fails if a row differs from the written row, or comes twice. */
 struct small_result {
     int open_status;
     char message[256];
     bool seen[WS_FAMILY_COUNT][SMALL_ROWS_MAX];
     uint32_t count[WS_FAMILY_COUNT];
-    uint32_t early; /* how often a data row came while a dictionary row written before it had not come */
+    uint32_t early; /* number of data rows that came before a dictionary row that had been written earlier */
     struct ws_damage damage;
 };
 

@@ -11,8 +11,8 @@ except ImportError:
 
 
 def forbid_unknown_keys(part):
-    """Makes the schema refuse keys that it does not describe. The schema itself lets readers accept new keys, but every key
-    that we write must be described."""
+    """Makes the schema refuse keys that it does not describe. The published schema allows unknown keys, so that
+    readers accept later versions. But the schema must describe every key that we write."""
     if isinstance(part, dict):
         if "properties" in part:
             part.setdefault("additionalProperties", False)

@@ -6,7 +6,7 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
-static void (*told)(void *argument); /* the function to call; NULL: none, or it has returned */
+static void (*told)(void *argument); /* the function to call; NULL: none is to be called, or it has returned */
 static void *told_argument;
 
 static void *help(void *context)

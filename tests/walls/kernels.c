@@ -11,7 +11,8 @@
 
 enum { FIXED_NS = 1500, SEQUENCE = 1024, MOST_PARAMETERS = 8 };
 
-/* The only parameter of a cuBLAS kernel is one structure. The real layout is not public; this one is made up. */
+/* The only parameter of a cuBLAS kernel is one structure. The real layout is not public, so this layout is made
+ * up. */
 struct gemm {
     ws_CUdeviceptr a, b, out;
     uint32_t m, n, k, padding[67];
@@ -367,7 +368,7 @@ void launch_adam(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr weights, 
     uint64_t rate = 0;
     double beta = 0.9;
     void *parameters[] = { &list, &functor, &rate, &beta, &beta, &beta, &beta };
-    for (int i = 0; i < 4; i++) /* the moments lie behind the gradients */
+    for (int i = 0; i < 4; i++) /* the moments are behind the gradients */
         list.addresses[i][0] = i ? gradients + (uint64_t)elements * 4 * (uint64_t)(i - 1) : weights;
     list_tensor(&list, elements);
     launch(stream, KERNEL_ADAM, (elements + LIST_CHUNK - 1) / LIST_CHUNK, 1, parameters);

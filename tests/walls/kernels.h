@@ -9,7 +9,7 @@
 
 enum kernel {
     KERNEL_GEMM,      /* large tiles */
-    KERNEL_GEMM_SLIM, /* smaller tiles, as for gradients of weights */
+    KERNEL_GEMM_SLIM, /* smaller tiles, as in gradients of weights */
     KERNEL_GEMV,
     KERNEL_ATTENTION,
     KERNEL_ATTENTION_BACKWARD,
@@ -18,7 +18,7 @@ enum kernel {
     KERNEL_SOFTMAX,
     KERNEL_SOFTMAX_BACKWARD,
     KERNEL_REDUCE,
-    KERNEL_EMBEDDING, /* launched once in each forward pass, so tests find the steps in the truth by it */
+    KERNEL_EMBEDDING, /* launched once in each forward pass: tests find the true steps by it */
     KERNEL_EMBEDDING_BACKWARD,
     KERNEL_FILL,
     KERNEL_GELU,
@@ -38,17 +38,18 @@ enum kernel {
 struct speed {
     double flops_per_ns, bytes_per_ns;
     double slow;   /* multiplies all durations: 1.3 for a GPU that is slower by 30 % */
-    double jitter; /* each duration differs by up to this part of it, up or down */
+    double jitter; /* each duration varies by up to this fraction, up or down */
     uint64_t seed;
 };
 
 /* Registers the kernels with the simulated GPU and loads them into the current context. Ends the program with status
- * 77 where the driver is not the simulated one. */
+ * 77 if the driver is not the simulated one. */
 void kernels_open(const struct speed *speed);
 
 const char *kernel_name(enum kernel kernel);
 
-/* From now on each launch calls dispatch(context) first. It spends the host time of a framework per launch. */
+/* From now on each launch first calls dispatch(context), which takes the host time that a framework spends on a
+ * launch. */
 void kernels_dispatch(void (*dispatch)(void *context), void *context);
 
 void launch_gemm(ws_CUstream stream, enum kernel kernel, ws_CUdeviceptr out, ws_CUdeviceptr a, ws_CUdeviceptr b,

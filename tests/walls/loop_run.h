@@ -1,4 +1,5 @@
-/* The run of a made-up program: the host launches one operation after another; each stream runs its own in order. */
+/* The run of a made-up program: the host launches one operation after another, and each stream runs its operations in
+ * order. */
 #ifndef WALLSHIM_WALLS_LOOP_RUN_H
 #define WALLSHIM_WALLS_LOOP_RUN_H
 

@@ -1,10 +1,12 @@
-"""Compares what a report says of made-up loops, as real programs have them, with the truth (make_loops.c writes both):
+"""Compares reports on made-up loops, such as real programs have, with the truth. make_loops.c writes the traces and
+the truth:
 
     loops.py BUILD [NAME...]
 
-Steps must have the true length within 2 % (of the median or mean, as in steps.py). Nearly all true begins must be found,
-after one constant shift of a trace's begins. The wall, its cause and whether the program trains must be as in LOOPS. For a
-server, the idle time with the cause "input" must be as long as there truly was no request.
+Steps must have the true length within 2 % (of the median or mean, as in steps.py). Nearly all true begins must be
+found, after one constant shift of a trace's begins. The wall, its cause and whether the program trains must be as
+in LOOPS. For a server, the idle time with the cause "input" must be as long as the time in which there was truly
+no request.
 """
 import json
 import os
@@ -27,7 +29,7 @@ LOOPS = {
     "predict": ("overhead", "input", False, "compute"),
     "train_slowly_fed": ("overhead", "input", True, "compute"),
     "graphs": ("overhead", "sync", False, None),
-    "graphs_alone": None,  # what graphs spend their time on is not known
+    "graphs_alone": None,  # the kernels inside graphs are not known, so there is no wall
     "graphs_of_sizes": None,
     "graphs_in_pieces": ("overhead", "input", False, None),
     "two_loops": ("compute", "matmul", True, None),
@@ -36,7 +38,7 @@ LOOPS = {
     "accumulate_lengths": ("compute", "matmul", True, None),
     "few": ("compute", "matmul", True, None),
 }
-# Loops in which steps cover only a part of the time; the report must say so.
+# In these loops steps cover only a part of the time. The report must say so.
 MUCH_ELSE = ["reinforce", "evaluate_much"]
 COVERED = 0.75          # if steps cover less of the recording than this, the report must say so
 FOUND = 0.97            # the least share of true begins that must be found

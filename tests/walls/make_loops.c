@@ -1,11 +1,11 @@
-/* Writes the trace of a made-up program with a loop as real programs have it, and what a report should find in it:
+/* Writes the trace of a made-up program with a loop such as real programs have, and the truth that a report should
+ * find in it:
  *
  *   make_loops NAME TRACE TRUTH
  *
  * The table at the end names the loops. TRUTH is JSON, in ns of the device's clock: `first`, the begin of the first
  * operation; `steps`, the begin of each step's first operation on the stream COMPUTE; `nobody_asked`, how long a
- * server had no request to work on. There are no step markers in the trace.
- */
+ * server had no request to work on. There are no step markers in the trace. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,7 +63,7 @@ static void gan(struct run *run)
     for (int step = 0; step < 40; step++) {
         run->step_begins = true;
         copy(run, COMPUTE, true);
-        forward(run, SECOND, 3); /* the generator makes a batch while the critic judges a real one */
+        forward(run, SECOND, 3); /* the generator makes a batch while the critic judges a real batch */
         forward(run, COMPUTE, 4);
         follow(run, COMPUTE, SECOND);
         forward(run, COMPUTE, 4);
@@ -94,7 +94,7 @@ static void gan_critic(struct run *run)
     }
 }
 
-/* Waits for the next request of a server. The times between requests are random (exponential), as with many users. */
+/* Waits for the next request to a server. The times between requests are random (exponential), as with many users. */
 static void wait_for_request(struct run *run, int64_t mean, int64_t *due)
 {
     *due += (int64_t)(-(double)mean * log(uniform(run)));
@@ -128,7 +128,8 @@ static void serve_by_threads(struct run *run)
     serve_from(run, 4);
 }
 
-/* Requests are prompts, answers have different lengths, and each step generates one word. */
+/* A server of a language model. Requests are prompts, answers have different lengths, and each step generates one
+ * word. */
 static void serve_words(struct run *run)
 {
     int64_t due = run->host;
@@ -192,7 +193,7 @@ static void graphs_alone(struct run *run)
     }
 }
 
-/* A step is a graph, one of several by the size of the batch, and kernels before and after it. */
+/* A step is a graph with kernels before and after it. The size of the batch decides which of several graphs. */
 static void graphs_of_sizes(struct run *run)
 {
     for (int step = 0; step < 80; step++) {
@@ -222,7 +223,7 @@ static void two_loops(struct run *run)
     }
 }
 
-/* As in serving engines: the attention is launched as kernels, all between two attentions as a graph. */
+/* As in serving engines: the attention is launched as kernels, and all work between two attentions as a graph. */
 static void graphs_in_pieces(struct run *run)
 {
     for (int step = 0; step < 60; step++) {
@@ -238,8 +239,8 @@ static void graphs_in_pieces(struct run *run)
     }
 }
 
-/* Reinforcement learning: each round generates words, then trains on them. There are more words than batches, so the
- * steps are the words. */
+/* Reinforcement learning: each round generates words, then trains on them. Each round has more words than batches, so
+ * the generation of a word is a step. */
 static void reinforce(struct run *run)
 {
     for (int round = 0; round < 12; round++) {

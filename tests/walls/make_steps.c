@@ -2,20 +2,19 @@
  *
  *   make_steps SEED TRACE TRUTH
  *
- * Seeds from 1 to CONTROLS - 1 repeat a step, with whatever programs do besides: warm-up with kernels of its own,
- * evaluation every so often, an update left out, accumulated gradients, sequences of different lengths, communication
- * and copies on other streams, waits for the loss, slow batches, a checkpoint, and other work at the end of the run.
- * Seeds from CONTROLS on are controls, without steps: kernels in random order, or (odd seeds) requests to a server of
- * many models. There are no step markers in the trace.
+ * Seeds from 1 to CONTROLS - 1 repeat a step, and add other things that programs do: warm-up with its own kernels,
+ * regular evaluation, a skipped update, accumulated gradients, sequences of different lengths, communication and
+ * copies on other streams, waits for the loss, slow batches, a checkpoint, and other work at the end of the run.
+ * Seeds from CONTROLS on are controls, without steps: kernels in random order, or, for odd seeds, requests to a
+ * server with many models. There are no step markers in the trace.
  *
  * TRUTH is JSON; times are in ns of the device's clock: `first`, the begin of the first operation; `steps`, the
  * device begin of each step's first operation on the computing stream (empty for a control); `warm_up`, how many
  * steps at the beginning are warm-up; `others`, intervals that belong to no step; `period`, the median distance of
- * successive steps after the warm-up, where none of `others` lies between them.
+ * successive steps after the warm-up with none of `others` between them.
  *
  * The times come from a small model: the host launches one operation after another, and a stream runs them in order.
- * The host is ahead of the device by at most the length of the queue.
- */
+ * The host is ahead of the device by at most the length of the queue. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -41,13 +40,13 @@ static const int64_t us = 1000, clock_offset = 3000000000;
 
 enum tail { TAIL_NONE, TAIL_EVALUATION, TAIL_CHECKPOINT, TAIL_OTHER, TAILS };
 
-/* What the seed determines. */
+/* The choices that the seed determines. */
 struct plan {
     const struct program *program;
     int layers, steps, warm_up, accumulate, eval_every, eval_batches, checkpoint_every, skip_percent, stall_percent;
     enum tail tail;
     bool waits_for_loss, prefetches;
-    int log_every; /* every so many steps, figures are computed on another stream and copied; only seeds over 50 */
+    int log_every; /* every log_every steps, another stream computes and copies figures; only seeds over 50 */
     double size, device_jitter, host_jitter, launch_us;
 };
 
@@ -80,7 +79,7 @@ static bool percent(struct run *run, int chance)
     return uniform(run) * 100 < chance;
 }
 
-/* A random factor around 1; with probability `rarely` far above, as on a busy machine. */
+/* A random factor around 1. With probability `rarely` it is far above 1, as on a busy machine. */
 static double jitter(struct run *run, double spread, double rarely)
 {
     double normal = sqrt(-2 * log(uniform(run))) * cos(6.283185307179586 * uniform(run));
@@ -97,7 +96,7 @@ static int64_t later(int64_t a, int64_t b)
 static void add(struct run *run, struct ws_shape shape, uint64_t bytes, double length)
 {
     int64_t *end = &run->stream_end[shape.stream], *slot = &run->recent[run->launches++ % QUEUE];
-    int64_t called = later(run->host, *slot); /* a full queue holds the host up */
+    int64_t called = later(run->host, *slot); /* the host waits while the queue is full */
     int64_t returned = called + (int64_t)(1e3 * run->plan.launch_us * jitter(run, run->plan.host_jitter, 0.005));
     int64_t begin = later(*end + us, returned + 3 * us);
     *end = *slot = begin + later(us, (int64_t)(1e3 * length * jitter(run, run->plan.device_jitter, 0)));
@@ -157,7 +156,7 @@ static void kernels(struct run *run, const struct piece *pieces, size_t most, ui
 
 #define KERNELS(run, list, variant) kernels(run, list, sizeof(list) / sizeof((list)[0]), variant)
 
-/* Shapes of convolutions change from layer to layer, those of other programs do not. */
+/* The shapes of convolutions change from layer to layer. In other programs all layers have the same shapes. */
 static uint32_t variant_of(const struct run *run, int layer)
 {
     return strcmp(run->plan.program->name, "convolutions") ? 0 : (uint32_t)(layer * 4 / run->plan.layers);
@@ -212,7 +211,7 @@ static void train_step(struct run *run)
         if (plan->program->trains)
             backward(run, plan->program->communicates && i == plan->accumulate - 1);
     }
-    if (plan->program->trains && !percent(run, plan->skip_percent)) /* an overflow leaves the update out */
+    if (plan->program->trains && !percent(run, plan->skip_percent)) /* an overflow skips the update */
         KERNELS(run, plan->program->update, 0);
     if (plan->waits_for_loss) {
         copy(run, COMPUTE, false, 4);
@@ -295,11 +294,12 @@ static void work_otherwise(struct run *run)
 static void warm_up(struct run *run)
 {
     run->host += (int64_t)(uniform(run) * 3e7);
-    for (int i = between(run, 0, 12); i > 0; i--) /* libraries try their kernels */
+    for (int i = between(run, 0, 12); i > 0; i--) /* libraries try out kernels */
         kernel(run, COMPUTE, &(struct piece){ i % 2 ? CONV : GEMM_WEIGHTS, 30.0 + i }, 5);
 }
 
-/* Other work at the end of the run, for less time than the steps: else its repetitions could as well be the steps. */
+/* Other work at the end of the run, for less time than the steps take: otherwise its repetitions could be the
+ * steps. */
 static void end_differently(struct run *run)
 {
     run->plan.eval_batches = run->plan.program->trains ? run->plan.steps / 3 : 2;

@@ -1,5 +1,6 @@
-"""When steps truly began in real programs that marked them (ProfilerStep#N in traces of the PyTorch profiler). A step begins
-with the first device operation launched after its marker. This is read from the JSON alone, without wallshim."""
+"""The true begins of steps in real programs that marked them (ProfilerStep#N in traces of the PyTorch profiler). A
+step begins with the first device operation that was launched after its marker. This module reads the JSON itself,
+without wallshim."""
 import bisect
 import glob
 import gzip
@@ -19,7 +20,7 @@ def ns(value):
 
 
 def truth_of(events):
-    """The truth in the form in which make_steps writes it, or None if fewer than three steps are marked."""
+    """The true steps in the format of make_steps, or None if fewer than three steps are marked."""
     markers, launches, operations = set(), {}, []
     for event in events:
         category, arguments = event.get("cat", "").lower(), event.get("args", {})

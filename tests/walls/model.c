@@ -40,7 +40,8 @@ void model_allocate(struct model *model)
     }
 }
 
-/* Between the products of the MLP: an activation, and a chain of pointwise kernels, each of one operation. */
+/* Launches the kernels between the two products of the MLP: an activation, and a chain of pointwise kernels with one
+ * operation each. */
 static void activate(const struct model *model, const struct layer *layer)
 {
     static const enum kernel in_a_row[] = { KERNEL_SCALE, KERNEL_TANH, KERNEL_ADD, KERNEL_MUL };

@@ -1,5 +1,5 @@
 /* Parameters of PyTorch's kernels, for programs and tests that launch kernels of these names or write traces of them.
- * Their layout is that of ATen/cuda/detail/OffsetCalculator.cuh and
+ * The parameters' layout is from ATen/cuda/detail/OffsetCalculator.cuh and
  * ATen/native/cuda/{Reduce,CUDALoops,MultiTensorApply}.cuh. */
 #ifndef WALLSHIM_WALLS_PYTORCH_H
 #define WALLSHIM_WALLS_PYTORCH_H
@@ -51,7 +51,8 @@ struct load_with_cast {
     uint32_t bytes;
 };
 
-/* FlashAttention-2's Flash_fwd_params up to its sizes; the rest is opaque. Flash_bwd_params begins with the same. */
+/* FlashAttention-2's Flash_fwd_params up to its sizes; the rest is opaque. Flash_bwd_params begins with the same
+ * fields. */
 struct flash_params {
     uint64_t q, k, v;
     int64_t strides[9];
@@ -84,7 +85,7 @@ static inline struct divider divider_by(uint32_t size)
     return divider;
 }
 
-/* Sets the sizes of the dimensions; those beyond `dims` are 1. */
+/* Sets the sizes of the dimensions. Sizes beyond `dims` are 1. */
 static inline void divide_by(struct divider sizes[TABLE_DIMS], int32_t dims, const uint32_t *wanted)
 {
     for (int32_t i = 0; i < TABLE_DIMS; i++)

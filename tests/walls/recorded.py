@@ -1,4 +1,4 @@
-"""A run of walls.c under the shim, and what truly happened in it according to the simulated GPU."""
+"""A run of walls.c with the shim, and the true events of the run according to the simulated GPU."""
 import csv
 import glob
 import json
@@ -9,12 +9,12 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EMBEDDING = "vectorized_gather_kernel"
-WARM_UP = 7  # steps that are left out: the program's own warm-up, and those until the launch queue is full
+WARM_UP = 7  # steps that are left out: the program's own warm-up, and the steps until the launch queue is full
 
 
 def go_first():
-    """Raises the priority over other work on the machine, where that is allowed: that of the process, and that of its
-    scheduling group, which Linux makes for each session (autogroup)."""
+    """Raises the priority of the process over other work on the machine, if that is allowed. Also raises the priority
+    of its scheduling group, which Linux makes for each session (autogroup)."""
     try:
         os.nice(-15)
         with open("/proc/self/autogroup", "w", encoding="ascii") as file:
@@ -66,7 +66,7 @@ class Run:
 
     def _rank(self, said):
         embeddings = sorted(row["start"] for row in self.truth if row["device"] == said["rank"] and EMBEDDING in row["name"])
-        # A step ends where the next embedding begins: that of the next step, or of an evaluation after the step.
+        # A step ends where the next embedding kernel begins: in the next step, or in an evaluation after the step.
         numbers = [number for _, number in said["steps"][WARM_UP:-1]]
         steps = [embeddings[number + 1] - embeddings[number] for number in numbers]
         host = said["steps"][-1][0] - said["steps"][WARM_UP][0]

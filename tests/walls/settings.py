@@ -1,4 +1,4 @@
-"""The walls: what the report must say of each, and the settings in which each is tested. walls.c explains the settings.
+"""The walls: the expected report for each, and the settings in which each is tested. walls.c explains the settings.
 Names in capitals are environment variables."""
 
 SMALL = {"layers": 2, "tokens": 1024, "dispatch_ns": 500}  # a step of about 1 ms
@@ -68,7 +68,7 @@ WALLS = {
         {"length": 14, **WIDE, "layers": 5, "bytes_percent": 75, "steps": 30},
         {"length": 20, **WIDE, "layers": 2, "eval_every": 9, "seed": 4},
     ]),
-    "mixed": ("overhead", ["input", "sync"], [  # two walls; removing one alone leaves time that the other causes
+    "mixed": ("overhead", ["input", "sync"], [  # two walls that overlap: each alone saves less
         {"wait_us": 1500, "count": 2, "after_us": 150, **SMALL},
         {"wait_us": 5000, "count": 2, "after_us": 600, "way": 3, "layers": 3, "host_jitter": 20},
         {"wait_us": 4000, "background": 1, "count": 3, "after_us": 90, "way": 2, **SMALL, "device_jitter": 8},

@@ -12,7 +12,7 @@ struct piece {
     double length;
 };
 
-/* A program's step is: begin, forward of each layer, end, backward of each layer, update. */
+/* The lists of a program's step, in this order: begin, forward of each layer, end, backward of each layer, update. */
 struct program {
     const char *name;
     struct piece begin[4], forward[FORWARD], end[6], backward[24], update[8];

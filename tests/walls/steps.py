@@ -1,15 +1,16 @@
-"""Compares the steps that a report finds in made-up traces with when they truly began (make_steps.c):
+"""Compares the steps that a report finds in made-up traces with the true steps (make_steps.c):
 
     steps.py BUILD [SEED...]
 
-A trace is right when the median length of its steady steps is within 2 % of the truth. Where steps differ by more than 5 %
-between the quartiles, as with sequences of different lengths, a median would fall between two kinds: the mean is taken. A
-true begin after the warm-up is found when a step of the report begins less than 5 % of a step's length from it, after one
-constant shift of the trace's begins. Nine in ten traces must be right, nine in ten begins found, and nine in ten steady
-steps of the report must be true ones. A control must have no steps.
+A trace is right if the median length of its steady steps is within 2 % of the truth. If the quartiles of the step
+lengths differ by more than 5 %, as with sequences of different lengths, the mean is compared instead: a median
+would fall between two kinds of steps. A true begin after the warm-up counts as found if a step of the report
+begins within 5 % of a step's length of it, after one constant shift of the trace's begins. Nine in ten traces must
+be right, nine in ten true begins must be found, and nine in ten steady steps of the report must be true steps. The
+report must find no steps in a control.
 
-Traces of real programs that mark their steps count as well, where the folder of given traces exists (markers.py). The report
-is told not to use the markers.
+If the folder of given traces exists, traces of real programs that mark their steps are tested, too (markers.py).
+The report is told not to use the markers.
 """
 import json
 import os
@@ -29,7 +30,7 @@ def nearest(values, to):
 
 
 def matches(truth, found, within):
-    """How many begins of each list have a partner in the other, with the constant shift that gives most partners."""
+    """How many begins of each list match a begin in the other list, with the constant shift that gives most matches."""
     best = (0, 0)
     for phase in {nearest(found, begin) - begin for begin in truth}:
         shifted = [begin - phase for begin in found]
@@ -55,14 +56,14 @@ def make(build, folder, seed):
 
 
 def true_lengths(truth):
-    """Lengths of the steps after the warm-up; those with other work (no step) before the next step are left out."""
+    """Lengths of the steps after the warm-up, without steps that are followed by other work before the next step."""
     begins = truth["steps"][truth["warm_up"]:]
     return [end - begin for begin, end in zip(begins, begins[1:])
             if not any(start < end and stop > begin for start, stop in truth["others"])]
 
 
 def periods(truth, steady):
-    """The true length of a step, and the one found."""
+    """The true length of a step, and the length that the report found."""
     lengths, found = true_lengths(truth), [step["length_ns"] for step in steady]
     low, _, high = statistics.quantiles(lengths, n=4)
     kind = statistics.mean if high - low > SPREAD * statistics.median(lengths) else statistics.median

@@ -1,13 +1,12 @@
-/* Trains a model on the simulated GPU, with a known performance wall in its way or without it:
+/* Trains a model on the simulated GPU, with or without a known performance wall:
  *
  *   walls WALL with|without [SETTING=VALUE…]
  *
- * Both variants do the same work for the model; only the wall differs. Prints a line of JSON for each rank. It has,
- * for each training step, when the host began it (CLOCK_MONOTONIC), and which launch of the embedding kernel, counted
- * from 0, belongs to it: so the step is found in the simulated GPU's truth. It also has the time after the warm-up
- * that the program was ready to run but had no processor. The tables `walls` and SETTINGS list the walls and the
- * settings.
- */
+ * Both variants do the same work for the model; only the wall differs. Prints a line of JSON for each rank. For each
+ * training step, the line has the host time at which the step began (CLOCK_MONOTONIC) and the number of its embedding
+ * kernel's launch, counted from 0: by this number, tests find the step in the simulated GPU's record of the truth.
+ * The line also has the time after the warm-up in which the program was ready to run but had no processor. The tables
+ * `walls` and SETTINGS list the walls and the settings. */
 #include <stddef.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -30,8 +29,8 @@ NCCL_CALLS(DECLARE)
 
 enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
 
-/* X(name, default). Times are host times in µs; dispatch_ns is in ns, and is spent for each launch. "wall:" before a
- * setting's meaning says for which wall it is. */
+/* X(name, default). Times are host times in µs; dispatch_ns is in ns, and is spent at each launch. A setting that is
+ * only for certain walls has their names before its meaning. */
 #define SETTINGS(X)                                                       \
     X(layers, 4)                                                          \
     X(hidden, 1024)                                                       \
@@ -47,7 +46,7 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
     X(log_every, 10)                                                      \
     X(seed, 1)                                                            \
     X(host_jitter, 10)  /* per cent, up or down */                        \
-    X(device_jitter, 3) /* the same */                                    \
+    X(device_jitter, 3) /* per cent, up or down */                        \
     X(dispatch_ns, 2000)                                                  \
     X(flops_percent, 65) /* of the GPU's peak that products reach */      \
     X(bytes_percent, 88) /* of its memory's bandwidth */                  \
@@ -66,7 +65,7 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
     X(ranks, 1)                                                           \
     X(same_stream, 0)  /* communication: 1: on the computing stream */    \
     X(slow_rank, 0)    /* straggler: which rank it is */                  \
-    X(slow_percent, 0) /* straggler: its GPU is slower by so much */      \
+    X(slow_percent, 0) /* straggler: how much slower its GPU is */        \
     X(slow_us, 0)      /* straggler: its host works so much a step */
 
 struct settings {
@@ -102,7 +101,7 @@ struct run {
     ws_CUdeviceptr scratch;
     ws_CUgraphExec graph;
     ws_ncclComm comm;
-    int embeddings; /* launched until now */
+    int embeddings; /* launches of the embedding kernel so far */
     struct {
         int64_t begin;
         int embedding;
@@ -137,7 +136,7 @@ static void work(struct run *run, int64_t ns)
         ;
 }
 
-/* Sleeps, as a host that waits for something other than the GPU. */
+/* Sleeps, like a host that waits for something other than the GPU. */
 static void sleep_until(int64_t until)
 {
     struct timespec at = { until / 1000000000, until % 1000000000 };
@@ -159,7 +158,7 @@ static void wait_for_batch(struct run *run)
         return;
     if (run->set.busy) {
         work(run, length);
-    } else if (run->set.background) { /* the loader is ahead by two batches at most */
+    } else if (run->set.background) { /* the loader is at most two batches ahead */
         run->next_batch = (run->next_batch > now - 2 * length ? run->next_batch : now - 2 * length) + length;
         sleep_until(run->next_batch);
     } else {
@@ -187,7 +186,7 @@ static void synchronise(struct run *run)
     }
 }
 
-/* Without the wall the host's work is the same, but on the value of the previous step, which needs no wait. */
+/* Without the wall the host does the same work with the value of the previous step, which needs no wait. */
 static void sync_in_forward(struct run *run)
 {
     if (run->with)
@@ -224,8 +223,8 @@ static void straggle(struct run *run)
         work(run, run->set.slow_us * 1000);
 }
 
-/* What each wall does in the training loop. Other walls come from settings alone. "compute" and "bandwidth" are the
- * same with and without the wall: nothing could be removed. */
+/* The functions that make each wall in the training loop. Walls without functions come from settings alone. "compute"
+ * and "bandwidth" are the same with and without the wall, because these walls cannot be removed. */
 static const struct wall walls[] = {
     { .name = "input", .before_step = wait_for_batch },
     { .name = "sync", .in_forward = sync_in_forward },
@@ -318,7 +317,7 @@ static void copy_batch(struct run *run)
     }
 }
 
-/* Logs the loss: copies it on a stream of its own, and does not wait for it. */
+/* Logs the loss: copies it on a separate stream, and does not wait for the copy. */
 static void log_loss(struct run *run)
 {
     MUST(cuEventRecord(run->ready, run->model.stream));
@@ -452,7 +451,8 @@ static bool read_words(struct run *run, int count, char **words)
            set->batch_bytes > 0 && set->batch_bytes <= MODEL_BATCH && set->ranks > 0 && set->ranks <= MOST_RANKS;
 }
 
-/* Each rank is a child process, also rank 0, which makes the identifier with NCCL: CUDA does not survive a fork. */
+/* Each rank is a child process, even rank 0, which makes the identifier with NCCL: CUDA does not work after a
+ * fork. */
 static int train_ranks(struct run *run)
 {
     ws_ncclUniqueId id;

@@ -3,8 +3,8 @@ cause of the first piece of advice, and the predicted saving, which must be the 
 
     walls.py BUILD WALL [SETTING NUMBER] [--keep FOLDER]
 
-The truth is the simulated GPU's: a step lasts from the begin of its embedding kernel on the device to the begin of the next
-one. settings.py lists the walls.
+The true steps come from the simulated GPU: a step lasts from the begin of its embedding kernel on the device to
+the begin of the next embedding kernel. settings.py lists the walls.
 """
 import argparse
 import glob
@@ -18,15 +18,16 @@ import tempfile
 from recorded import Run, busy_ns
 from settings import WALLS
 
-# Largest relative errors of the saving and of a step. Steps vary by jitter, and the report leaves out other steps than we.
+# Largest relative errors of the saving and of a step. Steps vary by jitter, and the report and this test leave out
+# different steps.
 WITHIN, STEP_WITHIN = 0.2, 0.05
 HEALTHY = 0.05  # of a step: the largest saving that may be predicted for a program without a wall
-BUSY = 0.9      # of the time: how busy the GPU is at least without a wall; the rest is the time between kernels
-CALM = 0.05     # of the time: how long a program with an overhead wall may be ready to run without a processor
-UNTIMED = 0.02  # of the operations: if more have no times, the shim's thread got no processor, and nothing is judged
-ALONE = 0.4     # of the saving: what walls that hide each other save at least if each is removed alone, in sum
-RUNS = 6        # at most, until one was calm
-TRIES = 2       # of a setting, before it fails
+BUSY = 0.9      # of the time: least time in which the GPU is busy without a wall; the rest is between kernels
+CALM = 0.05     # of the time: most time that a program with an overhead wall may be ready to run without a processor
+UNTIMED = 0.02  # of the operations: if more have no times, the shim's thread had no processor, and the run is not judged
+ALONE = 0.4     # of the saving: for walls that overlap, the least sum of the savings from removing each wall alone
+RUNS = 6        # most runs until one is calm (see calm)
+TRIES = 2       # attempts at a setting before it fails
 
 
 def report(build, folder):
@@ -72,7 +73,7 @@ def check_saving(judge, said, predicted, saving):
 
 
 def check_verdict(judge, wall, devices, step, saving, alone):
-    """Checks what the report says of these devices: one per rank of a job."""
+    """Checks the report on these devices, one per rank of a job."""
     expected, causes, _ = WALLS[wall]
     for rank, device in devices.items():
         said = device["wall"]["name"] if device["wall"] else device["wall_reason"]
@@ -92,22 +93,23 @@ def check_verdict(judge, wall, devices, step, saving, alone):
                      f"advice: {first['cause']} would win {first['saving_ns_per_step'] / 1e3:.0f} µs of a healthy step")
         return
     judge.expect(first["cause"] in causes, f"first advice: {first['cause']}, expected {' or '.join(causes)}")
-    # Without the wall "chain", one chain is fused, but the report may advise fusing others: only the first advice counts.
-    # Every other wall is removed completely, so all advice with its cause counts.
+    # The run without the wall "chain" has one chain fused, but the report may advise fusing further chains: so only
+    # the first advice counts. All other walls are removed completely, so all advice with the wall's cause counts.
     asked = [first] if causes == ["fusion"] else [piece for piece in advice if piece["cause"] in causes]
     predicted = sum(piece["saving_ns_per_step"] for piece in asked)
     if alone:
         check_saving(judge, "saving", predicted, saving)
         return
     # Each piece of advice says what it saves alone. Two walls that overlap in time save more together than their sum.
-    # Where all but one save too little to be advised, the report says nothing of several together.
+    # If only one of them saves enough to be advised, the report has no saving for several together.
     together = [device["together_saving_ns"] for device in devices if device["together_saving_ns"] is not None]
     check_saving(judge, "saving together", max(together, default=predicted), saving)
     judge.expect(ALONE * saving <= predicted <= (1 + WITHIN) * saving, f"each alone: {predicted / 1e3:.0f} µs")
 
 
 def calm(made):
-    """Whether other work on the machine hardly changed the steps: the program seldom lacked a processor, or in few steps."""
+    """Whether other work on the machine hardly changed the steps: the program seldom lacked a processor, or only in a
+    few steps."""
     typical, mean = made.step_ns(statistics.median), made.step_ns(statistics.mean)
     return made.kept_waiting() <= CALM or (made.kept_waiting() <= 3 * CALM and abs(mean - typical) <= 0.03 * typical)
 
@@ -124,8 +126,9 @@ def run_with(build, folder, wall, setting):
 
 
 def run_without(build, folder, wall, setting):
-    """The run with the shortest step, since other work on the machine can only make steps longer. Runs until one kept its
-    GPU busy. Not for the wall "launch": between the short kernels of its graph the GPU is always partly idle."""
+    """The run with the shortest step, since other work on the machine can only make steps longer. Stops at the first
+    run that kept its GPU busy. This test does not apply to the wall "launch": between the short kernels of its
+    graph the GPU is always partly idle."""
     runs = []
     while len(runs) < 2 or (len(runs) < RUNS and wall != "launch" and max(map(Run.busy_share, runs)) < BUSY):
         runs.append(Run(build, f"{folder}/without-{len(runs)}", wall, "without", setting))
@@ -138,7 +141,7 @@ def judge_setting(build, folder, wall, setting):
     without = run_without(build, folder, wall, setting) if causes else made
     # The straggler itself does not wait for others, and has another wall: only the other ranks are checked.
     straggler = setting["slow_rank"] if wall == "straggler" else None
-    # The saving is that of mean steps: where waits vary in length, a median step does not say what all waits cost.
+    # The saving compares mean steps: if waits vary in length, a median step does not contain the cost of all waits.
     step = made.step_ns(statistics.median, straggler)
     saving = made.step_ns(statistics.mean, straggler) - without.step_ns(statistics.mean, straggler)
     judge.lines.append(f"step {step / 1e3:.0f} µs, {saving / 1e3:.0f} of them the wall ({saving / step:.0%}), "
@@ -163,7 +166,7 @@ def sanitized(build):
 
 
 def count_setting(build, folder, wall, setting):
-    """Under a sanitizer times mean nothing, so this only checks that all operations are recorded."""
+    """With a sanitizer, times mean nothing, so this only checks that all operations are recorded."""
     judge = Judge()
     made = Run(build, f"{folder}/with", wall, "with", setting)
     devices = report(build, made.folder)

@@ -1,7 +1,8 @@
-/* Preloaded wrappers of cuLaunchKernel that do as little as can be, to compare the shim with. This file is built
- * twice. One wrapper only passes the call on. The other, with FLOOR_RECORDS, also does what every recorder has to do:
- * it reads the CPU's tick counter before and after the call, and stores a record of 64 bytes in a ring as large as
- * the shim's. Nobody reads that ring, and its pages are touched before the first launch. */
+/* Preloaded wrappers of cuLaunchKernel that do as little as possible, to compare the shim with. This file is built
+ * twice. Without FLOOR_RECORDS, the wrapper only passes the call on. With FLOOR_RECORDS, the wrapper also does the
+ * least work of a recorder: it reads the CPU's tick counter before and after the call, and stores a record of 64
+ * bytes in a ring as large as the shim's. The ring is never read, and its pages are touched before the first
+ * launch. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <string.h>

@@ -1,4 +1,5 @@
-/* A cuDNN whose calls cost nothing: descriptors are addresses, and a convolution's are arrays of sizes. */
+/* A cuDNN whose calls cost nothing. Descriptors are only addresses; descriptors of convolutions are arrays of
+ * sizes. */
 #include "abi/cuda.h"
 #include "abi/cudnn.h"
 

@@ -1,5 +1,5 @@
-/* A driver whose calls cost nothing, so that what remains is the shim's own work. It knows one context
- * and answers success to what a launching program and the shim ask of it; nothing ever runs. */
+/* A driver whose calls cost nothing, so that only the shim's own work is measured. The driver has one context, and
+ * returns success to all calls of a launching program and of the shim. No kernel ever runs. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -147,7 +147,7 @@ DRIVER_FUNCTION(cuFuncGetName, (const char **name, ws_CUfunction function))
     static _Thread_local char own[32];
     count(COUNT_cuFuncGetName);
     *name = "nothing";
-    if (getenv("NULL_DRIVER_NAMES")) { /* each kernel has its own */
+    if (getenv("NULL_DRIVER_NAMES")) { /* each kernel has its own name */
         snprintf(own, sizeof(own), "k%p", (void *)function);
         *name = own;
     }

@@ -1,6 +1,6 @@
-/* A library between the shim and the driver. Its cuStreamQuery, cuLaunchKernel and ncclAllReduce may leave by
- * longjmp, as a signal handler or a C++ exception that leaves a call would. A launch may also be interrupted by a
- * signal. */
+/* A library between the shim and the driver. This library's cuStreamQuery, cuLaunchKernel and ncclAllReduce may leave
+ * by longjmp, like a call that a signal handler or a C++ exception leaves. This library's cuLaunchKernel may also
+ * raise a signal, as if the launch were interrupted. */
 #include "abi/cuda.h"
 #include "abi/nccl.h"
 
@@ -14,11 +14,11 @@ extern jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
 jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
 extern int interrupt_launches;
 int interrupt_launches;
-/* The steps in which one thread's wait for an event goes into a stream while another thread's launch is on its way
- * into the same stream. */
+/* The steps of meet_waits: one thread's wait for an event enters a stream while another thread launches into the same
+ * stream. */
 enum { WAIT_COMES = 1, LAUNCH_COMES, WAIT_IS_IN, LAUNCH_IS_IN };
 extern int meeting;
-int meeting; /* the step that was reached last; 0: none */
+int meeting; /* the last step that was reached; 0: none */
 
 static void meet(int reached, int next)
 {

@@ -1,13 +1,12 @@
-/* A layer between a program and the driver, like libraries that divide a GPU among programs: it is preloaded, has a
- * dlsym of its own, and answers for some driver functions with functions of its own. LAYER says where it finds the
- * real dlsym:
+/* A layer between a program and the driver, like libraries that divide a GPU among programs. The layer is preloaded
+ * and has a dlsym of its own, which returns the layer's own functions for some driver functions. LAYER selects the
+ * real dlsym that it calls:
  *
- *   next      in the next library after the layer (dlvsym of RTLD_NEXT)
- *   default   in the first library that has this version of it (dlvsym of RTLD_DEFAULT)
- *   libc      in libc, whichever other libraries have one
+ *   next      the next one after the layer (dlvsym with RTLD_NEXT)
+ *   default   the first one of this version in the search order (dlvsym with RTLD_DEFAULT)
+ *   libc      libc's own, even if other libraries have one
  *
- * Its dlsym also finds "layer_secret", a name that is in no symbol table.
- */
+ * The layer's dlsym also finds "layer_secret", a name that is in no symbol table. */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* Destroys the contexts that leaving.c of the folder above has left, in this library's destructor. */
+/* A library whose destructor destroys the contexts that ../leaving.c has left. */
 #include "abi/cuda.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* A library whose constructor takes long, inside dlopen and with the loader's lock held. With SLOW it sleeps; else it
- * starts a thread that makes its first CUDA calls, and waits for that thread. */
+/* A library whose constructor takes long, inside dlopen and with the loader's lock held. With SLOW the constructor
+ * sleeps. Without SLOW the constructor starts a thread that makes its first CUDA calls, and waits for this thread. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ __attribute__((constructor)) static void nap(void)
     sleep(4);
 }
 #else
-static void (*launch_while_opening)(void); /* the program's */
+static void (*launch_while_opening)(void); /* a function of the program */
 
 static void *launch(void *unused)
 {

@@ -1,5 +1,5 @@
-/* Built for each VERSION as a cuBLAS that answers with its version, and with -DCALLER as a library that is bound to
- * that cuBLAS. */
+/* Built twice for each VERSION: as a cuBLAS whose function returns this version, and, with -DCALLER, as a library
+ * that is linked with this cuBLAS. */
 #define NAME(version) call_##version
 #define CALL(version) NAME(version)
 

@@ -1,4 +1,5 @@
-/* A program's own libzstd.so.1: it has the real library's name, but a function that the real one has not. */
+/* A program's own libzstd.so.1: it has the real library's name, but only a function that the real library does not
+ * have. */
 #include <unistd.h>
 
 int own_zstd(void);
