@@ -56,14 +56,18 @@ static void info_add_block(struct summary *summary, const struct ws_block *block
 
 static void info_print_damage(struct ws_page *page, const struct ws_damage *damage)
 {
-    if (!damage->lost_frames && !damage->lost_bytes && !damage->torn_bytes && !damage->no_footer) {
+    if (!ws_damage_any(damage)) {
         ws_page_fact(page, "damage", "none");
         return;
     }
+    uint64_t rows = 0;
+    for (size_t i = 0; i < WS_FAMILY_COUNT; i++)
+        rows += damage->lost_rows[i];
     ws_page_fact(page, "damage",
-                 "%" PRIu64 " blocks lost, %" PRIu64 " bytes not readable, %" PRIu64
+                 "%" PRIu64 " blocks lost (%" PRIu64 " rows or more), %" PRIu64 " bytes not readable, %" PRIu64
                  " bytes of an unfinished block%s",
-                 damage->lost_frames, damage->lost_bytes, damage->torn_bytes, damage->no_footer ? ", no footer" : "");
+                 damage->lost_frames, rows, damage->lost_bytes, damage->torn_bytes,
+                 damage->no_footer ? ", no footer" : "");
 }
 
 static void print_summary(struct ws_page *page, const struct summary *summary, const char *path)

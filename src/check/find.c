@@ -173,14 +173,17 @@ static struct sums sum_rows(const json_t *list, const char *text, const char *ke
         if (!is_called(row, text))
             continue;
         double value = find_number_at(row, key);
+        bool known = json_object_get(row, key);
+        sums.count += find_number_at(row, "count");
+        sums.total += find_number_at(row, "total_ns");
+        sums.rows++;
+        if (!known)
+            continue;
         if (!sums.known || (strcmp(key, "min_ns") != 0 && strcmp(key, "max_ns") != 0))
             sums.value += value;
         else if (strcmp(key, "min_ns") == 0 ? value < sums.value : value > sums.value)
             sums.value = value;
-        sums.known = sums.known || json_object_get(row, key);
-        sums.count += find_number_at(row, "count");
-        sums.total += find_number_at(row, "total_ns");
-        sums.rows++;
+        sums.known = true;
     }
     return sums;
 }

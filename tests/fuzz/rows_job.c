@@ -7,7 +7,7 @@
 #include "rows.h"
 #include "trace/writer.h"
 
-enum { ROWS_MOST = 1024 };
+enum { ROWS_MOST = 512 };
 
 struct writing {
     struct rows_job *job;

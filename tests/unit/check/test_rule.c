@@ -111,7 +111,9 @@ static const char report_text[] =
     "   'kernels': [{'name': 'gemm_a', 'class': 'gemm', 'count': 2, 'total_ns': 300, 'min_ns': 100, 'max_ns': 200},"
     "               {'name': 'copy_kernel', 'class': 'pointwise', 'count': 1, 'total_ns': 50, 'min_ns': 50,"
     "                'max_ns': 50},"
-    "               {'name': 'gemm_b', 'class': 'gemm', 'count': 4, 'total_ns': 150, 'min_ns': 30, 'max_ns': 40}],"
+    "               {'name': 'gemm_b', 'class': 'gemm', 'count': 4, 'total_ns': 150, 'min_ns': 30, 'max_ns': 40},"
+    "               {'name': 'untimed_a', 'class': 'reduce', 'count': 3, 'total_ns': 0},"
+    "               {'name': 'timed_b', 'class': 'reduce', 'count': 0, 'total_ns': 0, 'min_ns': 20, 'max_ns': 60}],"
     "   'roofline': {'kernel_ns': 500, 'matmul_ns': 300, 'mfu': 0.41},"
     "   'copies': [], 'steps': [], 'wall': null, 'wall_reason': 'Too little ran.',"
     "   'step_time': {'source': 'none', 'why_none': 'Nothing repeats.'}}]},"
@@ -200,12 +202,15 @@ static void paths_are_judged(void **state)
     static const struct expected rules[] = {
         { "busy_ns < 700 ns", "hb" },
         { "kernels[1].count == 1", "h?" },
-        { "kernels[*].total_ns < 200 ns", "bhh?" },
+        { "kernels[*].total_ns < 200 ns", "bhhhh?" },
         { "kernels[\"gemm\"].total_ns == 450 ns", "hb" },
         { "kernels[\"gemm\"].share == 90 %", "h?" },
         { "kernels[\"gemm\"].min_ns == 30 ns", "h?" },
         { "kernels[\"gemm\"].max_ns == 200 ns", "h?" },
         { "kernels[\"gemm\"].mean_ns == 75 ns", "h?" },
+        { "kernels[\"reduce\"].min_ns == 20 ns", "h?" }, /* a row without a minimum does not count as 0 */
+        { "kernels[\"reduce\"].max_ns == 60 ns", "h?" },
+        { "kernels[\"untimed_a\"].min_ns > 0", "??" },
         { "kernels[\"gemm_\"].count == 6", "h?" },
         { "kernels[\"copy\"].count == 0", "hh" },
         { "kernels[\"gemm\"].name != gemm_b", "hb?" },
