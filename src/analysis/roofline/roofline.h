@@ -157,7 +157,8 @@ struct ws_track_roofline {
     double step_flops;                       /* FLOPs per steady step, or in the recording */
     double step_flops_from[WS_WORK_SOURCES]; /* step_flops by enum ws_work_source */
     double step_length;                      /* ns: mean steady step, or the recording */
-    double mfu; /* step_flops as a share of what the peak of `precision` allows in step_length; 0: not known */
+    double mfu; /* step_flops as a share of what the peak of `precision` allows in step_length. 0: not known, as when
+                   FLOPs are known for less than half of the time of matrix work */
 };
 
 extern const struct ws_analysis ws_analysis_roofline;

@@ -226,6 +226,6 @@ void ws_roofline_count_steps(const struct ws_track_steps *all, const struct ws_t
         result->step_flops_from[i] /= steps;
         result->step_flops += result->step_flops_from[i];
     }
-    if (result->step_length > 0 && peak > 0)
+    if (result->step_length > 0 && peak > 0 && 2 * result->matmul_known >= result->matmul_total)
         result->mfu = result->step_flops / result->step_length / peak;
 }

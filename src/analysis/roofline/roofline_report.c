@@ -112,6 +112,9 @@ static void print_mfu(const struct ws_track_roofline *result, struct ws_page *pa
     char length[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], from[200], rest[100] = "", peak[WS_PEAK_TEXT],
                                                                    flops[WS_FORMAT_SIZE];
     int64_t unknown = result->matmul_total - result->matmul_known;
+    if (result->step_flops > 0 && unknown > result->matmul_known)
+        ws_page_fact(page, "MFU", "not known: FLOPs are known for only %s of the time of matrix work",
+                     ws_format_share(share, result->matmul_known, result->matmul_total));
     if (!(result->mfu > 0))
         return;
     ws_roofline_flops_from(result, from, sizeof(from));
