@@ -132,7 +132,7 @@ void memory_removed(uint64_t address)
 {
     uint64_t start;
     enum ws_space space;
-    /* Most memory that is freed is device memory, which has no range here. */
+    /* Most memory that is freed is device memory, which is not in the table. It needs no lock. */
     if (look_up(address, &start, &space) && start != address)
         return;
     if (!change_begins()) {

@@ -19,6 +19,7 @@ void ws_report_track_title(const struct ws_report *report, size_t index, char *t
 {
     const struct ws_track *track = ws_model_track(report->model, index);
     const struct ws_device *device = ws_track_device(report->model, track);
+    bool is_named = device && device->name.length;
     size_t used = 0;
     if (report->model->processes.count > 1) {
         ws_report_process_title(report, track->process, text, capacity);
@@ -28,6 +29,6 @@ void ws_report_track_title(const struct ws_report *report, size_t index, char *t
     if (!track->device)
         snprintf(text + used, capacity - used, "%sGPU not known", comma);
     else
-        snprintf(text + used, capacity - used, "%sGPU %u%s%s", comma, track->device - 1, device ? " " : "",
-                 device ? device->name.data : "");
+        snprintf(text + used, capacity - used, "%sGPU %u%s%s", comma, track->device - 1, is_named ? " " : "",
+                 is_named ? device->name.data : "");
 }

@@ -20,9 +20,10 @@ enum ws_coding {
     WS_CODING_PLAIN,  /* predicts 0 */
     WS_CODING_DELTA,  /* predicts the value of the row before */
     WS_CODING_LAST,   /* predicts the remembered value */
-    WS_CODING_LENGTH, /* codes value - base column; predicts the remembered difference */
-    WS_CODING_GAP,    /* codes value - last value of the base column in the same group; predicts the remembered
-                         difference */
+    WS_CODING_LENGTH, /* codes the difference between the value and the base column's, like LAST: the prediction is
+                         the last difference of a row with the same key */
+    WS_CODING_GAP,    /* codes the difference between the value and the base column's last value in the same group,
+                         like LAST */
     WS_CODING_SLOTS,  /* stores the frame's distinct values, and for each row the index of its value */
     WS_CODING_TEXT,
     WS_CODING_COUNT
