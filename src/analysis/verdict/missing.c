@@ -4,13 +4,15 @@
 
 #include "analysis/activity/activity.h"
 #include "analysis/activity/recorded.h"
+#include "analysis/comm/ranks.h"
 #include "analysis/gaps/gaps.h"
 #include "analysis/steps/steps.h"
 #include "analysis/verdict/wall_text.h"
 
 /* Missing data below these percentages could hardly change a verdict. TIME_SHOWN is a percentage of a step,
- * OPERATIONS_SHOWN a percentage of all operations. Both limits are our choice. */
-enum { TIME_SHOWN = 1, OPERATIONS_SHOWN = 10 };
+ * OPERATIONS_SHOWN a percentage of all operations. Ranks that were not recorded are shown if communication takes
+ * COMMUNICATION_SHOWN percent of a step. The limits are our choice. */
+enum { TIME_SHOWN = 1, OPERATIONS_SHOWN = 10, COMMUNICATION_SHOWN = 5 };
 
 enum { LACKS_TEXT = 240 };
 
@@ -81,6 +83,18 @@ static void print_lead_in(const struct ws_track_activity *activity, struct ws_pa
                      ws_format_time(time, activity->unrecorded));
 }
 
+/* Prints how many ranks are missing, if communication takes long enough to ask whom it waits for. */
+static void print_ranks(const struct ws_report *report, const struct ws_track_wall *wall, struct ws_page *page)
+{
+    const struct ws_job_ranks *ranks = ws_report_result(report, &ws_analysis_ranks, 0);
+    uint32_t all = ws_ranks_job(report)->largest;
+    if (ranks->recorded && all > ranks->recorded &&
+        wall->by_wall[WS_WALL_COMMUNICATION] > wall->length / 100 * COMMUNICATION_SHOWN)
+        ws_page_fact(page, "ranks",
+                     "%zu of %u recorded: communication may be waiting for one of the others; record all of them",
+                     ranks->recorded, all);
+}
+
 static bool is_much(uint64_t part, uint64_t whole)
 {
     return part && part >= whole / 100 * OPERATIONS_SHOWN;
@@ -95,6 +109,7 @@ void ws_missing_text(const struct ws_report *report, size_t track, const struct 
     char count[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE];
     uint64_t alone = recorded->alone.count;
     print_time(report, track, wall, page);
+    print_ranks(report, wall, page);
     if (!ws_process_meta(process, "import"))
         return;
     print_lead_in(ws_report_result(report, &ws_analysis_activity, track), page);
