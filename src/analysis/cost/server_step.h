@@ -2,7 +2,8 @@
  *
  * Servers name the range after the work that the scheduler put together:
  * - vLLM: "execute_context_2(512)_generation_30(30)" (annotate_profile in vllm/v1/worker/gpu_worker.py), before that
- *   "execute_new_3_cached_5"; ROCm's vLLM "execute_8192_context_9(sq8155…)_generation_37(sq37…)";
+ *   "execute_new_3_cached_5"; some add the sum of squares: "execute_context_1(888_788544)_generation_0(0)"; ROCm's
+ * vLLM "execute_8192_context_9(sq8155…)_generation_37(sq37…)";
  * - SGLang: "step[DECODE bs=32]", "step[EXTEND bs=2 toks=4096]" (build_step_span_name in
  *   python/sglang/srt/model_executor/step_span_utils.py, modes in forward_batch_info.py);
  * - TensorRT-LLM: "[Executor] _forward_step 7: 2 ctx reqs, 30 gen reqs" (_forward_step in

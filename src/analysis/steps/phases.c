@@ -226,8 +226,10 @@ int ws_phases_tell(const struct ws_report *report, const struct ws_track *track,
         goto out;
     if (are_steps || result->source == WS_STEPS_MARKED)
         set_phases(&iterations, &result->steps);
-    status = are_steps ? sum_phases(process, track, result, &iterations, &result->phases)
-                       : sum_apart(report, track, &iterations, &result->phases);
+    if (are_steps)
+        status = sum_phases(process, track, result, &iterations, &result->phases);
+    else if (result->source == WS_STEPS_MARKED || iterations.count == 1)
+        status = sum_apart(report, track, &iterations, &result->phases);
     leave_out_phases(result);
 out:
     ws_vector_finish(&iterations);

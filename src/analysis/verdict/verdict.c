@@ -146,7 +146,7 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
     size_t warm_up = steps->kinds[WS_STEP_WARM_UP];
     bool few = steps->kinds[WS_STEP_STEADY] < FEWEST_STEPS;
     ws_phases_write(&steps->phases, phases, sizeof(phases));
-    if (steps->phases.any && few && (steps->phases.several || !steps->kinds[WS_STEP_STEADY])) {
+    if (few && (steps->phases.several || (steps->phases.any && steps->source == WS_STEPS_NONE))) {
         ws_page_fact(page, "1 step time stable?", "not known  too few steps: %s", phases);
         return;
     }

@@ -44,6 +44,7 @@ static void ranges_of_servers_tell_their_phase(void **state)
         { "execute_context_2(512)_generation_30(30)", WS_PHASE_MIXED, 32, 542 },
         { "execute_context_0(0)_generation_0(0)", WS_PHASE_NOT_KNOWN, 0, 0 },
         { "execute_8192_context_9(sq8155sk8430)_generation_37(sq37sk34489)", WS_PHASE_MIXED, 46, 8192 },
+        { "execute_context_1(888_788544)_generation_0(0)", WS_PHASE_PREFILL, 1, 888 },
         { "execute_new_3_cached_0", WS_PHASE_PREFILL, 3, 0 },
         { "execute_new_3_cached_5", WS_PHASE_NOT_KNOWN, 8, 0 },
         { "execute_new_0_cached_5", WS_PHASE_NOT_KNOWN, 5, 0 }, /* or a later piece of a long prompt */
