@@ -181,7 +181,8 @@ void ws_steps_text(const struct ws_report *report, size_t subject, const void *m
         return;
     }
     ws_page_fact(page, "steps", "%s steady, %s", ws_format_count(count, result->kinds[WS_STEP_STEADY]),
-                 result->source == WS_STEPS_MARKED ? "marked by the program"
+                 result->source == WS_STEPS_MARKED  ? "marked by the program"
+                 : result->proof == WS_PROOF_SERVER ? "by the ranges of an inference server"
                  : result->proof >= WS_PROOF_NAMES
                      ? "found in the names of the program's ranges (an inference: no markers)"
                      : "found in the order of operations (an inference: no markers)");

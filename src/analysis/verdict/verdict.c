@@ -186,9 +186,11 @@ static void print_covered(const struct ws_report *report, size_t track, struct w
     char share[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE];
     if (steps->kinds[WS_STEP_STEADY] && covered < known / 100 * COVERED_LIMIT)
         ws_page_fact(page, "",
-                     "they are %s of the %s recorded; figures per step leave out the rest (--steps none includes "
+                     "%s%s are %s of the %s recorded; figures per step leave out the rest (--steps none includes "
                      "it)",
-                     ws_format_share(share, covered, known), ws_format_time(whole, known));
+                     steps->phases.several ? ws_phase_name(steps->phases.lead) : "they",
+                     steps->phases.several ? " steps" : "", ws_format_share(share, covered, known),
+                     ws_format_time(whole, known));
 }
 
 /* Writes "98.7 %, 491 ms of it in collectives that no compute hides": the device is busy but computes nothing. */
