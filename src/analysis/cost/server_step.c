@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
+
 enum { HEADS_THAT_SHARE_KEYS = 16, NAME_MOST = 256 };
 
 static const double least_element = 0.5; /* bytes: fp4 */
@@ -31,47 +33,125 @@ static double number_in_brackets(const char *name, const char *word)
     return at ? number_at(at + 1) : -1;
 }
 
+/* What an iteration does that has this many prompts and generating requests; negative: the name does not say. */
+static enum ws_phase phase_of(double prompts, double generating)
+{
+    return (prompts > 0 ? WS_PHASE_PREFILL : 0) | (generating > 0 ? WS_PHASE_DECODE : 0);
+}
+
 /* Reads "execute_context_2(512)_generation_30(30)": each number of requests is followed by the number of their tokens
- * in brackets. */
+ * in brackets. A request counts as context until its first token is generated. */
 static struct ws_server_step read_vllm(const char *name)
 {
     double context = number_in_brackets(name, "context_"), generation = number_in_brackets(name, "_generation_");
+    double prompts = server_number(name, "context_"), generating = server_number(name, "_generation_");
     struct ws_server_step step = { 0 };
-    if (context < 0 || generation < 0)
+    if (context < 0 || generation < 0 || prompts < 0 || generating < 0)
         return step;
     step.tokens = context + generation;
-    step.decodes = !(context > 0) && generation == server_number(name, "_generation_");
+    step.decodes = !(context > 0) && generation == generating;
+    step.requests = prompts + generating;
+    step.phase = phase_of(prompts, generating);
+    step.iteration = true;
     return step;
 }
 
-/* Reads "step[DECODE bs=32]": each request of a decode step has one token. */
+/* Reads "execute_new_3_cached_5": a cached request generates, or goes on with a long prompt. The name does not tell
+ * which, so the phase is known only if all requests are new. */
+static struct ws_server_step read_old_vllm(const char *name)
+{
+    double new = server_number(name, "_new_"), cached = server_number(name, "_cached_");
+    if (new < 0 || cached < 0)
+        return (struct ws_server_step){ 0 };
+    return (struct ws_server_step){ .requests = new + cached,
+                                    .phase = cached > 0 ? WS_PHASE_NOT_KNOWN : phase_of(new, 0),
+                                    .iteration = true };
+}
+
+/* SGLang's modes of a forward pass. A draft model guesses tokens in passes of its own, which have modes of their own
+ * or the modes of the model that it guesses for. A split prefill is a pass of only some layers. */
+static const struct {
+    const char *mode;
+    enum ws_phase phase;
+    bool drafts;
+} sglang_modes[] = {
+    { "EXTEND ", WS_PHASE_PREFILL, false }, { "DECODE ", WS_PHASE_DECODE, false },
+    { "MIXED ", WS_PHASE_MIXED, false },    { "TARGET_VERIFY", WS_PHASE_NOT_KNOWN, true },
+    { "DRAFT_", WS_PHASE_NOT_KNOWN, true },
+};
+
+/* Reads "step[DECODE bs=32]", "step[EXTEND bs=2 toks=4096]", and with the figures for a roofline "step[MIXED bs=2 c=1
+ * g=1 c_sq=5 … g_sq=1 …]". Each request of a decode step has one token. */
 static struct ws_server_step read_sglang(const char *name)
 {
-    double requests = server_number(name, " bs=");
-    if (strncmp(name, "step[DECODE", 11) != 0 || requests < 0)
-        return (struct ws_server_step){ 0 };
-    return (struct ws_server_step){ requests, true };
+    double requests = server_number(name, " bs="), tokens = server_number(name, " toks=");
+    double context = server_number(name, " c_sq="), generation = server_number(name, " g_sq=");
+    struct ws_server_step step = { .requests = ws_max(requests, 0), .iteration = requests >= 0 };
+    for (size_t i = 0; i < sizeof(sglang_modes) / sizeof(sglang_modes[0]) && step.iteration; i++) {
+        if (strncmp(name + strlen("step["), sglang_modes[i].mode, strlen(sglang_modes[i].mode)) != 0)
+            continue;
+        step.phase = sglang_modes[i].phase;
+        step.drafts = sglang_modes[i].drafts;
+    }
+    if (step.phase == WS_PHASE_MIXED && context >= 0 && generation >= 0) {
+        step.tokens = context + generation;
+        step.phase = phase_of(context, generation);
+    }
+    step.decodes = step.phase == WS_PHASE_DECODE && context < 0;
+    if (!(step.tokens > 0))
+        step.tokens = step.decodes ? step.requests : ws_max(tokens, 0);
+    return step;
 }
+
+/* Reads "[Executor] _forward_step 7: 2 ctx reqs, 512 ctx tokens, 30 gen reqs"; older versions have neither the number
+ * of the step nor the tokens. A generating request may have several tokens, which the name does not count. */
+static struct ws_server_step read_tensorrt_llm(const char *name)
+{
+    const char *colon = strchr(name, ':'), *reqs = strstr(name, " ctx reqs, ");
+    if (!colon || colon[1] != ' ' || !reqs)
+        return (struct ws_server_step){ 0 };
+    reqs += strlen(" ctx reqs, ");
+    const char *generations = strstr(reqs, " ctx tokens, ");
+    double prompts = number_at(colon + 2), context = generations ? number_at(reqs) : -1;
+    double generating = number_at(generations ? generations + strlen(" ctx tokens, ") : reqs);
+    if (prompts < 0 || generating < 0)
+        return (struct ws_server_step){ 0 };
+    return (struct ws_server_step){ .tokens = generating > 0 ? 0 : ws_max(context, 0),
+                                    .requests = prompts + generating,
+                                    .phase = phase_of(prompts, generating),
+                                    .iteration = true };
+}
+
+static const struct {
+    const char *begin;
+    struct ws_server_step (*read)(const char *name);
+} servers[] = {
+    { "execute_new_", read_old_vllm },
+    { "execute_", read_vllm },
+    { "step[", read_sglang },
+    { "[Executor] _forward_step", read_tensorrt_llm },
+};
 
 struct ws_server_step ws_server_step_read(const char *name, size_t length)
 {
     char text[NAME_MOST];
-    if (length < 5 || (memcmp(name, "execu", 5) != 0 && memcmp(name, "step[", 5) != 0))
-        return (struct ws_server_step){ 0 };
-    if (length >= sizeof(text))
-        length = sizeof(text) - 1;
-    memcpy(text, name, length);
-    text[length] = 0;
-    if (!strncmp(text, "execute_", 8))
-        return read_vllm(text);
-    return !strncmp(text, "step[", 5) ? read_sglang(text) : (struct ws_server_step){ 0 };
+    for (size_t i = 0; i < sizeof(servers) / sizeof(servers[0]); i++) {
+        size_t begin = strlen(servers[i].begin);
+        if (length < begin || memcmp(name, servers[i].begin, begin) != 0)
+            continue;
+        length = ws_min(length, sizeof(text) - 1);
+        memcpy(text, name, length);
+        text[length] = 0;
+        return servers[i].read(text);
+    }
+    return (struct ws_server_step){ 0 };
 }
 
 bool ws_process_serves(const struct ws_process *process)
 {
     const struct ws_label *labels = process->labels.rows.data;
     for (size_t i = 0; i < process->labels.rows.count; i++)
-        if (ws_server_step_read(labels[i].text.data, labels[i].text.length).tokens > 0)
+        if (ws_server_step_read(labels[i].text.data, labels[i].text.length).iteration)
             return true;
     return false;
 }

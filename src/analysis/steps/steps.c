@@ -98,8 +98,7 @@ static void place_on_host(const struct ws_ops *ops, const struct ws_track *track
     }
 }
 
-/* The percentile by nearest rank: the smallest value such that at least `percent` % of all values are not larger. */
-static int64_t steps_percentile(const int64_t *sorted, size_t count, unsigned percent)
+int64_t ws_steps_percentile(const int64_t *sorted, size_t count, unsigned percent)
 {
     size_t rank = (count * percent + 99) / 100;
     return sorted[rank ? rank - 1 : 0];
@@ -208,9 +207,9 @@ static void steps_measure(struct ws_track_steps *result, const int64_t *lengths,
     }
     result->least = lengths[0];
     result->most = lengths[count - 1];
-    result->median = steps_percentile(lengths, count, 50);
-    result->p95 = steps_percentile(lengths, count, 95);
-    result->quartile_range = steps_percentile(lengths, count, 75) - steps_percentile(lengths, count, 25);
+    result->median = ws_steps_percentile(lengths, count, 50);
+    result->p95 = ws_steps_percentile(lengths, count, 95);
+    result->quartile_range = ws_steps_percentile(lengths, count, 75) - ws_steps_percentile(lengths, count, 25);
     result->mean = (int64_t)mean;
     result->cov = mean > 0 ? sqrt(squares / (double)count) / mean : 0;
     for (size_t i = 0; i < result->steps.count; i++) {
@@ -261,7 +260,7 @@ static void measure_part(struct ws_track_steps *result, size_t part, int64_t *va
         sum += (double)values[count++];
     }
     qsort(values, count, sizeof(*values), ws_ascending);
-    figure->median = steps_percentile(values, count, 50);
+    figure->median = ws_steps_percentile(values, count, 50);
     figure->mean = (int64_t)(sum / (double)count);
 }
 
@@ -273,7 +272,7 @@ static int measure_all(struct ws_track_steps *result)
         return -ENOMEM;
     size_t count = steady_lengths(&result->steps, values);
     if (count)
-        leave_out_warm_up(&result->steps, steps_percentile(values, count, 50));
+        leave_out_warm_up(&result->steps, ws_steps_percentile(values, count, 50));
     count = steady_lengths(&result->steps, values);
     if (count)
         steps_measure(result, values, count);
@@ -301,8 +300,22 @@ static int run_bounds(const struct ws_report *report, size_t subject, void *memo
     if (report->steps != WS_STEPS_ONLY_FOUND)
         status = ws_marked_steps(report, track, result);
     if (!status && report->steps != WS_STEPS_ONLY_MARKED && result->source == WS_STEPS_NONE)
+        status = ws_server_steps(report, track, result);
+    if (!status && report->steps != WS_STEPS_ONLY_MARKED && result->source == WS_STEPS_NONE)
         status = ws_found_steps(report, track, result);
     return status;
+}
+
+int ws_steps_prepare(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result)
+{
+    size_t subject = (size_t)(track - ws_model_track(report->model, 0));
+    int status = split_steps(report, track, result);
+    if (status)
+        return status;
+    place_on_host(&ws_model_process(report->model, track->process)->ops, track, result);
+    leave_out_paused(ws_report_result(report, &ws_analysis_activity, subject), &result->steps);
+    leave_out_counted(report, track, &result->steps);
+    return 0;
 }
 
 static int steps_run(const struct ws_report *report, size_t subject, void *memory)
@@ -319,13 +332,11 @@ static int steps_run(const struct ws_report *report, size_t subject, void *memor
     if (!status && bounds->steps.count)
         memcpy(result->steps.data, bounds->steps.data, bounds->steps.count * sizeof(struct ws_step));
     if (!status)
-        status = split_steps(report, track, result);
-    if (!status) {
-        place_on_host(&ws_model_process(report->model, track->process)->ops, track, result);
-        leave_out_paused(ws_report_result(report, &ws_analysis_activity, subject), &result->steps);
-        leave_out_counted(report, track, &result->steps);
+        status = ws_steps_prepare(report, track, result);
+    if (!status)
+        status = ws_phases_tell(report, track, result);
+    if (!status)
         status = measure_all(result);
-    }
     return status ? status : ws_slow_steps_explain(report, track, result);
 }
 

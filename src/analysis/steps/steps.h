@@ -20,13 +20,15 @@
  * Found steps: a step begins with its first operation on the main stream. The time at which the host began the step
  * is not known, so the idle time before this operation belongs to the previous step. The program's ranges may show
  * that found steps are only parts of an iteration (named_parts.h). In that case the ranges give the steps, which
- * begin and end like marked steps. If the ranges do not tell when iterations begin, there are no steps.
+ * begin and end like marked steps. If the ranges do not tell when iterations begin, there are no steps. An inference
+ * server names each of its iterations by a range. These ranges give the steps too (phases.h).
  *
  * Every figure "per step" in a report is taken over the steady steps. Steps of the following kinds are left out:
  * - warm-up: leading steps. Warm-up ends at the first two successive steps that are at most 25 % longer than the
  * median. Leading steps that are more than 25 % shorter than the median are warm-up too, if hardly any later step is
  * that short: they use up a stock, such as batches loaded beforehand;
- * - other: segments between the steps with other work (evaluation, checkpoint); only among found steps;
+ * - other: segments between the steps with other work (evaluation, checkpoint), only among found steps; and steps of
+ * an inference server's lesser phases (phases.h);
  * - cut: the last step, if its end is not certain because nothing runs after it or because there are gaps between
  * markers. If there are fewer than four marked steps, the last step counts as steady;
  * - counted: steps with launches that were delayed while hardware counters were read; they are left out only if at
@@ -45,6 +47,7 @@
 #include <stdint.h>
 
 #include "analysis/activity/split.h"
+#include "analysis/steps/phases.h"
 #include "base/vector.h"
 #include "report/analysis.h"
 
@@ -59,6 +62,7 @@ enum ws_steps_proof {
     WS_PROOF_UPDATE,    /* each step updates the model: likely */
     WS_PROOF_RANGES,    /* ranges of the program repeat once per step: confirmed */
     WS_PROOF_NAMES,     /* the steps are the periods of the program's ranges: confirmed */
+    WS_PROOF_SERVER,    /* an inference server sets a range around each iteration: confirmed */
     WS_PROOF_LENGTH,    /* the only step is a piece of the recording, as long as the period of the ranges: likely */
     WS_PROOF_COUNT
 };
@@ -85,6 +89,7 @@ struct ws_step {
     uint64_t number; /* the step marker's number, else the index */
     struct ws_split split;
     enum ws_step_kind kind;
+    enum ws_phase phase; /* of an inference server */
     bool slow;
 };
 
@@ -108,6 +113,7 @@ struct ws_track_steps {
     enum ws_steps_proof proof;   /* the evidence for found steps */
     const char *why_none;        /* a sentence, if there are no steps */
     struct ws_vector steps;      /* struct ws_step, in order of time */
+    struct ws_phases phases;     /* the iterations of an inference server */
     struct ws_vector slow_steps; /* struct ws_slow_step, in order of time; up to a limit */
     size_t kinds[WS_STEP_KIND_COUNT];
     int64_t lasted[WS_STEP_KIND_COUNT]; /* ns: sum of the lengths of all steps of a kind */
@@ -201,6 +207,13 @@ const char *ws_step_kind_name(enum ws_step_kind kind);
 enum { WS_STEP_PART_COUNT = 7 };
 int64_t ws_step_part(const struct ws_step *step, size_t part);
 const struct ws_step_figure *ws_steps_figure(const struct ws_track_steps *steps, size_t part);
+
+/* Fills the splits of steps whose begins and ends are known, places them on the host, and leaves out those in which
+ * the recording paused or hardware counters were read. Returns 0 or -ENOMEM. */
+int ws_steps_prepare(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result);
+
+/* The percentile by nearest rank: the smallest value such that at least `percent` % of all values are not larger. */
+int64_t ws_steps_percentile(const int64_t *sorted, size_t count, unsigned percent);
 
 /* defined in steps_report.c */
 void ws_steps_text(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);

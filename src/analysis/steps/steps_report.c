@@ -22,6 +22,7 @@ static const struct {
     [WS_PROOF_UPDATE] = { "likely", "each updates the model" },
     [WS_PROOF_RANGES] = { "confirmed", "the program's ranges repeat with them" },
     [WS_PROOF_NAMES] = { "confirmed", "the names of the program's ranges repeat with them" },
+    [WS_PROOF_SERVER] = { "confirmed", "an inference server sets a range around each iteration" },
     [WS_PROOF_LENGTH] = { "likely",
                           "the names of the program's ranges repeat after this time; the device was so far behind "
                           "that no iteration of it was recorded from begin to end, so a piece as long stands "
@@ -36,9 +37,12 @@ static void print_left_out(const struct ws_track_steps *result, struct ws_page *
             page, "warm-up", "%s leading step%s left out: before the first two in a row within 25 %% of the median",
             ws_format_count(count, result->kinds[WS_STEP_WARM_UP]), result->kinds[WS_STEP_WARM_UP] == 1 ? "" : "s");
     if (result->kinds[WS_STEP_OTHER])
-        ws_page_fact(page, "others", "%s left out, %s in all: they repeat with the steps but are not like them",
+        ws_page_fact(page, "others", "%s left out, %s in all: %s%s",
                      ws_format_count(count, result->kinds[WS_STEP_OTHER]),
-                     ws_format_time(time, result->lasted[WS_STEP_OTHER]));
+                     ws_format_time(time, result->lasted[WS_STEP_OTHER]),
+                     result->phases.several ? "steps of other phases than "
+                                            : "they repeat with the steps but are not like them",
+                     result->phases.several ? ws_phase_name(result->phases.lead) : "");
     if (result->kinds[WS_STEP_COUNTED])
         ws_page_fact(page, "counted", "%s left out: launches in them were delayed while hardware counters were read",
                      ws_format_count(count, result->kinds[WS_STEP_COUNTED]));
@@ -156,17 +160,29 @@ static void print_slow(const struct ws_report *report, const struct ws_track_ste
                  "operation, as in Gaps and Storms.");
 }
 
+static void print_phases(const struct ws_track_steps *result, struct ws_page *page)
+{
+    if (!result->phases.any)
+        return;
+    fputc('\n', page->out);
+    ws_phases_text(&result->phases, page);
+}
+
 void ws_steps_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     const struct ws_track_steps *result = memory;
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     char count[WS_FORMAT_SIZE];
     if (result->source == WS_STEPS_NONE) {
-        ws_page_text(page, "No steps. %s", result->why_none);
+        ws_page_text(page, "No steps. %s",
+                     result->phases.any ? "One iteration of the server is too few for figures per step."
+                                        : result->why_none);
+        print_phases(result, page);
         return;
     }
     ws_page_fact(page, "steps", "%s steady, %s", ws_format_count(count, result->kinds[WS_STEP_STEADY]),
-                 result->source == WS_STEPS_MARKED ? "marked by the program"
+                 result->source == WS_STEPS_MARKED  ? "marked by the program"
+                 : result->proof == WS_PROOF_SERVER ? "by the ranges of an inference server"
                  : result->proof >= WS_PROOF_NAMES
                      ? "found in the names of the program's ranges (an inference: no markers)"
                      : "found in the order of operations (an inference: no markers)");
@@ -178,6 +194,7 @@ void ws_steps_text(const struct ws_report *report, size_t subject, const void *m
     print_times(result, page);
     fputc('\n', page->out);
     print_parts(result, page);
+    print_phases(result, page);
     if (result->slow) {
         fputc('\n', page->out);
         print_slow(report, result, activity->begin, page);
@@ -212,6 +229,8 @@ static json_t *step_json(const struct ws_report *report, const struct ws_step *s
         status |= ws_json_set(row, part_names[part].key, ws_step_part(step, part));
     status |= json_object_set_new(row, "kind", json_string(ws_step_kind_name(step->kind)));
     status |= json_object_set_new(row, "slow", json_boolean(step->slow));
+    if (step->phase)
+        status |= json_object_set_new(row, "phase", ws_phase_json(step->phase));
     if (slow)
         status |= json_object_set_new(row, "more", more_json(report, slow));
     if (!status)
@@ -252,6 +271,8 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
         status |= ws_json_set(object, "counted", (int64_t)result->kinds[WS_STEP_COUNTED]);
     if (result->kinds[WS_STEP_PAUSED])
         status |= ws_json_set(object, "paused", (int64_t)result->kinds[WS_STEP_PAUSED]);
+    if (result->phases.several)
+        status |= json_object_set_new(object, "phase", ws_phase_json(result->phases.lead));
     status |= json_object_set_new(object, "cov", json_real(result->cov));
     status |= json_object_set_new(object, "stable", result->judged ? json_boolean(result->stable) : json_null());
     for (size_t part = 0; part < WS_STEP_PART_COUNT && !status; part++) {
@@ -278,6 +299,7 @@ int ws_steps_json(const struct ws_report *report, size_t subject, const void *me
     int status = json_object_set_new(object, "step_time", summary);
     status |= json_object_set_new(object, "steps", rows);
     status = status ? status : json_summary(result, summary);
+    status = status ? status : ws_phases_json(&result->phases, object);
     for (size_t i = 0; i < result->steps.count && i < MOST_ROWS && !status; i++) {
         bool explained = next < result->slow_steps.count && slow[next].step == i;
         status = json_array_append_new(rows, step_json(report, &list[i], explained ? &slow[next] : NULL));

@@ -48,10 +48,11 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
     const struct ws_process_losses *losses = ws_report_result(report, &ws_analysis_losses, track->process);
     const char *program = ws_process_meta(process, "program");
     char title[256], count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], lost[WS_FORMAT_SIZE],
-        found[WS_FORMAT_SIZE + 16] = "";
+        found[WS_FORMAT_SIZE + 32] = "";
     ws_report_track_title(report, shown, title, sizeof(title));
     if (steps->kinds[WS_STEP_STEADY])
-        snprintf(found, sizeof(found), "%s %s, ", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
+        snprintf(found, sizeof(found), "%s %s%s%s, ", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
+                 steps->phases.several ? ws_phase_name(steps->phases.lead) : "", steps->phases.several ? " " : "",
                  steps->kinds[WS_STEP_STEADY] == 1 ? "step" : "steps");
     int64_t known = ws_activity_known(ws_report_result(report, &ws_analysis_activity, shown));
     bool complete = ws_losses_is_complete(process, losses);

@@ -142,13 +142,20 @@ static bool is_doubtful(const struct ws_track_steps *steps)
 static void print_steps(const struct ws_track_steps *steps, struct ws_page *page)
 {
     char count[WS_FORMAT_SIZE], median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], slow[40] = "", left_out[80] = "";
+    char phases[160], what[200];
     size_t warm_up = steps->kinds[WS_STEP_WARM_UP];
+    bool few = steps->kinds[WS_STEP_STEADY] < FEWEST_STEPS;
+    ws_phases_write(&steps->phases, phases, sizeof(phases));
+    if (few && (steps->phases.several || (steps->phases.any && steps->source == WS_STEPS_NONE))) {
+        ws_page_fact(page, "1 step time stable?", "not known  too few steps: %s", phases);
+        return;
+    }
     if (!steps->kinds[WS_STEP_STEADY]) {
         ws_page_fact(page, "1 step time stable?", "not known  %s",
                      steps->why_none ? steps->why_none : "no step is like the others");
         return;
     }
-    if (steps->kinds[WS_STEP_STEADY] < FEWEST_STEPS) {
+    if (few) {
         ws_page_fact(page, "1 step time stable?", "not known  too few steps: %zu, median %s",
                      steps->kinds[WS_STEP_STEADY], ws_format_time(median, steps->median));
         return;
@@ -157,13 +164,16 @@ static void print_steps(const struct ws_track_steps *steps, struct ws_page *page
         snprintf(left_out, sizeof(left_out), "  (%zu warm-up %s left out)", warm_up, warm_up == 1 ? "step" : "steps");
     if (steps->slow)
         snprintf(slow, sizeof(slow), ", %s slow", ws_format_count(count, steps->slow));
-    ws_page_fact(page, "1 step time stable?", "%s  %s %s, median %s, p95 %s, CoV %.1f %%%s%s",
-                 steps->stable ? "yes" : "no ", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
+    if (steps->phases.several)
+        snprintf(what, sizeof(what), "%s; %s:", phases, ws_phase_name(steps->phases.lead));
+    else
+        snprintf(what, sizeof(what), "%s %s,", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
                  steps->source == WS_STEPS_MARKED ? "marked steps"
                  : is_doubtful(steps)             ? "steps found (doubtful)"
-                                                  : "steps found",
-                 ws_format_time(median, steps->median), ws_format_time(p95, steps->p95), steps->cov * 100, slow,
-                 left_out);
+                                                  : "steps found");
+    ws_page_fact(page, "1 step time stable?", "%s  %s median %s, p95 %s, CoV %.1f %%%s%s",
+                 steps->stable ? "yes" : "no ", what, ws_format_time(median, steps->median),
+                 ws_format_time(p95, steps->p95), steps->cov * 100, slow, left_out);
 }
 
 /* Warns if steady steps cover little of the recording. Figures per step leave out the rest of the recording, such as
@@ -176,9 +186,11 @@ static void print_covered(const struct ws_report *report, size_t track, struct w
     char share[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE];
     if (steps->kinds[WS_STEP_STEADY] && covered < known / 100 * COVERED_LIMIT)
         ws_page_fact(page, "",
-                     "they are %s of the %s recorded; figures per step leave out the rest (--steps none includes "
+                     "%s%s are %s of the %s recorded; figures per step leave out the rest (--steps none includes "
                      "it)",
-                     ws_format_share(share, covered, known), ws_format_time(whole, known));
+                     steps->phases.several ? ws_phase_name(steps->phases.lead) : "they",
+                     steps->phases.several ? " steps" : "", ws_format_share(share, covered, known),
+                     ws_format_time(whole, known));
 }
 
 /* Writes "98.7 %, 491 ms of it in collectives that no compute hides": the device is busy but computes nothing. */

@@ -32,9 +32,67 @@ static void ranges_of_servers_tell_their_tokens(void **state)
     }
 }
 
+static void ranges_of_servers_tell_their_phase(void **state)
+{
+    static const struct {
+        const char *name;
+        enum ws_phase phase;
+        double requests, tokens;
+    } cases[] = {
+        { "execute_context_0(0)_generation_30(30)", WS_PHASE_DECODE, 30, 30 },
+        { "execute_context_2(512)_generation_0(0)", WS_PHASE_PREFILL, 2, 512 },
+        { "execute_context_2(512)_generation_30(30)", WS_PHASE_MIXED, 32, 542 },
+        { "execute_context_0(0)_generation_0(0)", WS_PHASE_NOT_KNOWN, 0, 0 },
+        { "execute_8192_context_9(sq8155sk8430)_generation_37(sq37sk34489)", WS_PHASE_MIXED, 46, 8192 },
+        { "execute_context_1(888_788544)_generation_0(0)", WS_PHASE_PREFILL, 1, 888 },
+        { "execute_new_3_cached_0", WS_PHASE_PREFILL, 3, 0 },
+        { "execute_new_3_cached_5", WS_PHASE_NOT_KNOWN, 8, 0 },
+        { "execute_new_0_cached_5", WS_PHASE_NOT_KNOWN, 5, 0 }, /* or a later piece of a long prompt */
+        { "step[DECODE bs=32]", WS_PHASE_DECODE, 32, 32 },
+        { "step[DECODE bs=2 g_sqsq=2 g_sqsk=30 g_sk=30]", WS_PHASE_DECODE, 2, 2 },
+        { "step[EXTEND bs=2 toks=4096]", WS_PHASE_PREFILL, 2, 4096 },
+        { "step[EXTEND bs=4]", WS_PHASE_PREFILL, 4, 0 },
+        { "step[MIXED bs=2]", WS_PHASE_MIXED, 2, 0 },
+        { "step[MIXED bs=2 c=1 g=1 c_sq=5 c_sk=8 c_sqsq=25 c_sqsk=40 g_sq=1 g_sk=12 g_sqsq=1 g_sqsk=12]",
+          WS_PHASE_MIXED, 2, 6 },
+        { "step[MIXED bs=1 c=1 g=0 c_sq=3 c_sk=3 c_sqsq=9 c_sqsk=9 g_sq=0 g_sk=0 g_sqsq=0 g_sqsk=0]",
+          WS_PHASE_PREFILL, 1, 3 },
+        { "step[IDLE bs=0]", WS_PHASE_NOT_KNOWN, 0, 0 },
+        { "step[SPLIT_PREFILL bs=1]", WS_PHASE_NOT_KNOWN, 1, 0 },
+        { "[Executor] _forward_step 7: 2 ctx reqs, 512 ctx tokens, 0 gen reqs", WS_PHASE_PREFILL, 2, 512 },
+        { "[Executor] _forward_step 7: 0 ctx reqs, 0 ctx tokens, 32 gen reqs", WS_PHASE_DECODE, 32, 0 },
+        { "[Executor] _forward_step 7: 2 ctx reqs, 30 gen reqs", WS_PHASE_MIXED, 32, 0 },
+        { "[Executor] _forward_step: 1 ctx reqs, 0 gen reqs", WS_PHASE_PREFILL, 1, 0 },
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct ws_server_step step = ws_server_step_read(cases[i].name, strlen(cases[i].name));
+        if (!step.iteration || step.drafts || step.phase != cases[i].phase || step.requests != cases[i].requests ||
+            step.tokens != cases[i].tokens)
+            fail_msg("%s: phase %d, %g requests, %g tokens", cases[i].name, (int)step.phase, step.requests,
+                     step.tokens);
+    }
+}
+
+static void other_ranges_are_no_iterations(void **state)
+{
+    static const char *const names[] = { "execute_context_",
+                                         "step[DECODE",
+                                         "step[3/10]",
+                                         "[Executor] _forward_step",
+                                         "[Executor] _forward_step: done",
+                                         "gpu_model_runner: forward",
+                                         "forward" };
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        assert_false(ws_server_step_read(names[i], strlen(names[i])).iteration);
+    assert_true(ws_server_step_read("step[TARGET_VERIFY bs=4]", 24).drafts);
+    assert_true(ws_server_step_read("step[DRAFT_EXTEND_V2 bs=4]", 26).drafts);
+}
+
 static double limit(double tokens, bool decodes, enum ws_kernel_class class, const char *kernel)
 {
-    struct ws_server_step step = { tokens, decodes };
+    struct ws_server_step step = { .tokens = tokens, .decodes = decodes };
     struct ws_matmul_name matmul = ws_matmul_name(kernel);
     return ws_server_step_intensity(&step, class, &matmul, kernel);
 }
@@ -84,8 +142,8 @@ static void names_tell_tiles_and_types(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ranges_of_servers_tell_their_tokens),
-        cmocka_unit_test(tokens_limit_the_intensity),
+        cmocka_unit_test(ranges_of_servers_tell_their_tokens), cmocka_unit_test(ranges_of_servers_tell_their_phase),
+        cmocka_unit_test(other_ranges_are_no_iterations),      cmocka_unit_test(tokens_limit_the_intensity),
         cmocka_unit_test(names_tell_tiles_and_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
