@@ -69,6 +69,34 @@ uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int6
     return annotation != WS_NO_RANGE ? annotation : operator;
 }
 
+/* Names in the code that torch.compile generates: its files, and the ranges around its calls. */
+static const char *const of_compiled[] = { "/torchinductor", "CompiledFxGraph", "Torch-Compiled Region" };
+
+static bool is_compiled(const char *name)
+{
+    for (size_t i = 0; i < sizeof(of_compiled) / sizeof(of_compiled[0]); i++)
+        if (strstr(name, of_compiled[i]))
+            return true;
+    return false;
+}
+
+bool ws_source_is_compiled(const struct ws_process *process, uint32_t place)
+{
+    return place != WS_NO_RANGE && is_compiled(source_line_name_of(process, ws_range(&process->ranges, place)));
+}
+
+/* Returns the innermost function of the program around a place in compiled code, or WS_NO_RANGE. A generated file
+ * means nothing to the reader; the function that called it does. */
+static uint32_t caller_of_compiled(const struct ws_process *process, uint32_t place)
+{
+    const struct ws_ranges *ranges = &process->ranges;
+    for (uint32_t i = ranges->parents[place]; i != WS_NO_RANGE; i = ranges->parents[i])
+        if (ws_range(ranges, i)->kind == WS_RANGE_PYTHON && is_own_frame(process, ws_range(ranges, i), NULL) &&
+            !ws_source_is_compiled(process, i))
+            return i;
+    return WS_NO_RANGE;
+}
+
 bool ws_source_text(const struct ws_process *process, uint32_t place, char *text, size_t capacity)
 {
     int length, line;
@@ -78,6 +106,11 @@ bool ws_source_text(const struct ws_process *process, uint32_t place, char *text
         return false;
     const struct ws_range *range = ws_range(&process->ranges, place);
     const char *name = source_line_name_of(process, range);
+    uint32_t caller = is_compiled(name) ? caller_of_compiled(process, place) : WS_NO_RANGE;
+    if (caller != WS_NO_RANGE) {
+        size_t used = (size_t)snprintf(text, capacity, "compiled code in ");
+        return used < capacity && ws_source_text(process, caller, text + used, capacity - used);
+    }
     if (range->kind != WS_RANGE_PYTHON || !split_frame(name, &length, &line, &function)) {
         snprintf(text, capacity, "%s", name);
         return *text != 0;

@@ -20,4 +20,8 @@ bool ws_source_line(const struct ws_process *process, uint32_t thread, int64_t t
 uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time, uint8_t *known);
 bool ws_source_text(const struct ws_process *process, uint32_t range, char *text, size_t capacity);
 
+/* Is the range in code that torch.compile generated? The text of such a range names the function that called it:
+ * "compiled code in forward (model.py:12)". */
+bool ws_source_is_compiled(const struct ws_process *process, uint32_t range);
+
 #endif

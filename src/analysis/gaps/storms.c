@@ -10,6 +10,7 @@
 #include "analysis/gaps/savings.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
+#include "model/source_line.h"
 
 /* SHORT and FED are in ns. LEAST_SHARE is a divisor. storms.h gives the sources. */
 enum { SHORT = 10000, FED = 100000, LEAST_GAPS = 16, LEAST_SHARE = 10 };
@@ -27,12 +28,19 @@ struct run {
 };
 
 struct finder {
+    const struct ws_process *process;
     const struct ws_ops *ops;
     const struct ws_track *track;
     const struct ws_track_causes *causes;
     struct ws_track_storms *result;
     struct run run;
 };
+
+bool ws_storms_is_compiled(const struct ws_process *process, const struct ws_track_causes *causes, size_t line)
+{
+    const struct ws_gap_line *lines = causes->lines.data;
+    return lines[line].cause == WS_PART_LAUNCH && ws_source_is_compiled(process, lines[line].range);
+}
 
 /* Ends the run and keeps it if it is a storm. */
 static int end_run(struct finder *finder)
@@ -61,6 +69,8 @@ static int end_run(struct finder *finder)
     *place = storm;
     finder->result->count += storm.count;
     finder->result->steady += run.steady;
+    if (ws_storms_is_compiled(finder->process, finder->causes, run.line))
+        return 0; /* counted by its line */
     finder->result->idle += finder->causes->per_step ? run.steady_idle : run.idle;
     finder->result->saving += finder->causes->per_step ? run.steady_saving : run.saving;
     return 0;
@@ -109,6 +119,31 @@ static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t lin
     return 0;
 }
 
+static void add_stall(struct finder *finder, const struct ws_gap *gap, uint32_t line, int64_t steady)
+{
+    if (ws_gap_length(gap) < WS_STALL || ws_storms_is_compiled(finder->process, finder->causes, line))
+        return;
+    finder->result->stall_count++;
+    finder->result->stalls = ws_sum(finder->result->stalls, finder->causes->per_step ? steady : ws_gap_length(gap));
+}
+
+/* Sums the launch gaps of compiled code. The lines are sorted: the first has most of them. */
+static void sum_compiled(const struct finder *finder, const struct ws_track_steps *steps)
+{
+    struct ws_track_storms *result = finder->result;
+    const struct ws_gap_line *lines = finder->causes->lines.data;
+    for (size_t i = finder->causes->lines.count; i-- > 0;) {
+        if (!ws_storms_is_compiled(finder->process, finder->causes, i))
+            continue;
+        int64_t time = ws_gap_time(finder->causes, &lines[i].gaps);
+        int64_t nodes = (int64_t)ws_min(lines[i].gaps.count, (uint64_t)(time / WS_GRAPH_NODE)) * WS_GRAPH_NODE;
+        result->compiled_idle += finder->causes->per_step ? ws_steps_share(steps, time) : time;
+        result->compiled += finder->causes->per_step ? ws_steps_share(steps, time - nodes) : time - nodes;
+        result->compiled_gaps += lines[i].gaps.count;
+        result->compiled_line = (uint32_t)i;
+    }
+}
+
 static int storms_most_first(const void *a, const void *b)
 {
     const struct ws_storm *x = a, *y = b;
@@ -124,7 +159,9 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
     struct ws_track_storms *result = memory;
-    struct finder finder = { .ops = &ws_model_process(report->model, track->process)->ops,
+    const struct ws_process *process = ws_model_process(report->model, track->process);
+    struct finder finder = { .process = process,
+                             .ops = &process->ops,
                              .track = track,
                              .causes = ws_report_result(report, &ws_analysis_causes, subject),
                              .result = result };
@@ -136,7 +173,9 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
         ws_gap_run_reach(finder.causes, &of, &gap);
         if (of.cause == WS_PART_LAUNCH) {
-            status = add_gap(&finder, &gap, of.line, ws_steady_part(&steady_walk, gap.begin, gap.end));
+            int64_t steady = ws_steady_part(&steady_walk, gap.begin, gap.end);
+            add_stall(&finder, &gap, of.line, steady);
+            status = add_gap(&finder, &gap, of.line, steady);
             continue;
         }
         if (of.cause != WS_PART_DISPATCH)
@@ -150,10 +189,13 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
     if (finder.causes->per_step) {
         result->idle = ws_steps_share(steps, result->idle);
         result->saving = ws_steps_share(steps, result->saving);
+        result->stalls = ws_steps_share(steps, result->stalls);
     }
+    sum_compiled(&finder, steps);
     int64_t most = savings->saving[WS_PART_LAUNCH];
     result->saving = ws_min(result->saving, most);
-    result->elsewhere = ws_min(most - result->saving, savings->idle[WS_PART_LAUNCH] - result->idle);
+    result->elsewhere =
+        ws_min(most - result->saving, savings->idle[WS_PART_LAUNCH] - result->idle - result->compiled_idle);
     return status;
 }
 

@@ -8,12 +8,20 @@
  * A CUDA graph or a compiled region can launch all operations of a storm at once. This would save the idle time,
  * except the time that a device takes between two nodes of a graph. Per step, the saving is at most the saving of a
  * replay with one launch per step (replay.h).
+ *
+ * Launch gaps in code that torch.compile generated count apart, whatever the length of the operations: this code does
+ * nothing but launch, so a CUDA graph of it (mode "reduce-overhead") would save all of the idle time, except the time
+ * between two nodes. The replay would keep the pauses between its launches.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_STORMS_H
 #define WALLSHIM_ANALYSIS_GAPS_STORMS_H
 
+#include "analysis/gaps/gaps.h"
 #include "base/vector.h"
 #include "report/analysis.h"
+
+/* ns: from this length a launch gap is a stall. No launch takes as long: the host did something else. */
+enum { WS_STALL = 1000000 };
 
 struct ws_storm {
     int64_t begin, end; /* from the end of the first gap to the begin of the last, ns */
@@ -31,10 +39,19 @@ struct ws_track_storms {
     uint64_t steady;         /* operations in storms and in steady steps */
     int64_t idle, saving;    /* ns per steady step; of the recording if there are no steps */
     int64_t elsewhere;       /* ns that fewer launches would save outside storms; per step or in all, like `saving` */
+    int64_t stalls;          /* ns of the other launch gaps that are WS_STALL or longer; per step or in all */
+    uint64_t stall_count;    /* in the recording */
+    int64_t compiled_idle, compiled; /* ns in launch gaps of compiled code, and ns of it that CUDA graphs would save;
+                                        per step or in all, like `saving` */
+    uint64_t compiled_gaps;          /* in the recording */
+    uint32_t compiled_line;          /* index in ws_track_causes.lines of the compiled code with most of them */
 };
 
 /* Scope: track. */
 extern const struct ws_analysis ws_analysis_storms;
+
+/* Is this line one of launch gaps in compiled code? */
+bool ws_storms_is_compiled(const struct ws_process *process, const struct ws_track_causes *causes, size_t line);
 
 /* defined in storms_report.c */
 void ws_storms_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page);

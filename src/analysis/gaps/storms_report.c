@@ -5,7 +5,12 @@
 
 #include "analysis/activity/activity.h"
 #include "analysis/gaps/gaps.h"
+#include "analysis/gaps/savings.h"
 #include "analysis/steps/steps.h"
+#include "base/minmax.h"
+
+/* Stalls are the advice if they take this share of the launch gaps outside storms, in percent. Our choice. */
+enum { STALLS_MOST = 80 };
 
 static const struct ws_process *storms_process_of(const struct ws_report *report, size_t subject)
 {
@@ -99,6 +104,91 @@ int ws_storms_json(const struct ws_report *report, size_t subject, const void *m
     return status ? -ENOMEM : 0;
 }
 
+static int advise_compiled(const struct ws_report *report, size_t subject, const struct ws_track_storms *result,
+                           struct ws_advice_list *list)
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    size_t steady = steps->kinds[WS_STEP_STEADY];
+    char where[256], evidence[200], count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
+    if (result->compiled <= 0)
+        return 0;
+    const struct ws_gap_line *line = (const struct ws_gap_line *)causes->lines.data + result->compiled_line;
+    ws_gap_line_text(storms_process_of(report, subject), line, where, sizeof(where));
+    snprintf(evidence, sizeof(evidence),
+             "%s gaps of %s in all%s: compiled code, which the host runs launch by launch",
+             ws_format_each(count, result->compiled_gaps, steady), ws_format_time(time, result->compiled_idle),
+             steady ? " a step" : "");
+    struct ws_advice advice = { .part = WS_PART_LAUNCH,
+                                .saving_ns = result->compiled,
+                                .what = (char *)"replay compiled code as CUDA graphs: torch.compile(mode=\"reduce-"
+                                                "overhead\"), or the eager switch of a server off",
+                                .where = where,
+                                .evidence = evidence,
+                                .track = (uint32_t)subject };
+    return ws_advice_add(list, &advice);
+}
+
+/* Writes the line with most of the launch gaps outside compiled code. If it has less than half of their time, says
+ * so: "forward (model.py:12) for 18 %, and 37 other places". */
+static void launch_place_of(const struct ws_report *report, size_t subject, char *text, size_t capacity)
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_process *process = storms_process_of(report, subject);
+    const struct ws_gap_line *lines = causes->lines.data, *first = NULL;
+    char share[WS_FORMAT_SIZE];
+    size_t others = 0;
+    int64_t all = 0;
+    *text = 0;
+    for (size_t i = 0; i < causes->lines.count; i++) {
+        if (lines[i].cause != WS_PART_LAUNCH || ws_storms_is_compiled(process, causes, i))
+            continue;
+        if (first)
+            others++;
+        else
+            first = &lines[i];
+        all = ws_sum(all, ws_gap_time(causes, &lines[i].gaps));
+    }
+    int64_t most = first ? ws_gap_time(causes, &first->gaps) : 0;
+    if (!first || !ws_gap_line_text(process, first, text, capacity) || most > all / 2)
+        return;
+    size_t used = strlen(text);
+    snprintf(text + used, capacity - used, " for %s of it, and %zu other place%s", ws_format_share(share, most, all),
+             others, others == 1 ? "" : "s");
+}
+
+/* Advises on launch gaps outside storms and compiled code: single slow calls, or stalls of the host. Returns false if
+ * most of them are neither. */
+static bool describe_rest(const struct ws_report *report, size_t subject, const struct ws_track_storms *result,
+                          struct ws_advice *advice, char *evidence, size_t capacity)
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
+    const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
+    int64_t rest = savings->idle[WS_PART_LAUNCH] - result->idle - result->compiled_idle;
+    char call[WS_GAP_CALL], count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], all[WS_FORMAT_SIZE];
+    ws_gap_call_phrase(report, subject, WS_PART_LAUNCH, call);
+    if (*call) {
+        char gaps[WS_GAP_PHRASE];
+        ws_gap_phrase(causes, steps, &causes->totals[WS_PART_LAUNCH], "while the host prepared the next launch",
+                      gaps);
+        snprintf(evidence, capacity, "%s%s", gaps, call);
+        advice->what =
+            (char *)"find out why single launch calls take so long: a module that is loaded, memory that is "
+                    "allocated, a full queue, another thread's lock; run them once before the loop";
+        return true;
+    }
+    if (result->stalls < rest / 100 * STALLS_MOST)
+        return false;
+    snprintf(evidence, capacity, "%s pauses of the host of 1 ms or longer before launches, %s of %s%s",
+             ws_format_each(count, result->stall_count, steps->kinds[WS_STEP_STEADY]),
+             ws_format_time(time, result->stalls), ws_format_time(all, rest), causes->per_step ? " a step" : "");
+    advice->what =
+        (char *)"find out what holds the host up before launches, for milliseconds at a time: work of its own, "
+                "other processes on its cores, garbage collection, a lock";
+    return true;
+}
+
 int ws_storms_advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
 {
     const struct ws_track_storms *result = memory;
@@ -106,42 +196,33 @@ int ws_storms_advise(const struct ws_report *report, size_t subject, const void 
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     size_t steady = steps->kinds[WS_STEP_STEADY];
-    char where[256] = "", evidence[400], count[WS_FORMAT_SIZE], mean[WS_FORMAT_SIZE], interval[WS_FORMAT_SIZE];
+    char where[320], evidence[400] = "", count[WS_FORMAT_SIZE], mean[WS_FORMAT_SIZE], interval[WS_FORMAT_SIZE];
     struct ws_advice advice = {
         .part = WS_PART_LAUNCH, .where = where, .evidence = evidence, .track = (uint32_t)subject
     };
-    int status = 0;
-    if (result->storms.count && result->saving > 0) {
-        storms_place_of(report, subject, &storms[0], where, sizeof(where));
+    int64_t elsewhere = ws_max(result->elsewhere, 0);
+    int status = advise_compiled(report, subject, result, list);
+    launch_place_of(report, subject, where, sizeof(where));
+    if (!status && elsewhere && describe_rest(report, subject, result, &advice, evidence, sizeof(evidence))) {
+        advice.saving_ns = elsewhere;
+        status = ws_advice_add(list, &advice);
+        elsewhere = 0;
+    }
+    if (status || result->saving + elsewhere <= 0)
+        return status;
+    if (result->storms.count && result->saving > 0)
         snprintf(evidence, sizeof(evidence),
                  "%s short operations%s; in the worst run each takes %s on average, and the host launches one "
                  "every %s",
                  ws_format_each(count, steady ? result->steady : result->count, steady), steady ? " a step" : "",
                  ws_format_time(mean, storms_mean_of(&storms[0])), ws_format_time(interval, storms[0].interval));
-        advice.what = (char *)"launch short kernels together: a CUDA graph, torch.compile, or fused kernels";
-        advice.saving_ns = result->saving;
-        status = ws_advice_add(list, &advice);
-    }
-    if (!status && result->elsewhere > 0) {
-        const struct ws_gap_line *lines = causes->lines.data;
-        size_t line = 0;
-        while (line < causes->lines.count && lines[line].cause != WS_PART_LAUNCH)
-            line++;
-        if (line < causes->lines.count)
-            ws_gap_line_text(storms_process_of(report, subject), &lines[line], where, sizeof(where));
+    else
         ws_gap_phrase(causes, steps, &causes->totals[WS_PART_LAUNCH], "while the host prepared the next launch",
                       evidence);
-        char call[WS_GAP_CALL];
-        ws_gap_call_phrase(report, subject, WS_PART_LAUNCH, call);
-        snprintf(evidence + strlen(evidence), sizeof(evidence) - strlen(evidence), "%s", call);
-        advice.what =
-            (char *)(*call ? "find out why single launch calls take so long: a module that is loaded, memory "
-                             "that is allocated, a full queue, another thread's lock; run them once before "
-                             "the loop"
-                           : "let the host run ahead: fewer, larger operations; compile the model; less work "
-                             "between launches");
-        advice.saving_ns = result->elsewhere;
-        status = ws_advice_add(list, &advice);
-    }
-    return status;
+    advice.what = (char *)(result->saving >= elsewhere
+                               ? "launch short kernels together: a CUDA graph, torch.compile, or fused kernels"
+                               : "let the host run ahead: a CUDA graph or torch.compile; fewer, larger operations; less work "
+                                 "between launches");
+    advice.saving_ns = result->saving + elsewhere;
+    return ws_advice_add(list, &advice);
 }
