@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/activity/activity.h"
+#include "analysis/activity/host_time.h"
 #include "analysis/cost/counter_cost.h"
 #include "analysis/cost/kernel_cost.h"
 #include "analysis/cost/server_step.h"
@@ -31,6 +32,7 @@ static const char counted_note[] =
 /* Facts about a launch shape (kernel, grid, block, stream), the same for all its launches. */
 struct launched {
     struct ws_roofline_row *row; /* NULL: not a kernel, or on another device */
+    bool in_graph;               /* launched with a CUDA graph */
     bool is_small;               /* fewer blocks than SMs */
     bool is_plain;               /* only the kernel's name can give a class */
 };
@@ -66,6 +68,7 @@ struct work {
                            NULL: counters were read at no launch */
     size_t place;       /* index of the current operation in the track's order */
     bool counts;        /* the current operation is in a steady step, or there are no steps */
+    bool has_shapes;    /* an operator has inputs */
     bool disturbed; /* reading counters distorted the current operation's time, and other launches of the kernel have
                        undisturbed times */
 };
@@ -83,6 +86,7 @@ static int price(struct work *work, const struct ws_range *range, struct priced 
         const struct ws_label *inputs = ws_entries_find(&work->process->labels, range->inputs);
         if (!priced)
             return -ENOMEM;
+        work->has_shapes |= inputs && inputs->text.length;
         *priced = (struct priced){ .entry = name ? ws_operator_find(name->text.data, name->text.length) : NULL };
         if (name)
             priced->step = ws_server_step_read(name->text.data, name->text.length);
@@ -373,6 +377,7 @@ static int describe_shapes(struct work *work, size_t subject, const struct ws_tr
         struct launched *launched = &work->launched[i];
         uint64_t blocks = (uint64_t)shape->row.grid_x * shape->row.grid_y * shape->row.grid_z;
         launched->row = &work->rows[shape->name];
+        launched->in_graph = ws_launches_graph(process, shape->row.driver_function);
         launched->is_small = blocks && blocks < result->gpu.sms;
         launched->is_plain = !work->owners && !ws_counter_costs_of(result->counts, (uint32_t)i) &&
                              !ws_kernel_costs_has(work->costs, (uint32_t)i);
@@ -397,6 +402,8 @@ static void roofline_add_kernels(struct work *work, struct ws_track_roofline *re
         bool counts = !result->steps || ws_steady_at(&walk, ws_op_begin(ops, op));
         row->count++;
         row->total = ws_sum(row->total, length);
+        if (launched->in_graph)
+            row->in_graphs = ws_sum(row->in_graphs, length);
         if (launched->is_small)
             row->small = ws_sum(row->small, length);
         if (counts)
@@ -454,6 +461,7 @@ static int roofline_run(const struct ws_report *report, size_t subject, void *me
     }
     if (!status)
         status = describe_shapes(&work, subject, result);
+    result->has_shapes = work.has_shapes;
     if (!status) {
         roofline_add_kernels(&work, result);
         status = ws_roofline_judge(report, work.rows, result);

@@ -79,13 +79,14 @@ enum ws_shortcut {
 struct ws_roofline_row {
     uint32_t name; /* index into ws_model.names */
     uint64_t count;
-    int64_t total;   /* ns of all launches */
-    int64_t steady;  /* ns of launches in steady steps; all if there are no steps */
-    int64_t known;   /* ns of launches with known work */
-    int64_t bounded; /* ns of launches without known work, but with an `intensity_most` */
-    double unsure;   /* sum of the errors of `known`, in ns */
-    int64_t small;   /* ns of launches with fewer blocks than SMs */
-    double flops;    /* FLOPs of launches with known work; 0: not known */
+    int64_t total;     /* ns of all launches */
+    int64_t steady;    /* ns of launches in steady steps; all if there are no steps */
+    int64_t known;     /* ns of launches with known work */
+    int64_t bounded;   /* ns of launches without known work, but with an `intensity_most` */
+    double unsure;     /* sum of the errors of `known`, in ns */
+    int64_t small;     /* ns of launches with fewer blocks than SMs */
+    int64_t in_graphs; /* ns of launches with a CUDA graph: other profilers know no shapes of them */
+    double flops;      /* FLOPs of launches with known work; 0: not known */
     double bytes;
     double intensity_most;   /* upper limit of the arithmetic intensity, if only that is known */
     enum ws_element element; /* element type of the last launch with known work */
@@ -151,6 +152,8 @@ struct ws_track_roofline {
     int64_t matmul_known, matmul_total;         /* ns of matrix kernels with known FLOPs, and of all matrix kernels */
     int64_t matmul_by_cores[WS_MATMUL_CORES_COUNT]; /* ns of all matrix kernels by enum ws_matmul_cores, from their
                                                        names */
+    int64_t matmul_in_graphs; /* ns of matrix kernels in CUDA graphs; FLOPs of some may be known */
+    bool has_shapes;          /* the trace holds the inputs of operators */
     double matmul_of_peak; /* mean share of the peak of their precision that matrix kernels with known FLOPs reach; 0:
                               not known */
     enum ws_precision precision;             /* precision of most known FLOPs */
@@ -164,6 +167,10 @@ struct ws_track_roofline {
 extern const struct ws_analysis ws_analysis_roofline;
 
 const char *ws_work_source_name(enum ws_work_source source); /* in JSON and in tables */
+
+/* Why the work of most matrix kernels is not known, as the rest of a sentence: "the trace holds no shapes of most".
+ */
+const char *ws_roofline_why_unknown(const struct ws_track_roofline *result);
 
 /* Writes the sources of a step's FLOPs: "shape 98.1 %, arguments 1.9 %". */
 void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, size_t capacity);

@@ -159,6 +159,7 @@ static void add_to_matmuls(struct ws_track_roofline *result, const struct ws_roo
     result->matmul_flops += row->flops;
     result->matmul_known = ws_sum(result->matmul_known, known);
     result->matmul_total = ws_sum(result->matmul_total, row->total);
+    result->matmul_in_graphs = ws_sum(result->matmul_in_graphs, row->in_graphs);
     result->matmul_by_cores[row->matmul.cores] = ws_sum(result->matmul_by_cores[row->matmul.cores], row->total);
     result->matmul_of_peak += row->of_compute * (double)known;
 }

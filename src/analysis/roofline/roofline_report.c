@@ -107,6 +107,14 @@ void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, 
     list_shares(text, capacity, source_names, parts, WS_WORK_SOURCES, PARTS);
 }
 
+const char *ws_roofline_why_unknown(const struct ws_track_roofline *result)
+{
+    if (2 * result->matmul_in_graphs > result->matmul_total)
+        return "most of them ran in CUDA graphs, for which other profilers record no shapes";
+    return result->has_shapes ? "wallshim cannot compute the FLOPs of most operators that launched them"
+                              : "the trace holds no shapes for most of them";
+}
+
 static void print_mfu(const struct ws_track_roofline *result, struct ws_page *page)
 {
     char length[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], from[200], rest[100] = "", peak[WS_PEAK_TEXT],

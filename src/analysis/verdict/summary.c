@@ -96,6 +96,7 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
 static void summary_print_advice(const struct ws_report *report, size_t shown, size_t most, struct ws_page *page)
 {
     const struct ws_track_wall *wall = ws_report_result(report, &ws_analysis_wall, shown);
+    const struct ws_track_roofline *roofline = ws_report_result(report, &ws_analysis_roofline, shown);
     const struct ws_advice *advice = wall->advice.items.data;
     size_t count = ws_verdict_advice(report, shown, most), label = page->label;
     char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], number[WS_FORMAT_SIZE];
@@ -106,9 +107,11 @@ static void summary_print_advice(const struct ws_report *report, size_t shown, s
         ws_page_fact(page, "1",
                      "record again, with all operations and the kernels of graphs: wallshim record -- COMMAND");
     else if (!count && 2 * ws_wall_unknown(wall) > wall->length)
-        ws_page_text(
-            page, "Not known: the trace does not hold the work of most kernels. Record with wallshim record, or with "
-                  "record_shapes=True in torch.profiler.");
+        ws_page_text(page, "Nothing cheap to win was found, and the work of most kernels is not known: %s. %s",
+                     ws_roofline_why_unknown(roofline),
+                     roofline->has_shapes ? "wallshim record knows more of them."
+                                          : "Record with wallshim record, or with record_shapes=True in "
+                                            "torch.profiler.");
     else if (!count)
         ws_page_text(page, "Nothing cheap to win was found.");
     for (size_t i = 0; i < count; i++)
