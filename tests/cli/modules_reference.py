@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Checks a report's tree of modules against a second computation from the profiler's file: how often modules of each path
-were called, for how long, how many instances there are, and what was launched in them. Whether the tree and the work
-outside it add up to all work.
+"""Checks a report's tree of modules against a second computation from the profiler's file: how often the modules of each
+path were called, for how long, how many instances there are, and what was launched in them. The tree and the work outside
+must add up to all work.
 
 modules_reference.py WALLSHIM"""
 import collections
@@ -103,7 +103,7 @@ def check(wallshim, path):
             yield f"outside: {without}, not {outside}"
         if [without[0] + sum(row[5] for row in got.values()), without[1] + sum(row[6] for row in got.values())] != all_work:
             yield f"own work of all and the work outside do not add up to {all_work}"
-        times = [row["sum_ns"] for row in device["modules"]]
+        times = [((row["per_step"] or row)["sum_ns"]) for row in device["modules"]]
         if times != sorted(times, reverse=True):
             yield f"not by device time: {times}"
         print(f"{os.path.basename(path)}: {len(got)} modules, {sum(row[0] for row in got.values())} calls, "

@@ -40,14 +40,23 @@ struct link {
     uint32_t rank;
 };
 
-/* Of two rows with equal times the older one comes first. So parents come before their children. */
+static bool is_in_steps(const struct ws_range_row *row)
+{
+    return row->steady.host || row->work.steady.operations;
+}
+
+/* The order is by time in steady steps, if there are any. No child comes before its parent: it has no more time, and
+ * its row is younger. */
 static int modules_most_first(const void *a, const void *b)
 {
     const struct ws_range_row *x = *(const struct ws_range_row *const *)a,
                               *y = *(const struct ws_range_row *const *)b;
-    int64_t of_x = x->work.all.sum, of_y = y->work.all.sum;
-    if (of_x != of_y)
-        return of_x < of_y ? 1 : -1;
+    if (x->work.steady.sum != y->work.steady.sum)
+        return x->work.steady.sum < y->work.steady.sum ? 1 : -1;
+    if (is_in_steps(x) != is_in_steps(y))
+        return is_in_steps(y) ? 1 : -1;
+    if (x->work.all.sum != y->work.all.sum)
+        return x->work.all.sum < y->work.all.sum ? 1 : -1;
     return (x > y) - (x < y);
 }
 
@@ -88,6 +97,7 @@ static int add_module(struct ws_vector *modules, const struct ws_process *proces
     module->name = ((const struct ws_label *)process->labels.rows.data)[row->label].text.data;
     module->is_backward = is_backward(module->name);
     module->length = (uint32_t)name_of_module(&module->name);
+    module->is_in_steps = is_in_steps(row);
     module->instances = row->labels;
     uint64_t parents = row->parent == WS_NO_RANGE ? 1 : rows[row->parent].labels;
     module->each = row->labels == parents * row->labels_below ? row->labels_below : 0;

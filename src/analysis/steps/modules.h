@@ -18,6 +18,7 @@
 
 #include "analysis/steps/range_sums.h"
 
+/* Ranks are by device time in steady steps, or in the whole recording if there are no steady steps. */
 struct ws_module {
     struct ws_range_row row; /* not of use: parent, labels, labels_below */
     const char *name;        /* the class, not terminated */
@@ -25,12 +26,13 @@ struct ws_module {
     uint32_t depth;          /* 0: has no parent; at most WS_RANGES_DEEPEST */
     uint32_t instances;      /* different instances of the class */
     uint32_t each;           /* instances in each instance of the parent; 0: not as many in each */
-    uint32_t rank;           /* how many rows have more device time. Parents rank before their children. */
+    uint32_t rank;           /* how many rows have more device time; parents rank before their children */
+    bool is_in_steps;        /* runs in steady steps; rows that do not rank last */
     bool is_backward;        /* the row of autograd's engine, which is no module */
 };
 
 struct ws_track_modules {
-    struct ws_vector rows;       /* struct ws_module: parents before children, then most device time first */
+    struct ws_vector rows;       /* struct ws_module: parents before children, else by rank */
     struct ws_track_ranges sums; /* only `outside` is of use */
 };
 

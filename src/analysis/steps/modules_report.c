@@ -4,6 +4,7 @@
 
 #include "analysis/steps/modules.h"
 #include "analysis/steps/range_figures.h"
+#include "base/minmax.h"
 
 /* Work outside modules, by whether the launch is known. */
 enum { LAUNCHED, NOT_LAUNCHED, OUTSIDE_KINDS };
@@ -11,6 +12,11 @@ enum { LAUNCHED, NOT_LAUNCHED, OUTSIDE_KINDS };
 static int64_t device_time(const struct ws_range_scale *scale, const struct ws_range_work *work)
 {
     return ws_range_amount_of(scale, work)->sum;
+}
+
+static void add_time(int64_t *sum, const struct ws_range_scale *scale, const struct ws_range_work *work)
+{
+    *sum = ws_sum(*sum, device_time(scale, work));
 }
 
 /* Fills the device times outside modules. Returns the time of all work. */
@@ -21,10 +27,11 @@ static int64_t all_times(const struct ws_range_scale *scale, const struct ws_tra
     const struct ws_range_outside *threads = result->sums.outside.data;
     int64_t all = 0;
     for (size_t i = 0; i < result->sums.outside.count; i++)
-        outside[threads[i].thread ? LAUNCHED : NOT_LAUNCHED] += device_time(scale, &threads[i].work);
+        add_time(&outside[threads[i].thread ? LAUNCHED : NOT_LAUNCHED], scale, &threads[i].work);
     for (size_t i = 0; i < result->rows.count; i++)
-        all += modules[i].depth ? 0 : device_time(scale, &modules[i].row.work);
-    return all + outside[LAUNCHED] + outside[NOT_LAUNCHED];
+        if (!modules[i].depth)
+            add_time(&all, scale, &modules[i].row.work);
+    return ws_sum(all, ws_sum(outside[LAUNCHED], outside[NOT_LAUNCHED]));
 }
 
 /* Adds "Linear ×4": four instances in each instance of the parent. If not all have as many, "Linear (7 in all)". */
@@ -70,11 +77,14 @@ static void modules_print_table(struct ws_page *page, const struct ws_range_scal
     };
     static const char *const names[OUTSIDE_KINDS] = { "(no module)", "(launch not in the trace)" };
     const struct ws_module *modules = result->rows.data;
-    size_t rows = ws_page_rows(page, result->rows.count);
+    size_t in_steps = 0, count = result->rows.count;
+    char text[WS_FORMAT_SIZE];
     struct ws_table table;
+    for (size_t i = 0; i < count; i++)
+        in_steps += !scale->count || modules[i].is_in_steps;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
-    for (size_t i = 0; i < result->rows.count; i++)
-        if (modules[i].rank < rows)
+    for (size_t i = 0; i < count; i++)
+        if (modules[i].rank < ws_page_rows(page, in_steps))
             modules_print_row(&table, scale, all, &modules[i]);
     for (int i = 0; i < OUTSIDE_KINDS; i++) {
         if (!outside[i])
@@ -85,7 +95,10 @@ static void modules_print_table(struct ws_page *page, const struct ws_range_scal
         ws_table_cell(&table, "%s", names[i]);
     }
     ws_table_finish(&table);
-    ws_page_more(page, result->rows.count, "module");
+    ws_page_more(page, in_steps, "module");
+    if (in_steps < count)
+        ws_page_text(page, "%s more %s only outside the steady steps.", ws_format_count(text, count - in_steps),
+                     count - in_steps == 1 ? "module runs" : "modules run");
 }
 
 void ws_modules_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)

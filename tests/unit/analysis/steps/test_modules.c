@@ -215,6 +215,41 @@ static void calls_that_outlast_their_caller_add_up(void **state)
     built_finish(&built);
 }
 
+/* A check that runs once, before the steps, and takes longest of all. */
+static void modules_of_the_steps_come_first(void **state)
+{
+    struct built built;
+    struct builder *trace = begin(&built);
+    (void)state;
+    built.steps = WS_STEPS_AUTO;
+    call(trace, MAIN, "nn.Module: Check_0", 10, 400);
+    launch(trace, MAIN, 20, 900);
+    for (int64_t i = 1; i <= 6; i++) {
+        char name[32];
+        snprintf(name, sizeof(name), "ProfilerStep#%d", (int)i);
+        build_range(trace, WS_RANGE_STEP, MAIN, name, 1000 * i * us, (1000 * i + 990) * us);
+        call(trace, MAIN, "nn.Module: Dropout_0", 1000 * i + 10, 1000 * i + 50); /* launches nothing */
+        call(trace, MAIN, "nn.Module: Model_0", 1000 * i + 100, 1000 * i + 300);
+        launch(trace, MAIN, 1000 * i + 150, 100);
+        launch(trace, MAIN, 1000 * i + 500, 30);
+    }
+    built_report(&built);
+    const struct ws_track_steps *steps = ws_report_result(built.report, &ws_analysis_steps, 0);
+    int64_t steady = (int64_t)steps->kinds[WS_STEP_STEADY];
+    assert_true(steady >= 4);
+    expect_row(&built, 0, "Model", 0, 6, 600, 600);
+    expect_row(&built, 1, "Dropout", 0, 6, 0, 0);
+    expect_row(&built, 2, "Check", 0, 1, 900, 900);
+    const struct ws_module *modules = modules_of(&built)->rows.data;
+    assert_int_equal(modules[0].row.work.steady.sum, steady * 100 * us);
+    assert_int_equal(modules[0].row.steady.count, steady);
+    assert_true(modules[0].is_in_steps && modules[1].is_in_steps && !modules[2].is_in_steps);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(modules[i].rank, i);
+    assert_int_equal(expect_all_work(&built, 900 + 6 * 130), 180);
+    built_finish(&built);
+}
+
 static void deep_trees_add_up(void **state)
 {
     struct built built;
@@ -257,6 +292,7 @@ int main(void)
         cmocka_unit_test(instances_in_each_are_not_an_average),
         cmocka_unit_test(the_backward_pass_has_a_row_of_its_own),
         cmocka_unit_test(calls_that_outlast_their_caller_add_up),
+        cmocka_unit_test(modules_of_the_steps_come_first),
         cmocka_unit_test(deep_trees_add_up),
         cmocka_unit_test(without_modules_there_is_no_section),
     };
