@@ -80,6 +80,10 @@ int ws_entries_put(struct ws_entries *dictionary, struct ws_arena *texts, const 
 
 uint32_t ws_entries_place(const struct ws_entries *dictionary, uint32_t id)
 {
+    uint32_t guess = id - 1; /* most files number their rows from 1 on */
+    if (guess < dictionary->rows.count &&
+        *(const uint32_t *)((const char *)dictionary->rows.data + guess * dictionary->rows.size) == id)
+        return guess;
     const uint64_t *place = ws_salted_get(&dictionary->index, id);
     return place && *place ? (uint32_t)(*place - 1) : UINT32_MAX;
 }

@@ -110,6 +110,21 @@ grep -q "Ranges of" out && fail "ranges where there are none"
 expect 0 "$wallshim" report --section ranges "$traces/h100-qwen.json.gz"
 says out "The trace holds no ranges that the program set"
 
+# A model of equal layers is one block with its parts. The table keeps to --top, and to rows of which it shows the rows
+# above.
+expect 0 "$wallshim" report --section modules "$traces/h100-qwen.json.gz"
+grep -qE ' 99\.3 % .* 24 .*  Qwen2DecoderLayer ×24$' out || fail "the layers: $(cat out)"
+grep -qE '       Linear ×4$' out || fail "the parts of attention: $(cat out)"
+expect 0 "$wallshim" report --section modules "$traces/xdit-sd35.json.gz"
+[ "$(wc -l <out)" -le 28 ] || fail "$(wc -l <out) lines of modules"
+grep -qE ' CLIPEncoderLayer \(44 in all\)$' out || fail "12 and 32 layers: $(cat out)"
+says out "and 37 more modules"
+expect 0 "$wallshim" report --section modules --top 4 "$traces/b200-eager.json.gz"
+[ "$(sed -n 's/.*[0-9–] [nµm]*s  \( *[A-Z][A-Za-z]*\).*/\1/p' out | tr '\n' ,)" = "GptOssForCausalLM,  TransformerBlock,    MLPBlock,      FusedMoE," ] ||
+    fail "the four rows with most time: $(cat out)"
+expect 0 "$wallshim" report --section modules "$traces/linear.json.gz"
+says out "The trace holds no modules."
+
 # The first page of any trace is a page: at most 40 lines of 100 columns.
 for trace in "$traces"/*.gz "$traces"/*.sqlite "$traces"/megatron-tp8 "$traces"/sampled-2ranks; do
     COLUMNS=100 expect 0 "$wallshim" report "$trace"
@@ -124,6 +139,8 @@ for width in 60 100; do
     export COLUMNS="$width"
     expect 0 "$wallshim" report --full "$traces/vllm-graphs.json.gz"
     grep -n ' $' out && fail "spaces at the end of a line"
+    expect 0 "$wallshim" report --section modules "$traces/xdit-sd35.json.gz"
+    python3 -c "exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "modules: wider than $width"
     expect 0 "$wallshim" report --section gaps "$traces/queue-1rank.json.gz"
     python3 -c "import sys; exit(max(len(line.rstrip()) for line in open('out')) > $width)" || fail "wider than $width"
     for section in roofline chains ranges; do

@@ -47,6 +47,9 @@ struct ws_range_stay {
 /* All ranges of one name, on all threads. */
 struct ws_range_row {
     uint32_t label;                   /* index in ws_process.labels; UINT32_MAX: the trace lost the name */
+    uint32_t parent;                  /* in a tree (modules.h): index of the enclosing row; else WS_NO_RANGE */
+    uint32_t labels;                  /* in a tree: number of different labels */
+    uint32_t labels_below;            /* in a tree: the most of them below one label of the parent row */
     struct ws_range_stay all, steady; /* whole recording; steady steps only */
     struct ws_range_work work;        /* operations launched inside */
     struct ws_range_work own;         /* the part of `work` outside nested ranges */

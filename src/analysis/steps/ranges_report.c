@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "analysis/activity/activity.h"
+#include "analysis/steps/range_figures.h"
 #include "analysis/steps/ranges.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
@@ -12,63 +13,31 @@ static const char *ranges_name_of(const struct ws_process *process, uint32_t lab
     return label < process->labels.rows.count ? labels[label].text.data : "(name not in the trace)";
 }
 
-/* The time that the printed figures are for: an average steady step, or the recording. */
-struct scale {
-    const struct ws_track_steps *steps;
-    size_t count;    /* number of steady steps; 0: figures are for the whole recording */
-    int64_t length;  /* mean length of a step, or length of the recording; ns */
-    bool has_device; /* the trace holds device times */
-};
-
-static struct scale scale_of(const struct ws_report *report, size_t subject)
-{
-    const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
-    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
-    size_t count = steps->kinds[WS_STEP_STEADY];
-    return (struct scale){ steps, count, count ? steps->mean : ws_activity_known(activity),
-                           ws_model_track(report->model, subject)->count > 0 };
-}
-
-static int64_t ranges_scaled(const struct scale *scale, int64_t total)
-{
-    return scale->count ? ws_steps_share(scale->steps, total) : total;
-}
-
-static const struct ws_range_amount *ranges_amount_of(const struct scale *scale, const struct ws_range_work *work)
-{
-    return scale->count ? &work->steady : &work->all;
-}
-
-static const struct ws_range_stay *stay_of(const struct scale *scale, const struct ws_range_row *row)
-{
-    return scale->count ? &row->steady : &row->all;
-}
-
-static void work_cells(struct ws_table *table, const struct scale *scale, const struct ws_range_work *work,
+static void work_cells(struct ws_table *table, const struct ws_range_scale *scale, const struct ws_range_work *work,
                        const struct ws_range_work *own)
 {
-    const struct ws_range_amount *amount = ranges_amount_of(scale, work);
+    const struct ws_range_amount *amount = ws_range_amount_of(scale, work);
     char share[WS_FORMAT_SIZE];
     if (!scale->has_device) {
         for (int i = 0; i < 5; i++)
             ws_table_cell(table, "–");
         return;
     }
-    ws_table_time(table, ranges_scaled(scale, amount->busy));
-    ws_table_cell(table, "%s", ws_format_share(share, ranges_scaled(scale, amount->busy), scale->length));
-    ws_table_time(table, ranges_scaled(scale, ranges_amount_of(scale, own)->busy));
-    ws_table_time(table, ranges_scaled(scale, amount->sum));
-    ws_table_time(table, ranges_scaled(scale, amount->idle));
+    ws_table_time(table, ws_range_scaled(scale, amount->busy));
+    ws_table_cell(table, "%s", ws_format_share(share, ws_range_scaled(scale, amount->busy), scale->length));
+    ws_table_time(table, ws_range_scaled(scale, ws_range_amount_of(scale, own)->busy));
+    ws_table_time(table, ws_range_scaled(scale, amount->sum));
+    ws_table_time(table, ws_range_scaled(scale, amount->idle));
 }
 
-static void ranges_print_row(struct ws_table *table, const struct ws_process *process, const struct scale *scale,
-                             const struct ws_range_row *row)
+static void ranges_print_row(struct ws_table *table, const struct ws_process *process,
+                             const struct ws_range_scale *scale, const struct ws_range_row *row)
 {
-    const struct ws_range_stay *stay = stay_of(scale, row);
+    const struct ws_range_stay *stay = ws_range_stay_of(scale, row);
     char count[WS_FORMAT_SIZE];
     work_cells(table, scale, &row->work, &row->own);
     ws_table_cell(table, "%s", ws_format_each(count, stay->count, scale->count));
-    ws_table_time(table, ranges_scaled(scale, stay->host));
+    ws_table_time(table, ws_range_scaled(scale, stay->host));
     ws_table_cell(table, "%s", ranges_name_of(process, row->label));
 }
 
@@ -92,14 +61,14 @@ static bool is_first_thread(const struct ws_process *process, uint32_t id)
 
 /* Prints rows for work outside all ranges. Returns true if there are rows for several threads, or a row for a thread
  * that has no ranges or is not the program's first thread. Most programs set their ranges on the first thread. */
-static bool print_outside(struct ws_table *table, const struct ws_process *process, const struct scale *scale,
-                          const struct ws_track_ranges *result, size_t *more)
+static bool print_outside(struct ws_table *table, const struct ws_process *process,
+                          const struct ws_range_scale *scale, const struct ws_track_ranges *result, size_t *more)
 {
     const struct ws_range_outside *outside = result->outside.data;
     size_t shown = 0, top = table->page->top;
     bool others = false;
     for (size_t i = 0; i < result->outside.count; i++) {
-        if (!ranges_amount_of(scale, &outside[i].work)->operations)
+        if (!ws_range_amount_of(scale, &outside[i].work)->operations)
             continue;
         if (top && shown == top) {
             *more += 1;
@@ -116,14 +85,7 @@ static bool print_outside(struct ws_table *table, const struct ws_process *proce
     return others;
 }
 
-/* Does the row have anything to show? If the figures are for steady steps, the whole row may lie outside the steady
- * steps. */
-static bool is_shown(const struct scale *scale, const struct ws_range_row *row)
-{
-    return !scale->count || row->steady.count || row->work.steady.operations || row->work.steady.idle;
-}
-
-static bool ranges_print_table(const struct ws_process *process, const struct scale *scale,
+static bool ranges_print_table(const struct ws_process *process, const struct ws_range_scale *scale,
                                const struct ws_track_ranges *result, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {
@@ -138,7 +100,7 @@ static bool ranges_print_table(const struct ws_process *process, const struct sc
     struct ws_table table;
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < result->rows.count; i++) {
-        if (!is_shown(scale, &rows[i])) {
+        if (!ws_range_is_shown(scale, &rows[i])) {
             elsewhere++;
         } else if (page->top && shown == page->top) {
             more++;
@@ -166,7 +128,7 @@ void ws_ranges_text(const struct ws_report *report, size_t subject, const void *
     const struct ws_process *process =
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
     const struct ws_track_ranges *result = memory;
-    const struct scale scale = scale_of(report, subject);
+    const struct ws_range_scale scale = ws_range_scale_of(report, subject);
     if (!result->rows.count) {
         ws_page_text(page, "The trace holds no ranges that the program set (NVTX, record_function).");
         return;
@@ -189,75 +151,6 @@ void ws_ranges_text(const struct ws_report *report, size_t subject, const void *
                   "of its own, so its work is in no range of the thread that waits for it.");
 }
 
-static int set_amount(json_t *object, const struct ws_range_amount *amount, size_t steps)
-{
-    int64_t of = steps ? (int64_t)steps : 1;
-    int status = steps ? json_object_set_new(object, "operations", json_real((double)amount->operations / (double)of))
-                       : ws_json_set(object, "operations", (int64_t)amount->operations);
-    status |= ws_json_set(object, "busy_ns", amount->busy / of);
-    status |= ws_json_set(object, "sum_ns", amount->sum / of);
-    status |= ws_json_set(object, "idle_ns", amount->idle / of);
-    return status;
-}
-
-static int set_own(json_t *object, const struct ws_range_amount *own, size_t steps)
-{
-    json_t *inner = json_object();
-    int status = json_object_set_new(object, "own", inner);
-    return status ? status : set_amount(inner, own, steps);
-}
-
-static int set_stay(json_t *object, const struct ws_range_stay *stay, size_t steps)
-{
-    int64_t of = steps ? (int64_t)steps : 1;
-    int status = steps ? json_object_set_new(object, "count", json_real((double)stay->count / (double)of))
-                       : ws_json_set(object, "count", (int64_t)stay->count);
-    status |= ws_json_set(object, "host_ns", stay->host / of);
-    return status | ws_json_set(object, "host_own_ns", stay->own / of);
-}
-
-/* Adds the object for figures per step. Returns NULL if there are no steady steps. */
-static json_t *ranges_add_step(json_t *object, size_t steps, int *status)
-{
-    json_t *step = steps ? json_object() : json_null();
-    *status |= json_object_set_new(object, "per_step", step);
-    return steps ? step : NULL;
-}
-
-static json_t *ranges_row_json(const struct ws_process *process, const struct ws_range_row *row, size_t steps)
-{
-    json_t *object = json_object();
-    int status = json_object_set_new(object, "name", ws_json_text(ranges_name_of(process, row->label)));
-    status |= set_stay(object, &row->all, 0);
-    status |= set_amount(object, &row->work.all, 0);
-    status |= set_own(object, &row->own.all, 0);
-    json_t *step = ranges_add_step(object, steps, &status);
-    if (step && !status) {
-        status |= set_stay(step, &row->steady, steps);
-        status |= set_amount(step, &row->work.steady, steps);
-        status |= set_own(step, &row->own.steady, steps);
-    }
-    if (!status)
-        return object;
-    json_decref(object);
-    return NULL;
-}
-
-static json_t *outside_json(const struct ws_range_outside *outside, size_t steps)
-{
-    json_t *object = json_object();
-    int status = ws_json_set(object, "thread", outside->thread);
-    status |= json_object_set_new(object, "has_ranges", json_boolean(outside->has_ranges));
-    status |= set_amount(object, &outside->work.all, 0);
-    json_t *step = ranges_add_step(object, steps, &status);
-    if (step && !status)
-        status = set_amount(step, &outside->work.steady, steps);
-    if (!status)
-        return object;
-    json_decref(object);
-    return NULL;
-}
-
 /* Prints the operators as torch.profiler's key_averages() does: with the operators that they call, and without them
  * ("own"). */
 void ws_operators_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
@@ -275,7 +168,7 @@ void ws_operators_text(const struct ws_report *report, size_t subject, const voi
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
     const struct ws_track_ranges *result = memory;
     const struct ws_range_row *rows = result->rows.data;
-    const struct scale scale = scale_of(report, subject);
+    const struct ws_range_scale scale = ws_range_scale_of(report, subject);
     char share[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     size_t shown = 0, more = 0;
     struct ws_table table;
@@ -290,19 +183,19 @@ void ws_operators_text(const struct ws_report *report, size_t subject, const voi
         scale.count ? "per steady step on average" : "in the whole recording");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < result->rows.count; i++) {
-        const struct ws_range_stay *stay = stay_of(&scale, &rows[i]);
-        int64_t device = ranges_amount_of(&scale, &rows[i].work)->sum;
-        if (!is_shown(&scale, &rows[i]) || (page->top && shown == page->top)) {
-            more += is_shown(&scale, &rows[i]);
+        const struct ws_range_stay *stay = ws_range_stay_of(&scale, &rows[i]);
+        int64_t device = ws_range_amount_of(&scale, &rows[i].work)->sum;
+        if (!ws_range_is_shown(&scale, &rows[i]) || (page->top && shown == page->top)) {
+            more += ws_range_is_shown(&scale, &rows[i]);
             continue;
         }
         shown++;
-        ws_table_time(&table, ranges_scaled(&scale, device));
-        ws_table_cell(&table, "%s", ws_format_share(share, ranges_scaled(&scale, device), scale.length));
-        ws_table_time(&table, ranges_scaled(&scale, ranges_amount_of(&scale, &rows[i].own)->sum));
+        ws_table_time(&table, ws_range_scaled(&scale, device));
+        ws_table_cell(&table, "%s", ws_format_share(share, ws_range_scaled(&scale, device), scale.length));
+        ws_table_time(&table, ws_range_scaled(&scale, ws_range_amount_of(&scale, &rows[i].own)->sum));
         ws_table_cell(&table, "%s", ws_format_each(count, stay->count, scale.count));
-        ws_table_time(&table, ranges_scaled(&scale, stay->host));
-        ws_table_time(&table, ranges_scaled(&scale, stay->own));
+        ws_table_time(&table, ws_range_scaled(&scale, stay->host));
+        ws_table_time(&table, ws_range_scaled(&scale, stay->own));
         ws_table_cell(&table, "%s", ranges_name_of(process, rows[i].label));
     }
     ws_table_finish(&table);
@@ -321,7 +214,8 @@ static int set_rows(const struct ws_report *report, size_t subject, const struct
     int status = json_object_set_new(object, key, list);
     size_t shown = report->top && report->top < result->rows.count ? report->top : result->rows.count;
     for (size_t i = 0; i < shown && !status; i++)
-        status = json_array_append_new(list, ranges_row_json(process, &rows[i], steps->kinds[WS_STEP_STEADY]));
+        status = json_array_append_new(
+            list, ws_range_row_json(ranges_name_of(process, rows[i].label), &rows[i], steps->kinds[WS_STEP_STEADY]));
     return status;
 }
 
@@ -335,14 +229,9 @@ int ws_ranges_json(const struct ws_report *report, size_t subject, const void *m
 {
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct ws_track_ranges *result = memory;
-    const struct ws_range_outside *threads = result->outside.data;
     if (!result->rows.count)
         return 0;
-    json_t *outside = json_array();
     int status = set_rows(report, subject, result, "ranges", object);
-    status |= json_object_set_new(object, "outside_ranges", outside);
-    for (size_t i = 0; i < result->outside.count && !status; i++)
-        if (threads[i].work.all.operations)
-            status = json_array_append_new(outside, outside_json(&threads[i], steps->kinds[WS_STEP_STEADY]));
+    status |= ws_ranges_outside_json(result, steps->kinds[WS_STEP_STEADY], "outside_ranges", object);
     return status ? -ENOMEM : 0;
 }
