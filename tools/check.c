@@ -14,7 +14,7 @@ static const struct tool_switch *check_switches(size_t *count)
         { "rule", 'r', "RULE", "what must hold, such as 'busy >= 80 %'; may be given several times" },
         { "list", 'l', NULL, "list the figures that have names" },
         { "json", 0, NULL, "the result as JSON, described by check.schema.json" },
-        TOOL_STEPS_SWITCH,
+        TOOL_WINDOW_SWITCHES,
         TOOL_GPU_SWITCH,
         { "wide", 'w', NULL, "print whole names and all columns, even in long lines" },
     };
@@ -294,8 +294,9 @@ static int check_traces(struct checks *checks)
     struct ws_report_options wanted = { .top = TOP };
     if (!checks->count)
         return tool_error("check: needs --rule RULE; see wallshim check --list");
+    struct tool_window window;
     struct tool_gpu gpu;
-    if (tool_steps(checks->arguments, &wanted.steps) || tool_gpu_init(&gpu, checks->arguments))
+    if (tool_window_init(&window, checks->arguments) || tool_gpu_init(&gpu, checks->arguments))
         return TOOL_ERROR;
     wanted.gpu = gpu.gpu;
     wanted.calibrations = gpu.calibrations;
@@ -304,7 +305,7 @@ static int check_traces(struct checks *checks)
         tool_gpu_finish(&gpu);
         return status;
     }
-    status = tool_load(&loaded, &traces, &wanted);
+    status = tool_load(&loaded, &traces, &window, &wanted);
     if (!status) {
         json_t *report = ws_report_json(loaded.report);
         status = check_report(checks, report);

@@ -148,7 +148,7 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
             return status;
     }
     return track->aligned ? ws_activity_leave_out_unrecorded(
-                                process, ws_report_result(report, &ws_analysis_recorded, track->process), result)
+                                process, track, ws_report_result(report, &ws_analysis_recorded, track->process), result)
                           : 0;
 }
 

@@ -7,6 +7,7 @@
 
 #include "analysis/activity/activity.h"
 #include "analysis/steps/found_steps.h"
+#include "analysis/steps/given_steps.h"
 #include "analysis/steps/marked_steps.h"
 #include "analysis/steps/slow_steps.h"
 #include "base/minmax.h"
@@ -265,6 +266,21 @@ static void measure_part(struct ws_track_steps *result, size_t part, int64_t *va
     figure->mean = (int64_t)(sum / (double)count);
 }
 
+/* Decides which steps are steady (steps.h). */
+static int judge_kinds(const struct ws_report *report, size_t subject, struct ws_vector *steps)
+{
+    int64_t *lengths = malloc((steps->count + 1) * sizeof(*lengths));
+    if (!lengths)
+        return -ENOMEM;
+    leave_out_paused(ws_report_result(report, &ws_analysis_activity, subject), steps);
+    leave_out_counted(report, ws_model_track(report->model, subject), steps);
+    size_t count = steady_lengths(steps, lengths);
+    if (count)
+        leave_out_warm_up(steps, steps_percentile(lengths, count, 50));
+    free(lengths);
+    return 0;
+}
+
 static int measure_all(struct ws_track_steps *result)
 {
     const struct ws_step *list = result->steps.data;
@@ -272,9 +288,6 @@ static int measure_all(struct ws_track_steps *result)
     if (!values)
         return -ENOMEM;
     size_t count = steady_lengths(&result->steps, values);
-    if (count)
-        leave_out_warm_up(&result->steps, steps_percentile(values, count, 50));
-    count = steady_lengths(&result->steps, values);
     if (count)
         steps_measure(result, values, count);
     for (size_t part = 0; part < WS_STEP_PART_COUNT && count; part++)
@@ -297,6 +310,8 @@ static int run_bounds(const struct ws_report *report, size_t subject, void *memo
     result->why_none = "Steps were not asked for.";
     if (report->steps == WS_STEPS_NOT_ASKED)
         return 0;
+    if (report->window)
+        return ws_given_steps_copy(report->window->steps, track, result);
     int status = 0;
     if (report->steps != WS_STEPS_ONLY_FOUND)
         status = ws_marked_steps(report, track, result);
@@ -320,12 +335,14 @@ static int steps_run(const struct ws_report *report, size_t subject, void *memor
         memcpy(result->steps.data, bounds->steps.data, bounds->steps.count * sizeof(struct ws_step));
     if (!status)
         status = split_steps(report, track, result);
-    if (!status) {
+    if (!status && report->window) {
+        ws_given_steps_restore(bounds, result);
+    } else if (!status) {
         place_on_host(&ws_model_process(report->model, track->process)->ops, track, result);
-        leave_out_paused(ws_report_result(report, &ws_analysis_activity, subject), &result->steps);
-        leave_out_counted(report, track, &result->steps);
-        status = measure_all(result);
+        status = judge_kinds(report, subject, &result->steps);
     }
+    if (!status)
+        status = measure_all(result);
     return status ? status : ws_slow_steps_explain(report, track, result);
 }
 
