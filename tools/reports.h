@@ -14,8 +14,8 @@ struct tool_loaded {
     struct ws_report *report;
 };
 
-/* Reads the window of the traces, with progress on a terminal, and runs the analyses on all cores. Steps come from where
- * the window says. Returns 0, or TOOL_ERROR after a line on stderr. Call tool_unload in both cases, before
+/* Reads the window of the traces, with progress on a terminal, and runs the analyses on all cores. Steps come from
+ * where the window says. Returns 0, or TOOL_ERROR after a line on stderr. Call tool_unload in both cases, before
  * tool_traces_finish. */
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct tool_window *window,
               const struct ws_report_options *options);

@@ -63,8 +63,8 @@ static int take_steps(struct tool_window *window, const struct tool_arguments *a
         else if (!window->asked && read_steps(text, &window->request))
             window->asked = true;
         else
-            return tool_error("--steps %s: give auto, marked, found or none; or numbers, as 3-5, 3-, -5 or 3; each once",
-                              text);
+            return tool_error(
+                "--steps %s: give auto, marked, found or none; or numbers, as 3-5, 3-, -5 or 3; each once", text);
         if (window->asked && !*window->text)
             snprintf(window->text, sizeof(window->text), "--steps %s", text);
     }

@@ -27,6 +27,7 @@ struct finder {
     struct ws_windows *windows;
     int64_t origin;      /* the moment from which times count, on the common clock */
     int64_t first, last; /* host times of the first and the last launch, on the common clock */
+    int64_t end;         /* last end on a device, on the common clock */
 };
 
 /* --- the common clock -------------------------------------------------------------------------- */
@@ -79,13 +80,15 @@ static void look_at_whole(struct finder *finder)
 {
     const struct ws_model *model = finder->whole->model;
     finder->origin = finder->first = INT64_MAX;
-    finder->last = INT64_MIN;
+    finder->last = finder->end = INT64_MIN;
     for (size_t i = 0; i < model->processes.count; i++) {
         const struct ws_process *process = ws_model_process(model, i);
         for (uint32_t track = process->first_track; track < process->first_track + process->track_count; track++) {
             const struct ws_track_activity *activity = ws_report_result(finder->whole, &ws_analysis_activity, track);
-            if (ws_model_track(model, track)->count)
-                finder->origin = ws_min(finder->origin, windows_to_common(finder, process, activity->begin));
+            if (!ws_model_track(model, track)->count)
+                continue;
+            finder->origin = ws_min(finder->origin, windows_to_common(finder, process, activity->begin));
+            finder->end = ws_max(finder->end, windows_to_common(finder, process, activity->end));
         }
         int64_t first = INT64_MAX, last = INT64_MIN;
         for (size_t op = 0; op < process->ops.count; op++) {
@@ -174,22 +177,6 @@ static void place_by_steps(struct finder *finder)
 
 /* --- what the whole recording says of the window ----------------------------------------------- */
 
-/* Adds work that begins no earlier than the work added before. */
-static int add_outside(struct ws_window_device *device, const struct ws_window_work *work)
-{
-    size_t count = device->outside.count;
-    struct ws_window_work *last = count ? (struct ws_window_work *)device->outside.data + (count - 1) : NULL;
-    if (last && work->begin <= last->end) {
-        last->end = ws_max(last->end, work->end);
-        return 0;
-    }
-    struct ws_window_work *next = ws_vector_push(&device->outside);
-    if (!next)
-        return -ENOMEM;
-    *next = *work;
-    return 0;
-}
-
 static int describe_device(const struct finder *finder, size_t index, struct ws_window *window)
 {
     const struct ws_track *track = ws_model_track(finder->whole->model, index);
@@ -198,9 +185,7 @@ static int describe_device(const struct finder *finder, size_t index, struct ws_
     struct ws_window_device *device = ws_vector_push(&window->devices);
     if (!device)
         return -ENOMEM;
-    *device = (struct ws_window_device){ .device = track->device,
-                                         .first = activity->begin,
-                                         .outside = WS_VECTOR(struct ws_window_work) };
+    *device = (struct ws_window_device){ .device = track->device, .first = activity->begin };
     int64_t begin = INT64_MAX, end = INT64_MIN;
     for (size_t i = 0; i < track->count; i++) {
         uint32_t op = track->order[i];
@@ -212,9 +197,10 @@ static int describe_device(const struct finder *finder, size_t index, struct ws_
     }
     int status = 0;
     for (size_t i = 0; i < track->count && !status; i++) {
-        const struct ws_window_work work = { ws_op_begin(ops, track->order[i]), ws_op_end(ops, track->order[i]) };
-        if (work.begin < end && work.end > begin && !ws_window_holds(window, ws_op_host_begin(ops, track->order[i])))
-            status = add_outside(device, &work);
+        uint32_t op = track->order[i];
+        if (ws_op_begin(ops, op) < end && ws_op_end(ops, op) > begin &&
+            !ws_window_holds(window, ws_op_host_begin(ops, op)))
+            status = ws_interval_set_add(&device->outside, ws_op_begin(ops, op), ws_op_end(ops, op));
     }
     return status;
 }
@@ -228,9 +214,8 @@ static int keep_steps(const struct finder *finder, size_t track, const struct ws
     if (!keep)
         return -ENOMEM;
     for (size_t i = 0; i < steps->steps.count; i++)
-        keep[i] = finder->request->by_steps
-                      ? is_asked(finder->request, &list[i])
-                      : list[i].host_begin >= window->begin && list[i].host_end <= window->end;
+        keep[i] = finder->request->by_steps ? is_asked(finder->request, &list[i])
+                                            : list[i].host_begin >= window->begin && list[i].host_end <= window->end;
     int status = ws_given_steps_add(&finder->windows->steps, ws_model_track(finder->whole->model, track), steps, keep,
                                     finder->request->by_steps);
     free(keep);
@@ -273,6 +258,9 @@ static void name_steps(const struct finder *finder, char *message, size_t capaci
     }
     if (least > most)
         snprintf(message, capacity, "the window holds nothing, because no steps were found: %s", why);
+    else if (least == most)
+        snprintf(message, capacity, "the window holds nothing: the recording has step %llu only",
+                 (unsigned long long)least);
     else
         snprintf(message, capacity, "the window holds nothing: the recording has steps %llu to %llu",
                  (unsigned long long)least, (unsigned long long)most);
@@ -282,12 +270,15 @@ static void name_span(const struct finder *finder, char *message, size_t capacit
 {
     const struct ws_report_window span = { .begin = finder->first - finder->origin,
                                            .end = finder->last - finder->origin };
-    char text[WS_WINDOW_TEXT];
+    char text[WS_WINDOW_TEXT], end[WS_FORMAT_SIZE];
     if (finder->first > finder->last)
         snprintf(message, capacity, "the window holds nothing: the recording has no operations");
-    else
+    else if (finder->end == INT64_MIN)
         snprintf(message, capacity, "the window holds nothing: the recording's operations were %s",
                  ws_report_window_text(&span, text));
+    else
+        snprintf(message, capacity, "the window holds nothing: the recording's operations were %s, and ran until %s",
+                 ws_report_window_text(&span, text), ws_format_time(end, finder->end - finder->origin));
 }
 
 int ws_windows_init(struct ws_windows *windows, const struct ws_report *whole,
@@ -333,7 +324,7 @@ void ws_windows_finish(struct ws_windows *windows)
     for (size_t i = 0; i < windows->count; i++) {
         struct ws_window_device *devices = windows->list[i].devices.data;
         for (size_t device = 0; device < windows->list[i].devices.count; device++)
-            ws_vector_finish(&devices[device].outside);
+            ws_interval_set_finish(&devices[device].outside);
         ws_vector_finish(&windows->list[i].devices);
     }
     free(windows->list);

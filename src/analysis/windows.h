@@ -1,9 +1,9 @@
 /* Finds the windows of a recording's processes (model/window.h): by time, or by the numbers of steps.
  *
  * Times of all processes are on one clock, which comm_clocks.c estimates from collectives; where nothing was matched,
- * processes of different hosts are compared by CLOCK_REALTIME. Times count from the begin of the first operation of all
- * devices. A window by steps is of each process from the begin of its own first to the end of its own last step, on the
- * host. A process without such steps gets the span of the others. */
+ * processes of different hosts are compared by CLOCK_REALTIME. Times count from the begin of the first operation of
+ * all devices. A window by steps is of each process from the begin of its own first to the end of its own last step,
+ * on the host. A process without such steps gets the span of the others. */
 #ifndef WALLSHIM_ANALYSIS_WINDOWS_H
 #define WALLSHIM_ANALYSIS_WINDOWS_H
 
@@ -13,7 +13,7 @@
 /* What the user asks for: a time, or steps. */
 struct ws_window_request {
     bool by_steps;
-    int64_t from, to;           /* ns; INT64_MIN, INT64_MAX: not given */
+    int64_t from, to;               /* ns; INT64_MIN, INT64_MAX: not given */
     uint64_t first_step, last_step; /* 0, UINT64_MAX: not given */
 };
 
@@ -27,8 +27,8 @@ struct ws_windows {
 /* The analyses that ws_windows_init needs of the whole recording. They do not print. */
 extern const struct ws_analyses ws_window_analyses;
 
-/* Finds the windows. `whole` is a report of ws_window_analyses; the windows outlive it and its model. Returns 0, -ENOMEM,
- * or -ENODATA if the window holds no operation. On failure writes a message. Call ws_windows_finish in all
+/* Finds the windows. `whole` is a report of ws_window_analyses; the windows outlive it and its model. Returns 0,
+ * -ENOMEM, or -ENODATA if the window holds no operation. On failure writes a message. Call ws_windows_finish in all
  * cases. */
 int ws_windows_init(struct ws_windows *windows, const struct ws_report *whole,
                     const struct ws_window_request *request, char *message, size_t capacity);

@@ -13,25 +13,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/interval.h"
 #include "base/vector.h"
 #include "record/record.h"
 
-/* ns. The longest time from a loss to the row that counts it: the shim writes counts every 250 ms, and may be late. */
+/* ns. The longest time from a loss to the row that counts it: the shim writes counts every 250 ms, and may be late.
+ */
 enum { WS_LOSSES_LATE = 300000000 };
 
-/* A time in which the device ran work from outside the window, in ns of the host's clock. */
-struct ws_window_work {
-    int64_t begin, end;
-};
-
-/* What the whole recording says of a device. */
+/* What the whole recording says of a device. Times are in ns of the host's clock. */
 struct ws_window_device {
     uint32_t device; /* ordinal + 1; 0: unknown */
-    int64_t first;   /* ns of the host's clock: begin of the device's first operation */
     bool later;      /* the window leaves out operations that were launched before it */
-    /* struct ws_window_work, in order of time: the work from outside that ran between the first begin and the last end
-     * of the window's operations */
-    struct ws_vector outside;
+    int64_t first;   /* begin of the device's first operation */
+    /* When work from outside the window ran, between the first begin and the last end of the window's operations. */
+    struct ws_interval_set outside;
 };
 
 struct ws_window {

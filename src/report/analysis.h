@@ -83,7 +83,7 @@ enum ws_steps_choice {
 struct ws_report_window {
     int64_t begin, end; /* INT64_MIN, INT64_MAX: from the recording's begin, to its end */
     bool by_steps;
-    uint64_t first_step, last_step; /* numbers of the steps, if the window was given by steps */
+    uint64_t first_step, last_step;     /* numbers of the steps, if the window was given by steps */
     const struct ws_given_steps *steps; /* the steps of the whole recording that are in the window */
 };
 
@@ -108,6 +108,9 @@ enum { WS_WINDOW_TEXT = 160 };
 
 /* Writes "launched from 1.2 s to 3 s (steps 2 to 4)". Returns `text`; "" for the whole recording. */
 const char *ws_report_window_text(const struct ws_report_window *window, char text[WS_WINDOW_TEXT]);
+
+/* The window as JSON; an edge that is also the recording's is left out. NULL if memory runs out. */
+json_t *ws_report_window_json(const struct ws_report_window *window);
 
 /* Prints which window was read; nothing for the whole recording. */
 void ws_report_print_window(const struct ws_report *report, struct ws_page *page);

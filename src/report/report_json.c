@@ -61,22 +61,6 @@ static json_t *process_json(const struct ws_report *report, size_t index)
     return object;
 }
 
-/* An edge that is also the recording's is left out. */
-static int add_window(const struct ws_report_window *window, json_t *root)
-{
-    json_t *object = json_object();
-    int status = json_object_set_new(root, "window", object);
-    if (window->begin != INT64_MIN)
-        status |= ws_json_set(object, "begin_ns", window->begin);
-    if (window->end != INT64_MAX)
-        status |= ws_json_set(object, "end_ns", window->end);
-    if (window->by_steps) {
-        status |= ws_json_set(object, "first_step", (int64_t)window->first_step);
-        status |= ws_json_set(object, "last_step", (int64_t)window->last_step);
-    }
-    return status;
-}
-
 json_t *ws_report_json(const struct ws_report *report)
 {
     json_t *root = json_object();
@@ -84,7 +68,7 @@ json_t *ws_report_json(const struct ws_report *report)
     int status = json_object_set_new(root, "schema", json_string("wallshim-report"));
     status |= json_object_set_new(root, "version", json_integer(JSON_VERSION));
     if (report->window)
-        status |= add_window(report->window, root);
+        status |= json_object_set_new(root, "window", ws_report_window_json(report->window));
     status |= json_object_set_new(root, "processes", processes);
     for (size_t i = 0; i < report->model->processes.count && !status; i++)
         status = json_array_append_new(processes, process_json(report, i));

@@ -46,3 +46,21 @@ void ws_report_print_window(const struct ws_report *report, struct ws_page *page
         ws_page_text(page, "Only a window of the recording: what was %s.",
                      ws_report_window_text(report->window, text));
 }
+
+json_t *ws_report_window_json(const struct ws_report_window *window)
+{
+    json_t *object = json_object();
+    int status = object ? 0 : -1;
+    if (window->begin != INT64_MIN)
+        status |= ws_json_set(object, "begin_ns", window->begin);
+    if (window->end != INT64_MAX)
+        status |= ws_json_set(object, "end_ns", window->end);
+    if (window->by_steps) {
+        status |= ws_json_set(object, "first_step", (int64_t)window->first_step);
+        status |= ws_json_set(object, "last_step", (int64_t)window->last_step);
+    }
+    if (!status)
+        return object;
+    json_decref(object);
+    return NULL;
+}

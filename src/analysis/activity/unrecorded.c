@@ -143,14 +143,10 @@ static void mark_pauses(const struct ws_process *process, const struct ws_track_
 static void mark_outside(const struct ws_window_device *window, const struct ws_track_activity *activity,
                          uint64_t *marks)
 {
-    const struct ws_window_work *work = window->outside.data, *end = work + window->outside.count;
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
-    for (struct ws_gap gap; work < end && ws_gap_next(&walk, &gap);) {
-        while (work < end && work->end <= gap.begin)
-            work++;
-        if (work < end && work->begin < gap.end)
+    for (struct ws_gap gap; window->outside.count && ws_gap_next(&walk, &gap);)
+        if (ws_interval_set_within(&window->outside, gap.begin, gap.end) > 0)
             marks[gap.place / 64] |= 1ULL << gap.place % 64;
-    }
 }
 
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,

@@ -15,8 +15,8 @@ struct ws_given_steps {
     struct ws_vector tracks; /* struct ws_given_track */
 };
 
-/* Adds the track's steps for which `keep` is set, by index. If `by_number`, steps of warm-up count as steady: the user
- * chose them. Returns 0 or -ENOMEM. */
+/* Adds the track's steps for which `keep` is set, by index. If `by_number`, steps of warm-up count as steady: the
+ * user chose them. Returns 0 or -ENOMEM. */
 int ws_given_steps_add(struct ws_given_steps *given, const struct ws_track *track, const struct ws_track_steps *steps,
                        const bool *keep, bool by_number);
 
