@@ -23,7 +23,7 @@ int tool_window_apply(const struct tool_window *window, struct tool_reading *rea
                       struct ws_windows *windows, const struct ws_report_options *options, bool references_only);
 
 #define TOOL_WINDOW_SWITCHES                                                                                    \
-    { "steps", 0, "WHERE|A-B",                                                                                  \
+    { "steps", 0, "WHICH",                                                                                      \
       "where steps come from: markers of the program (marked), the order of operations (found), markers where " \
       "there are any (auto, the default), or none. Or only the steps with these numbers: A-B, A-, -B or A. A "  \
       "word and numbers may be given in two --steps" },                                                         \
