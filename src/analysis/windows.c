@@ -70,36 +70,32 @@ static int64_t windows_from_common(const struct finder *finder, const struct ws_
 
 /* --- the whole recording ----------------------------------------------------------------------- */
 
-static void windows_widen(struct finder *finder, int64_t begin)
+static void look_at_process(struct finder *finder, const struct ws_process *process)
 {
-    finder->first = ws_min(finder->first, begin);
-    finder->last = ws_max(finder->last, begin);
+    int64_t first = INT64_MAX, last = INT64_MIN;
+    for (uint32_t track = process->first_track; track < process->first_track + process->track_count; track++) {
+        const struct ws_track_activity *activity = ws_report_result(finder->whole, &ws_analysis_activity, track);
+        if (!ws_model_track(finder->whole->model, track)->count)
+            continue;
+        finder->origin = ws_min(finder->origin, windows_to_common(finder, process, activity->begin));
+        finder->end = ws_max(finder->end, windows_to_common(finder, process, activity->end));
+    }
+    for (size_t op = 0; op < process->ops.count; op++) {
+        first = ws_min(first, ws_op_host_begin(&process->ops, op));
+        last = ws_max(last, ws_op_host_begin(&process->ops, op));
+    }
+    if (first <= last) {
+        finder->first = ws_min(finder->first, windows_to_common(finder, process, first));
+        finder->last = ws_max(finder->last, windows_to_common(finder, process, last));
+    }
 }
 
 static void look_at_whole(struct finder *finder)
 {
-    const struct ws_model *model = finder->whole->model;
     finder->origin = finder->first = INT64_MAX;
     finder->last = finder->end = INT64_MIN;
-    for (size_t i = 0; i < model->processes.count; i++) {
-        const struct ws_process *process = ws_model_process(model, i);
-        for (uint32_t track = process->first_track; track < process->first_track + process->track_count; track++) {
-            const struct ws_track_activity *activity = ws_report_result(finder->whole, &ws_analysis_activity, track);
-            if (!ws_model_track(model, track)->count)
-                continue;
-            finder->origin = ws_min(finder->origin, windows_to_common(finder, process, activity->begin));
-            finder->end = ws_max(finder->end, windows_to_common(finder, process, activity->end));
-        }
-        int64_t first = INT64_MAX, last = INT64_MIN;
-        for (size_t op = 0; op < process->ops.count; op++) {
-            first = ws_min(first, ws_op_host_begin(&process->ops, op));
-            last = ws_max(last, ws_op_host_begin(&process->ops, op));
-        }
-        if (first <= last) {
-            windows_widen(finder, windows_to_common(finder, process, first));
-            windows_widen(finder, windows_to_common(finder, process, last));
-        }
-    }
+    for (size_t i = 0; i < finder->whole->model->processes.count; i++)
+        look_at_process(finder, ws_model_process(finder->whole->model, i));
     if (finder->origin == INT64_MAX) /* no operation has a time on its device */
         finder->origin = finder->first;
 }
@@ -281,6 +277,18 @@ static void name_span(const struct finder *finder, char *message, size_t capacit
                  ws_report_window_text(&span, text), ws_format_time(end, finder->end - finder->origin));
 }
 
+static void name_processes(struct ws_windows *windows, const struct ws_model *model)
+{
+    windows->count = model->processes.count;
+    for (size_t i = 0; i < windows->count; i++) {
+        const struct ws_process *process = ws_model_process(model, i);
+        windows->list[i] = (struct ws_window){ .path = process->path,
+                                               .file = process->file,
+                                               .part = process->part,
+                                               .devices = WS_VECTOR(struct ws_window_device) };
+    }
+}
+
 int ws_windows_init(struct ws_windows *windows, const struct ws_report *whole,
                     const struct ws_window_request *request, char *message, size_t capacity)
 {
@@ -292,14 +300,7 @@ int ws_windows_init(struct ws_windows *windows, const struct ws_report *whole,
     snprintf(message, capacity, "out of memory");
     if (!windows->list)
         return -ENOMEM;
-    windows->count = count;
-    for (size_t i = 0; i < count; i++) {
-        const struct ws_process *process = ws_model_process(whole->model, i);
-        windows->list[i] = (struct ws_window){ .path = process->path,
-                                               .file = process->file,
-                                               .part = process->part,
-                                               .devices = WS_VECTOR(struct ws_window_device) };
-    }
+    name_processes(windows, whole->model);
     look_at_whole(&finder);
     windows->shown.by_steps = request->by_steps;
     windows->shown.steps = &windows->steps;

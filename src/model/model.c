@@ -39,8 +39,8 @@ static int add_file(struct ws_build *build, const char *path, size_t index, cons
 }
 
 /* Adds the part of a process that is in the window. */
-static int add_window(struct ws_build *build, const struct ws_window *window, const struct ws_model_options *options,
-                      char *message, size_t capacity)
+static int model_add_window(struct ws_build *build, const struct ws_window *window,
+                            const struct ws_model_options *options, char *message, size_t capacity)
 {
     struct ws_vector *processes = &build->model->processes;
     struct ws_process *process = ws_vector_push(processes);
@@ -67,7 +67,7 @@ int ws_model_create(struct ws_model **result, const char *const *paths, size_t c
                                       .names = WS_VECTOR(struct ws_op_name) };
     size_t windows = options && options->windows ? options->window_count : 0;
     for (size_t i = 0; i < windows && !status; i++)
-        status = add_window(&build, &options->windows[i], options, message, capacity);
+        status = model_add_window(&build, &options->windows[i], options, message, capacity);
     for (size_t i = 0; i < count && !windows && !status; i++)
         status = add_file(&build, paths[i], i, options, message, capacity);
     if (!status && count && !build.model->processes.count) {

@@ -2,7 +2,7 @@
 
 #include "base/minmax.h"
 
-static bool take_range(const struct ws_window *window, struct ws_range *range)
+static bool window_take_range(const struct ws_window *window, struct ws_range *range)
 {
     bool whole = range->host_begin >= window->begin && range->host_end <= window->end;
     if (range->host_begin >= window->end || range->host_end < window->begin ||
@@ -30,7 +30,7 @@ bool ws_window_take(const struct ws_window *window, enum ws_family family, void 
     case WS_FAMILY_collective:
         return ws_window_holds(window, ((const struct ws_collective *)row)->host_begin);
     case WS_FAMILY_range:
-        return take_range(window, row);
+        return window_take_range(window, row);
     case WS_FAMILY_loss:
         return takes_loss(window, row);
     default:
