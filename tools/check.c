@@ -14,7 +14,7 @@ static const struct tool_switch *check_switches(size_t *count)
         { "rule", 'r', "RULE", "what must hold, such as 'busy >= 80 %'; may be given several times" },
         { "list", 'l', NULL, "list the figures that have names" },
         { "json", 0, NULL, "the result as JSON, described by check.schema.json" },
-        TOOL_STEPS_SWITCH,
+        TOOL_WINDOW_SWITCHES,
         TOOL_GPU_SWITCH,
         { "wide", 'w', NULL, "print whole names and all columns, even in long lines" },
     };
@@ -254,12 +254,14 @@ static void check_print_text(const struct checks *checks, const json_t *report)
     ws_table_finish(&table);
 }
 
-static int check_print_json(const struct checks *checks, enum ws_outcome outcome)
+static int check_print_json(const struct checks *checks, const json_t *report, enum ws_outcome outcome)
 {
-    json_t *root = json_object(), *rules = json_array();
+    json_t *root = json_object(), *rules = json_array(), *window = json_object_get(report, "window");
     int status = json_object_set_new(root, "schema", json_string("wallshim-check"));
     status |= json_object_set_new(root, "version", json_integer(JSON_VERSION));
     status |= json_object_set_new(root, "outcome", json_string(ws_outcome_name(outcome)));
+    if (window)
+        status |= json_object_set(root, "window", window);
     status |= json_object_set_new(root, "rules", rules);
     for (size_t i = 0; i < checks->count && !status; i++)
         status = json_array_append_new(rules, rule_json(checks->arguments->repeated[i], &checks->judgements[i]));
@@ -279,7 +281,7 @@ static int check_report(struct checks *checks, const json_t *report)
         return status;
     if (!tool_value(checks->arguments, "json"))
         check_print_text(checks, report);
-    else if (check_print_json(checks, outcome))
+    else if (check_print_json(checks, report, outcome))
         return TOOL_ERROR;
     fflush(stdout); /* so that standard output comes before the lines on stderr */
     if (outcome == WS_NOT_KNOWN)
@@ -294,8 +296,9 @@ static int check_traces(struct checks *checks)
     struct ws_report_options wanted = { .top = TOP };
     if (!checks->count)
         return tool_error("check: needs --rule RULE; see wallshim check --list");
+    struct tool_window window;
     struct tool_gpu gpu;
-    if (tool_steps(checks->arguments, &wanted.steps) || tool_gpu_init(&gpu, checks->arguments))
+    if (tool_window_init(&window, checks->arguments) || tool_gpu_init(&gpu, checks->arguments))
         return TOOL_ERROR;
     wanted.gpu = gpu.gpu;
     wanted.calibrations = gpu.calibrations;
@@ -304,7 +307,7 @@ static int check_traces(struct checks *checks)
         tool_gpu_finish(&gpu);
         return status;
     }
-    status = tool_load(&loaded, &traces, &wanted);
+    status = tool_load(&loaded, &traces, &window, &wanted);
     if (!status) {
         json_t *report = ws_report_json(loaded.report);
         status = check_report(checks, report);

@@ -118,6 +118,10 @@ static int take_switch(struct tool_arguments *arguments, int count, char **words
             value = words[++*at];
         }
         arguments->values[i] = switches[i].argument ? value : "";
+        if (arguments->given_count == TOOL_GIVEN)
+            return tool_error("more than %d switches", TOOL_GIVEN);
+        arguments->given[arguments->given_count].name = switches[i].name;
+        arguments->given[arguments->given_count++].value = arguments->values[i];
         if (!command->repeats || strcmp(command->repeats, switches[i].name) != 0)
             return 0;
         if (arguments->repeated_count == TOOL_REPEATED)

@@ -16,13 +16,17 @@ struct tool_switch {
     const char *help;
 };
 
-enum { TOOL_SWITCHES = 40, TOOL_REPEATED = 100 };
+enum { TOOL_SWITCHES = 40, TOOL_REPEATED = 100, TOOL_GIVEN = 200 };
 
 struct tool_arguments {
     const struct tool_command *command;
     const char *values[TOOL_SWITCHES];   /* by index of the switch. NULL: not given. Flags that are given have "" */
     const char *repeated[TOOL_REPEATED]; /* values of the repeatable switch, in order */
     size_t repeated_count;
+    struct {
+        const char *name, *value;
+    } given[TOOL_GIVEN]; /* all switches in order */
+    size_t given_count;
     char **operands; /* words that are not switches */
     size_t operand_count;
 };

@@ -13,7 +13,7 @@ static const struct tool_switch *diff_switches(size_t *count)
         { "fail-on-regression", 0, "PERCENT",
           "exit with status 1 where a step takes this much longer than before, and more than by chance; without "
           "steps, the whole recording counts" },
-        TOOL_STEPS_SWITCH,
+        TOOL_WINDOW_SWITCHES,
         { "top", 't', "N", "most rows of a table; 0: all (default: 20)" },
         { "wide", 'w', NULL, "print whole names and all columns, even in long lines" },
     };
@@ -55,14 +55,15 @@ static int diff_show(const struct tool_arguments *arguments, const struct ws_com
 
 /* Loads one recording and keeps only the compared figures, because two models at once would take twice the
  * memory. `side` holds its own copies of all texts. */
-static int load(struct ws_report_side *side, const char *path, const struct ws_report_options *wanted)
+static int load(struct ws_report_side *side, const char *path, const struct tool_window *window,
+                const struct ws_report_options *wanted)
 {
     struct tool_traces traces;
     struct tool_loaded loaded;
     int status = tool_find_traces_at(&traces, path);
     if (status)
         return status;
-    status = tool_load(&loaded, &traces, wanted);
+    status = tool_load(&loaded, &traces, window, wanted);
     status = status ? status : tool_judge_rest(&loaded);
     if (!status && ws_report_side_init(side, loaded.report))
         status = tool_error("out of memory");
@@ -75,15 +76,16 @@ static int diff_run(const struct tool_arguments *arguments)
 {
     struct ws_report_side before = { 0 }, after = { 0 };
     struct ws_report_options wanted = { .top = TOP };
+    struct tool_window window;
     char message[128];
     double limit;
     size_t top;
     if (arguments->operand_count != 2)
         return tool_error("diff: takes two recordings, before and after; each a trace or a folder of them");
-    if (tool_top(arguments, TOP, &top) || tool_steps(arguments, &wanted.steps) || limit_of(arguments, &limit))
+    if (tool_top(arguments, TOP, &top) || tool_window_init(&window, arguments) || limit_of(arguments, &limit))
         return TOOL_ERROR;
-    int status = load(&before, arguments->operands[0], &wanted);
-    status = status ? status : load(&after, arguments->operands[1], &wanted);
+    int status = load(&before, arguments->operands[0], &window, &wanted);
+    status = status ? status : load(&after, arguments->operands[1], &window, &wanted);
     if (!status) {
         struct ws_comparison comparison;
         if (ws_compare(&comparison, &before, &after, message, sizeof(message)))

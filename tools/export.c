@@ -6,7 +6,7 @@
 #include "command.h"
 #include "export/registry.h"
 #include "interrupts.h"
-#include "reading.h"
+#include "window.h"
 
 static const struct tool_switch *export_switches(size_t *count)
 {
@@ -14,6 +14,7 @@ static const struct tool_switch *export_switches(size_t *count)
     static const struct tool_switch list[] = {
         { "format", 'f', "FORMAT", formats },
         { "output", 'o', "FILE", "the file to write; - is standard output. An existing file is left alone" },
+        TOOL_WINDOW_SWITCHES,
     };
     *count = sizeof(list) / sizeof(list[0]);
     if (*formats)
@@ -79,7 +80,9 @@ static int export_run(const struct tool_arguments *arguments)
 {
     struct tool_traces traces;
     struct tool_reading reading;
-    struct ws_model *model;
+    struct tool_window window;
+    struct ws_windows windows = { 0 };
+    struct ws_model *model = NULL;
     const char *name = tool_value(arguments, "format"), *path = tool_value(arguments, "output");
     if (!path)
         return tool_error("export: needs --output FILE; see wallshim export --help");
@@ -88,14 +91,19 @@ static int export_run(const struct tool_arguments *arguments)
         return tool_error("--format %s: no such format; see wallshim export --help", name);
     if (!format)
         return tool_error("%s: its ending names no format; give --format FORMAT, see wallshim export --help", path);
-    int status = tool_find_traces(&traces, arguments);
+    int status = tool_window_init(&window, arguments);
+    if (!status)
+        status = tool_find_traces(&traces, arguments);
     if (status)
         return status;
-    status = tool_read(&reading, &model, &traces, true);
-    if (!status) {
+    const struct ws_report_options options = { .steps = window.steps, .threads = 1 };
+    status = tool_read(&reading, &model, &traces, !window.asked);
+    if (!status)
+        status = tool_window_apply(&window, &reading, &model, &windows, &options, true);
+    if (!status)
         status = write_output(model, format, path, &reading);
-        ws_model_destroy(model);
-    }
+    ws_model_destroy(model);
+    ws_windows_finish(&windows);
     tool_traces_finish(&traces);
     return status;
 }

@@ -18,4 +18,9 @@ struct tool_reading {
 int tool_read(struct tool_reading *reading, struct ws_model **model, const struct tool_traces *traces,
               bool references_only);
 
+/* Reads these windows of traces that were read before. The windows must outlive the model. Otherwise like tool_read.
+ */
+int tool_read_windows(struct tool_reading *reading, struct ws_model **model, const struct ws_window *windows,
+                      size_t count, bool references_only);
+
 #endif

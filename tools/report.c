@@ -23,7 +23,7 @@ static const struct tool_switch *report_switches(size_t *count)
         { "full", 'f', NULL, "print all sections, not only the first page" },
         { "json", 0, NULL, "the whole report as JSON, described by report.schema.json" },
         { "section", 's', "NAME", sections },
-        TOOL_STEPS_SWITCH,
+        TOOL_WINDOW_SWITCHES,
         { "top", 't', "N", "most rows of a table; 0: all (default: 20)" },
         { "all", 'a', NULL, "print all sections, for every device of a job" },
         TOOL_GPU_SWITCH,
@@ -63,11 +63,12 @@ static int report_run(const struct tool_arguments *arguments)
     struct tool_traces traces;
     struct tool_loaded loaded;
     struct ws_report_options wanted = { 0 };
+    struct tool_window window;
     struct tool_gpu gpu;
     bool as_json = tool_value(arguments, "json") != NULL;
     if (as_json && tool_value(arguments, "section"))
         return tool_error("report: --section is for text; --json always has all sections");
-    if (check_sections(arguments) || tool_top(arguments, TOP, &wanted.top) || tool_steps(arguments, &wanted.steps) ||
+    if (check_sections(arguments) || tool_top(arguments, TOP, &wanted.top) || tool_window_init(&window, arguments) ||
         tool_gpu_init(&gpu, arguments))
         return TOOL_ERROR;
     wanted.gpu = gpu.gpu;
@@ -77,7 +78,7 @@ static int report_run(const struct tool_arguments *arguments)
         tool_gpu_finish(&gpu);
         return status;
     }
-    status = tool_load(&loaded, &traces, &wanted);
+    status = tool_load(&loaded, &traces, &window, &wanted);
     if (!status)
         status = as_json ? tool_print_json(ws_report_json(loaded.report))
                          : report_print_text(loaded.report, arguments, wanted.top);

@@ -32,20 +32,26 @@ static int check_calibrations(const struct ws_model *model, const struct ws_cali
     return 0;
 }
 
-int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options)
+int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct tool_window *window,
+              const struct ws_report_options *options)
 {
     struct tool_reading reading;
     struct ws_report_options wanted = *options;
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     *loaded = (struct tool_loaded){ 0 };
     wanted.threads = cores > 1 ? (unsigned)cores : 1;
+    wanted.steps = window->steps;
     int status = tool_read(&reading, &loaded->model, traces, false);
     if (status)
         return status;
     tool_progress_end(&reading.progress); /* other lines on stderr may follow */
     status = tool_keep_one_job(loaded->model, traces);
+    if (!status)
+        status = tool_window_apply(window, &reading, &loaded->model, &loaded->windows, &wanted, false);
     if (status)
         return status;
+    wanted.window = window->asked ? &loaded->windows.shown : NULL;
+    tool_progress_end(&reading.progress);
     if (options->calibrations) {
         status = check_calibrations(loaded->model, options->calibrations);
     }
@@ -75,6 +81,7 @@ void tool_unload(struct tool_loaded *loaded)
 {
     ws_report_destroy(loaded->report);
     ws_model_destroy(loaded->model);
+    ws_windows_finish(&loaded->windows);
     *loaded = (struct tool_loaded){ 0 };
 }
 
@@ -83,22 +90,6 @@ int tool_top(const struct tool_arguments *arguments, size_t otherwise, size_t *t
     const char *given = tool_value(arguments, "top");
     *top = otherwise;
     return given ? tool_number("top", given, MOST_ROWS, top) : 0;
-}
-
-int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *choice)
-{
-    static const char *const names[] = { [WS_STEPS_AUTO] = "auto",
-                                         [WS_STEPS_ONLY_MARKED] = "marked",
-                                         [WS_STEPS_ONLY_FOUND] = "found",
-                                         [WS_STEPS_NOT_ASKED] = "none" };
-    const char *text = tool_value(arguments, "steps");
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-        if (!text || !strcmp(text, names[i])) {
-            *choice = (enum ws_steps_choice)i;
-            return 0;
-        }
-    }
-    return tool_error("--steps %s: auto, marked, found or none", text);
 }
 
 int tool_gpu_init(struct tool_gpu *gpu, const struct tool_arguments *arguments)

@@ -6,15 +6,19 @@
 #include "command.h"
 #include "hardware/gpu_file.h"
 #include "traces.h"
+#include "window.h"
 
 struct tool_loaded {
+    struct ws_windows windows; /* of a window that was asked for */
     struct ws_model *model;
     struct ws_report *report;
 };
 
-/* Reads the traces, with progress on a terminal, and runs the analyses on all cores. Returns 0, or TOOL_ERROR after
- * a line on stderr. Call tool_unload in both cases, before tool_traces_finish. */
-int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct ws_report_options *options);
+/* Reads the window of the traces, with progress on a terminal, and runs the analyses on all cores. Steps come from
+ * where the window says. Returns 0, or TOOL_ERROR after a line on stderr. Call tool_unload in both cases, before
+ * tool_traces_finish. */
+int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct tool_window *window,
+              const struct ws_report_options *options);
 
 /* Is a trace cut or damaged, and does no device have a verdict? Then prints a line on stderr and returns TOOL_ERROR;
  * else returns 0. */
@@ -24,9 +28,6 @@ void tool_unload(struct tool_loaded *loaded);
 
 /* The value of --top, or `otherwise` if it was not given. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_top(const struct tool_arguments *arguments, size_t otherwise, size_t *top);
-
-/* The value of --steps, or auto if it was not given. Returns 0, or TOOL_ERROR after a line on stderr. */
-int tool_steps(const struct tool_arguments *arguments, enum ws_steps_choice *choice);
 
 /* The peaks that --gpu selects. `gpu` and `calibrations` are NULL if --gpu was not given. */
 struct tool_gpu {
@@ -47,13 +48,6 @@ void tool_gpu_finish(struct tool_gpu *gpu);
         "gpu", 'g', "NAME",                                                                                       \
             "compare kernels with the peaks of this GPU: a name such as h100, a JSON file that describes it, or " \
             "calibrated (what wallshim calibrate measured on the trace's own GPU)"                                \
-    }
-
-#define TOOL_STEPS_SWITCH                                                                                       \
-    {                                                                                                           \
-        "steps", 0, "WHERE",                                                                                    \
-            "where steps come from: markers of the program (marked), the order of operations (found), markers " \
-            "where there are any (auto, the default), or none"                                                  \
     }
 
 /* Returns standard output as a page. The page is as wide as the variable COLUMNS says, else as the terminal, else 100

@@ -165,6 +165,8 @@ static json_t *compare_json_side_json(const struct ws_comparison *comparison, co
     int status = json_object_set_new(object, "traces", traces);
     for (size_t i = 0; i < side->traces.count && !status; i++)
         status = json_array_append_new(traces, ws_json_text(paths[i]));
+    if (side->has_window)
+        status |= json_object_set_new(object, "window", ws_report_window_json(&side->window));
     status |= ws_json_set(object, "devices", (int64_t)samples->devices);
     status |= ws_json_set(object, "devices_left_out", (int64_t)(side->running - samples->devices));
     status |= ws_json_set(object, "samples", (int64_t)samples->count);

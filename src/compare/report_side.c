@@ -246,7 +246,12 @@ int ws_report_side_init(struct ws_report_side *side, const struct ws_report *rep
     *side = (struct ws_report_side){ .kernels = WS_VECTOR(struct ws_report_side_kernel),
                                      .lines = WS_VECTOR(struct ws_report_side_line),
                                      .collectives = WS_VECTOR(struct ws_report_side_collective),
-                                     .traces = WS_VECTOR(const char *) };
+                                     .traces = WS_VECTOR(const char *),
+                                     .has_window = report->window != NULL };
+    if (report->window) {
+        side->window = *report->window;
+        side->window.steps = NULL; /* they go with the report */
+    }
     int status = report_side_describe(side, report);
     status = status ? status : place_all(side, report, &places);
     status = status ? status : init_tallies(&sweep);

@@ -92,11 +92,13 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_r
     const struct ws_samples *samples = &side->per[comparison->sampling];
     const char *const *traces = side->traces.data;
     size_t left_out = side->running - samples->devices;
-    char count[WS_FORMAT_SIZE];
+    char count[WS_FORMAT_SIZE], window[WS_WINDOW_TEXT];
     ws_page_fact(page, label, "%s%s", side->traces.count ? traces[0] : "",
                  side->traces.count > 1 ? " and others" : "");
     ws_page_fact(page, "", "%zu process%s, %zu GPU%s%s%s", side->traces.count, side->traces.count == 1 ? "" : "es",
                  samples->devices, samples->devices == 1 ? "" : "s", *side->gpu ? " " : "", side->gpu);
+    if (side->has_window)
+        ws_page_fact(page, "", "only what was %s", ws_report_window_text(&side->window, window));
     if (comparison->sampling == WS_PER_STEP)
         ws_page_fact(page, "", "%s steady step%s, %s%s%s", ws_format_count(count, samples->count),
                      samples->count == 1 ? "" : "s",

@@ -259,8 +259,12 @@ static const char *label_text(const struct chrome *chrome, uint32_t id)
     return label ? label->text.data : "";
 }
 
-static void put_range(struct chrome *chrome, const struct ws_range *range)
+static void put_range(struct chrome *chrome, const struct ws_range *row)
 {
+    struct ws_range within = *row;
+    const struct ws_range *range = &within;
+    if (chrome->process->window && !ws_window_take(chrome->process->window, WS_FAMILY_range, &within))
+        return;
     chrome_begin_event(chrome, "X", chrome->host, range->thread);
     put_span(chrome, ws_range_kind_name(range->kind), label_text(chrome, range->name), range->host_begin,
              range->host_end);
@@ -271,18 +275,24 @@ static void put_range(struct chrome *chrome, const struct ws_range *range)
     ws_put(&chrome->out, "}");
 }
 
+static bool is_in(const struct ws_window *window, int64_t host_begin)
+{
+    return !window || ws_window_holds(window, host_begin);
+}
+
 static void put_block(struct chrome *chrome, const struct ws_block *block)
 {
     const struct ws_op *ops = block->rows;
     const struct ws_call *calls = block->rows;
     const struct ws_collective *collectives = block->rows;
     const struct ws_range *ranges = block->rows;
+    const struct ws_window *window = chrome->process->window;
     for (uint32_t i = 0; i < block->count; i++) {
-        if (block->family == WS_FAMILY_op)
+        if (block->family == WS_FAMILY_op && is_in(window, ops[i].host_begin))
             chrome_put_op(chrome, &ops[i]);
-        else if (block->family == WS_FAMILY_call)
+        else if (block->family == WS_FAMILY_call && is_in(window, calls[i].host_begin))
             chrome_put_call(chrome, &calls[i]);
-        else if (block->family == WS_FAMILY_collective)
+        else if (block->family == WS_FAMILY_collective && is_in(window, collectives[i].host_begin))
             chrome_put_collective(chrome, &collectives[i]);
         else if (block->family == WS_FAMILY_range)
             put_range(chrome, &ranges[i]);

@@ -10,10 +10,11 @@ struct ws_build {
     struct ws_map names; /* hash of a name → index + 1 */
 };
 
-/* Reads all rows of the process with index `part` in the file. Messages call the file `path`. Returns 0, or -errno
- * with a message. */
+/* Reads the rows of the process with index `part` in the file: all, or those of the window if it is not NULL.
+ * Messages call the file `path`. Returns 0, or -errno with a message. */
 int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, const char *file,
-                    size_t part, const struct ws_model_options *options, char *message, size_t capacity);
+                    size_t part, const struct ws_window *window, const struct ws_model_options *options,
+                    char *message, size_t capacity);
 
 /* Returns the clock map of a context and makes it if needed. The pointer is valid until the next map is made. Returns
  * NULL when memory runs out. */

@@ -73,14 +73,23 @@ static bool read_time(const char *text, int64_t *time)
     return end != text && !*end && !errno && *time > -WS_TIME_MOST && *time < WS_TIME_MOST;
 }
 
+bool ws_process_realtime(const struct ws_process *process, int64_t *offset)
+{
+    int64_t real, monotonic;
+    if (!read_time(ws_process_meta(process, "start_realtime_ns"), &real) ||
+        !read_time(ws_process_meta(process, "start_monotonic_ns"), &monotonic))
+        return false;
+    *offset = real - monotonic;
+    return true;
+}
+
 bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *last)
 {
     const struct ws_ops *ops = &process->ops;
     const struct ws_call *calls = process->calls.data;
     struct claim span = { .first = INT64_MAX, .last = INT64_MIN };
-    int64_t real, monotonic;
-    if (!read_time(ws_process_meta(process, "start_realtime_ns"), &real) ||
-        !read_time(ws_process_meta(process, "start_monotonic_ns"), &monotonic))
+    int64_t offset;
+    if (!ws_process_realtime(process, &offset))
         return false;
     for (size_t i = 0; i < ops->count; i++) {
         if (ws_op_has_call(ops, i))
@@ -92,8 +101,8 @@ bool ws_process_span(const struct ws_process *process, int64_t *first, int64_t *
         model_jobs_widen(&span, calls[i].host_begin, calls[i].host_end);
     if (span.first > span.last)
         return false;
-    *first = span.first - monotonic + real;
-    *last = span.last - monotonic + real;
+    *first = span.first + offset;
+    *last = span.last + offset;
     return true;
 }
 

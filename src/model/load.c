@@ -106,6 +106,40 @@ static void clamp_host_times(struct ws_process *process, enum ws_family family, 
     }
 }
 
+/* Removes the family's rows that are not in the process's window, from index `from` on. */
+static void keep_window(const struct ws_process *process, enum ws_family family, struct ws_vector *list, size_t from)
+{
+    size_t kept = from;
+    for (size_t i = from; i < list->count; i++) {
+        char *row = (char *)list->data + i * list->size, *place = (char *)list->data + kept * list->size;
+        if (!ws_window_take(process->window, family, row))
+            continue;
+        if (place != row)
+            memcpy(place, row, list->size);
+        kept++;
+    }
+    list->count = kept;
+}
+
+/* Adds the operations of a block; of a process with a window, the runs of rows that are in it. */
+static int load_add_ops(struct ws_process *process, const struct ws_block *block, size_t expected)
+{
+    const struct ws_op_columns ops = ws_block_ops(block);
+    int status = 0;
+    if (!process->window)
+        return ws_ops_add(&process->ops, &ops, block->count, expected);
+    for (uint32_t first = 0, end; first < block->count && !status; first = end) {
+        bool within = ws_window_holds(process->window, WS_OP_AT(&ops, host_begin, first));
+        for (end = first + 1; end < block->count; end++)
+            if (ws_window_holds(process->window, WS_OP_AT(&ops, host_begin, end)) != within)
+                break;
+        const struct ws_op_columns run = ws_op_columns_from(&ops, first);
+        if (within)
+            status = ws_ops_add(&process->ops, &run, end - first, expected);
+    }
+    return status;
+}
+
 static int add_meta(struct ws_process *process, struct ws_arena *texts, const struct ws_meta *row)
 {
     char *key = ws_arena_copy(texts, row->key.data, row->key.length);
@@ -163,11 +197,12 @@ static int load_add_block(struct ws_process *process, struct ws_arena *texts, co
         if (!error) {
             memcpy((char *)list->data + before * list->size, block->rows, block->count * list->size);
             clamp_host_times(process, block->family, before);
+            if (process->window)
+                keep_window(process, block->family, list, before);
         }
     } else if (block->family == WS_FAMILY_op) {
         /* Reserving too much is harmless: unused memory costs nothing. */
-        struct ws_op_columns ops = ws_block_ops(block);
-        error = ws_ops_add(&process->ops, &ops, block->count, expected_ops);
+        error = load_add_ops(process, block, expected_ops);
     } else if (block->family == WS_FAMILY_meta) {
         for (uint32_t i = 0; i < block->count && !error; i++)
             error = add_meta(process, texts, (const struct ws_meta *)block->rows + i);
@@ -179,7 +214,8 @@ static int load_add_block(struct ws_process *process, struct ws_arena *texts, co
 }
 
 int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, const char *file,
-                    size_t part, const struct ws_model_options *options, char *message, size_t capacity)
+                    size_t part, const struct ws_window *window, const struct ws_model_options *options,
+                    char *message, size_t capacity)
 {
     struct ws_source *source;
     struct ws_block block;
@@ -189,6 +225,7 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
     int status = ws_source_open(&source, file, path, message, capacity);
     if (status)
         return status;
+    process->window = window;
     process->part = part;
     process->parts = ws_source_processes(source);
     if (process->parts > 1)

@@ -24,7 +24,7 @@ static int add_file(struct ws_build *build, const char *path, size_t index, cons
         snprintf(message, capacity, "out of memory");
         if (!process)
             return -ENOMEM;
-        status = ws_process_load(process, &build->model->texts, path, file, part, options, message, capacity);
+        status = ws_process_load(process, &build->model->texts, path, file, part, NULL, options, message, capacity);
         parts = process->parts;
         if (status && may_leave_out(options, index, status, message)) {
             ws_process_finish(process);
@@ -35,6 +35,22 @@ static int add_file(struct ws_build *build, const char *path, size_t index, cons
             status = -ENOMEM;
         }
     }
+    return status;
+}
+
+/* Adds the part of a process that is in the window. */
+static int model_add_window(struct ws_build *build, const struct ws_window *window,
+                            const struct ws_model_options *options, char *message, size_t capacity)
+{
+    struct ws_vector *processes = &build->model->processes;
+    struct ws_process *process = ws_vector_push(processes);
+    int status = process ? ws_process_load(process, &build->model->texts, window->path, window->file, window->part,
+                                           window, options, message, capacity)
+                         : -ENOMEM;
+    if (!status && ws_process_resolve(build, (uint32_t)processes->count - 1))
+        status = -ENOMEM;
+    if (status == -ENOMEM)
+        snprintf(message, capacity, "out of memory");
     return status;
 }
 
@@ -49,7 +65,10 @@ int ws_model_create(struct ws_model **result, const char *const *paths, size_t c
     *build.model = (struct ws_model){ .processes = WS_VECTOR(struct ws_process),
                                       .tracks = WS_VECTOR(struct ws_track),
                                       .names = WS_VECTOR(struct ws_op_name) };
-    for (size_t i = 0; i < count && !status; i++)
+    size_t windows = options && options->windows ? options->window_count : 0;
+    for (size_t i = 0; i < windows && !status; i++)
+        status = model_add_window(&build, &options->windows[i], options, message, capacity);
+    for (size_t i = 0; i < count && !windows && !status; i++)
         status = add_file(&build, paths[i], i, options, message, capacity);
     if (!status && count && !build.model->processes.count) {
         snprintf(message, capacity, "none of the %zu traces can be read", count);

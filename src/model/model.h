@@ -15,6 +15,7 @@
 #include "model/entries.h"
 #include "model/ops.h"
 #include "model/ranges.h"
+#include "model/window.h"
 #include "record/record.h"
 #include "trace/reader.h"
 
@@ -62,11 +63,12 @@ struct ws_clock_map {
 };
 
 struct ws_process {
-    const char *path;          /* path of the process's file, as the user gave it */
-    const char *file;          /* path to open; may be an unpacked copy of the file */
-    size_t part, parts;        /* index of this process in its file, and how many processes the file has */
-    struct ws_vector meta;     /* struct ws_meta_entry */
-    struct ws_map meta_places; /* hash of a key → index + 1 of the key's last entry */
+    const char *path;               /* path of the process's file, as the user gave it */
+    const char *file;               /* path to open; may be an unpacked copy of the file */
+    size_t part, parts;             /* index of this process in its file, and how many processes the file has */
+    const struct ws_window *window; /* the part of the recording that was read; NULL: the whole */
+    struct ws_vector meta;          /* struct ws_meta_entry */
+    struct ws_map meta_places;      /* hash of a key → index + 1 of the key's last entry */
     struct ws_entries driver_functions;
     struct ws_entries devices;
     struct ws_entries contexts;
@@ -100,11 +102,12 @@ struct ws_process {
 
 /* One device as used by one process: its operations, ordered by begin. */
 struct ws_track {
-    uint32_t process; /* index into ws_model.processes */
-    uint32_t device;  /* ordinal + 1; 0: unknown */
-    uint32_t *order;  /* indices of timed operations; part of ws_process.order */
-    size_t count;     /* number of timed operations */
-    uint64_t untimed; /* number of operations that ran at an unknown time */
+    uint32_t process;                      /* index into ws_model.processes */
+    uint32_t device;                       /* ordinal + 1; 0: unknown */
+    const struct ws_window_device *window; /* NULL: the whole recording was read, or the device is not in it */
+    uint32_t *order;                       /* indices of timed operations; part of ws_process.order */
+    size_t count;                          /* number of timed operations */
+    uint64_t untimed;                      /* number of operations that ran at an unknown time */
     uint64_t captured;
     uint64_t failed;
     uint64_t backwards;
@@ -132,6 +135,10 @@ struct ws_model_options {
      * the user gave are opened. */
     const char *const *files;
     bool references_only; /* load only dictionaries: no operations, calls, collectives or ranges */
+    /* If not NULL: the processes to read, and the window of each. The paths are then ignored. The windows must
+     * outlive the model. */
+    const struct ws_window *windows;
+    size_t window_count;
 };
 
 /* Reads the traces. Returns 0, or -errno with a message that names the file, the problem and what to do. -ENODATA

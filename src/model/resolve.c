@@ -74,7 +74,11 @@ static int make_tracks(struct ws_model *model, struct ws_process *process, uint3
         }
         struct ws_track *track = ws_vector_push(&model->tracks);
         if (track)
-            *track = (struct ws_track){ .process = number, .device = devices[i], .aligned = true };
+            *track =
+                (struct ws_track){ .process = number,
+                                   .device = devices[i],
+                                   .window = process->window ? ws_window_device(process->window, devices[i]) : NULL,
+                                   .aligned = true };
         else
             status = -ENOMEM;
     }

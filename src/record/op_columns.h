@@ -21,6 +21,18 @@ struct ws_op_columns {
                                                                            (row) * (columns)->row_size)      \
                            : &(columns)->column[row]))
 
+/* The same columns from this row on. */
+static inline struct ws_op_columns ws_op_columns_from(const struct ws_op_columns *columns, size_t row)
+{
+    struct ws_op_columns from = { .row_size = columns->row_size };
+#define COLUMN(type, name, coding) from.name = &WS_OP_AT(columns, name, row);
+#define NO_TEXT(name)
+    WS_COLUMNS_op(COLUMN, NO_TEXT)
+#undef NO_TEXT
+#undef COLUMN
+        return from;
+}
+
 static inline struct ws_op_columns ws_op_columns_of_rows(const struct ws_op *rows)
 {
     struct ws_op_columns columns = { .row_size = sizeof(*rows) };

@@ -78,10 +78,20 @@ enum ws_steps_choice {
     WS_STEPS_NOT_ASKED,   /* no steps: figures are for the whole recording */
 };
 
+/* The window of the recording that the model holds (model/window.h). Times are in ns from the begin of the first
+ * operation of all devices. */
+struct ws_report_window {
+    int64_t begin, end; /* INT64_MIN, INT64_MAX: from the recording's begin, to its end */
+    bool by_steps;
+    uint64_t first_step, last_step;     /* numbers of the steps, if the window was given by steps */
+    const struct ws_given_steps *steps; /* the steps of the whole recording that are in the window */
+};
+
 struct ws_report {
     const struct ws_model *model;
     const struct ws_analyses *analyses;
     enum ws_steps_choice steps;
+    const struct ws_report_window *window; /* NULL: the model holds the whole recording */
     const struct ws_gpu *gpu;
     const struct ws_calibrations *calibrations;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
@@ -93,6 +103,17 @@ struct ws_report {
 
 /* The result of an analysis. It is all 0 until the analysis has run. */
 const void *ws_report_result(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject);
+
+enum { WS_WINDOW_TEXT = 160 };
+
+/* Writes "launched from 1.2 s to 3 s (steps 2 to 4)". Returns `text`; "" for the whole recording. */
+const char *ws_report_window_text(const struct ws_report_window *window, char text[WS_WINDOW_TEXT]);
+
+/* The window as JSON; an edge that is also the recording's is left out. NULL if memory runs out. */
+json_t *ws_report_window_json(const struct ws_report_window *window);
+
+/* Prints which window was read; nothing for the whole recording. */
+void ws_report_print_window(const struct ws_report *report, struct ws_page *page);
 
 /* Writes "rank 3", or the name of the trace's file. */
 void ws_report_process_title(const struct ws_report *report, size_t process, char *text, size_t capacity);

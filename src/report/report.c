@@ -59,6 +59,7 @@ int ws_report_create(struct ws_report **result, const struct ws_model *model, co
     report->gpu = options->gpu;
     report->calibrations = options->calibrations;
     report->steps = options->steps;
+    report->window = options->window;
     int status = -ENOMEM;
     report->results = calloc(analyses->count * report->stride + 1, sizeof(*report->results));
     if (!report->results || classify_names(report) || name_by_rank(report))

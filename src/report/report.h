@@ -8,7 +8,8 @@ struct ws_report_options {
     size_t top;       /* maximum length of those lists in JSON that have no limit of their own; 0: all items */
     unsigned threads; /* threads that run analyses; 0 counts as 1 */
     enum ws_steps_choice steps;
-    const struct ws_gpu *gpu; /* the GPU whose peaks apply; NULL: each device's own */
+    const struct ws_report_window *window; /* must outlive the report; NULL: the model holds the whole recording */
+    const struct ws_gpu *gpu;              /* the GPU whose peaks apply; NULL: each device's own */
     const struct ws_calibrations
         *calibrations; /* calibrated peaks to use in place of data sheets; NULL: not asked for */
 };

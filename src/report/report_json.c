@@ -67,6 +67,8 @@ json_t *ws_report_json(const struct ws_report *report)
     json_t *processes = json_array();
     int status = json_object_set_new(root, "schema", json_string("wallshim-report"));
     status |= json_object_set_new(root, "version", json_integer(JSON_VERSION));
+    if (report->window)
+        status |= json_object_set_new(root, "window", ws_report_window_json(report->window));
     status |= json_object_set_new(root, "processes", processes);
     for (size_t i = 0; i < report->model->processes.count && !status; i++)
         status = json_array_append_new(processes, process_json(report, i));

@@ -76,6 +76,7 @@ void ws_report_print_summary(const struct ws_report *report, struct ws_page *pag
 void ws_report_print(const struct ws_report *report, struct ws_page *page, const char *const *sections, size_t count)
 {
     const struct ws_analyses *analyses = report->analyses;
+    ws_report_print_window(report, page);
     for (size_t i = 0; i < analyses->count; i++)
         if (analyses->list[i]->title && sections_is_chosen(report, analyses->list[i], sections, count))
             sections_print_section(report, analyses->list[i], count > 0, page);

@@ -147,9 +147,10 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
         if (status)
             return status;
     }
-    return track->aligned ? ws_activity_leave_out_unrecorded(
-                                process, ws_report_result(report, &ws_analysis_recorded, track->process), result)
-                          : 0;
+    return track->aligned
+               ? ws_activity_leave_out_unrecorded(
+                     process, track, ws_report_result(report, &ws_analysis_recorded, track->process), result)
+               : 0;
 }
 
 static void activity_finish(void *memory)

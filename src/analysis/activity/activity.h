@@ -116,10 +116,17 @@ static inline int64_t ws_activity_known(const struct ws_track_activity *activity
     return activity->span - activity->unrecorded;
 }
 
+/* The moment from which reports count a device's times: the begin of its first operation. In a window it is that of
+ * the whole recording. */
+static inline int64_t ws_activity_origin(const struct ws_track *track, const struct ws_track_activity *activity)
+{
+    return track->window ? track->window->first : activity->begin;
+}
+
 /* Moves the gaps that the recording does not cover from `gaps` to `holes`. Returns 0 or -ENOMEM. */
 struct ws_process_recorded;
-int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_process_recorded *recorded,
-                                     struct ws_track_activity *activity);
+int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
+                                     const struct ws_process_recorded *recorded, struct ws_track_activity *activity);
 
 /* Finds the stream with the most operations of WS_GROUP_COMPUTE. Writes its index in ws_process.streams, or
  * WS_NOWHERE. `groups`: from ws_report_shape_groups. Returns 0 or -ENOMEM. */

@@ -1,10 +1,12 @@
 /* Separates idle time from time that was not recorded. A gap in a period without recording is called a hole, and does
- * not count as idle time. There are two kinds of periods without recording:
+ * not count as idle time. There are three kinds of periods without recording:
  * - pauses. While recording is off (for example with --burst or --capture-range), the shim only counts calls, and
  *   regularly writes the count into the trace. The device may be busy meanwhile;
  * - the lead-in: the beginning of a trace of another profiler. The device still runs work that was launched before
  *   the recording, and the trace lacks this work. A stream runs its work in order. If its first recorded operation
- *   was queued long before it began, the stream was busy with older work until then.
+ *   was queued long before it began, the stream was busy with older work until then;
+ * - the edges of a window (model/window.h): the device still ran work that was launched before the window, or already
+ *   ran work that was launched after it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,9 +15,8 @@
 #include "analysis/activity/recorded.h"
 #include "base/minmax.h"
 
-/* ns. The longest time between two counts. The shim writes counts every 250 ms. The other 50 ms are a margin, because
- * a count may be written late. */
-static const int64_t flush_ns = 300000000;
+/* ns. The longest time between two counts. */
+static const int64_t flush_ns = WS_LOSSES_LATE;
 
 /* ns. A shorter gap is a hole only if it is the longest gap between two counts. Gaps this short are common while
  * recording is on. */
@@ -138,14 +139,28 @@ static void mark_pauses(const struct ws_process *process, const struct ws_track_
             looks += mark_hole(&activity->gaps, losses[i].host_ns, marks);
 }
 
-int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_process_recorded *recorded,
-                                     struct ws_track_activity *activity)
+/* Marks the gaps in which the device ran work from outside the window. */
+static void mark_outside(const struct ws_window_device *window, const struct ws_track_activity *activity,
+                         uint64_t *marks)
+{
+    struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
+    for (struct ws_gap gap; window->outside.count && ws_gap_next(&walk, &gap);)
+        if (ws_interval_set_within(&window->outside, gap.begin, gap.end) > 0)
+            marks[gap.place / 64] |= 1ULL << gap.place % 64;
+}
+
+int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
+                                     const struct ws_process_recorded *recorded, struct ws_track_activity *activity)
 {
     bool is_imported = ws_process_meta(process, "import") != NULL;
-    if (!is_imported && !process->losses.count)
+    /* In a window that begins later, older work is known and need not be guessed. */
+    bool has_lead_in = is_imported && !(track->window && track->window->later);
+    if (!is_imported && !process->losses.count && !track->window)
         return 0;
     uint64_t *marks = calloc(activity->gaps.places / 64 + 1, sizeof(*marks));
-    int status = !marks ? -ENOMEM : is_imported ? mark_lead_in(process, recorded, activity, marks) : 0;
+    int status = !marks ? -ENOMEM : has_lead_in ? mark_lead_in(process, recorded, activity, marks) : 0;
+    if (!status && track->window)
+        mark_outside(track->window, activity, marks);
     if (!status) {
         mark_pauses(process, activity, marks);
         status = turn_into_holes(marks, activity);

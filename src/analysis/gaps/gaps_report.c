@@ -65,7 +65,7 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
         struct side before = side_of(report, process, gap->gap.before),
                     after = side_of(report, process, gap->gap.after);
         ws_table_time(&table, gap->length);
-        ws_table_time(&table, gap->gap.begin - activity->begin);
+        ws_table_time(&table, gap->gap.begin - ws_activity_origin(track, activity));
         ws_table_cell(&table, "%s", ws_part_label(lines[gap->line].cause));
         ws_table_cell(&table, "%u", after.stream);
         ws_table_name(&table, after.name);

@@ -70,7 +70,7 @@ void ws_storms_text(const struct ws_report *report, size_t subject, const void *
         char where[256];
         storms_place_of(report, subject, &storms[i], where, sizeof(where));
         ws_table_time(&table, storms[i].idle);
-        ws_table_time(&table, storms[i].begin - activity->begin);
+        ws_table_time(&table, storms[i].begin - ws_activity_origin(ws_model_track(report->model, subject), activity));
         ws_table_count(&table, storms[i].count);
         ws_table_time(&table, storms_mean_of(&storms[i]));
         ws_table_time(&table, storms[i].interval);

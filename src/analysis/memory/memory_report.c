@@ -117,7 +117,8 @@ void ws_memory_text(const struct ws_report *report, size_t subject, const void *
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_memory *result = memory;
     struct ws_table table;
-    int64_t begin = activity->busy ? activity->begin : result->begin;
+    int64_t begin =
+        activity->busy ? ws_activity_origin(ws_model_track(report->model, subject), activity) : result->begin;
     bool any = false, has_peak = false;
     for (int pool = 0; pool < WS_MEMORY_POOL_COUNT; pool++) {
         any = any || ws_memory_is_used(&result->pools[pool]);

@@ -7,6 +7,7 @@
 
 #include "analysis/activity/activity.h"
 #include "analysis/steps/found_steps.h"
+#include "analysis/steps/given_steps.h"
 #include "analysis/steps/marked_steps.h"
 #include "analysis/steps/slow_steps.h"
 #include "base/minmax.h"
@@ -264,6 +265,19 @@ static void measure_part(struct ws_track_steps *result, size_t part, int64_t *va
     figure->mean = (int64_t)(sum / (double)count);
 }
 
+/* Decides which of the steady steps are warm-up (steps.h). */
+static int judge_warm_up(struct ws_vector *steps)
+{
+    int64_t *lengths = malloc((steps->count + 1) * sizeof(*lengths));
+    if (!lengths)
+        return -ENOMEM;
+    size_t count = steady_lengths(steps, lengths);
+    if (count)
+        leave_out_warm_up(steps, ws_steps_percentile(lengths, count, 50));
+    free(lengths);
+    return 0;
+}
+
 static int measure_all(struct ws_track_steps *result)
 {
     const struct ws_step *list = result->steps.data;
@@ -271,9 +285,6 @@ static int measure_all(struct ws_track_steps *result)
     if (!values)
         return -ENOMEM;
     size_t count = steady_lengths(&result->steps, values);
-    if (count)
-        leave_out_warm_up(&result->steps, ws_steps_percentile(values, count, 50));
-    count = steady_lengths(&result->steps, values);
     if (count)
         steps_measure(result, values, count);
     for (size_t part = 0; part < WS_STEP_PART_COUNT && count; part++)
@@ -296,6 +307,8 @@ static int run_bounds(const struct ws_report *report, size_t subject, void *memo
     result->why_none = "Steps were not asked for.";
     if (report->steps == WS_STEPS_NOT_ASKED)
         return 0;
+    if (report->window)
+        return ws_given_steps_copy(report->window->steps, track, result);
     int status = 0;
     if (report->steps != WS_STEPS_ONLY_FOUND)
         status = ws_marked_steps(report, track, result);
@@ -332,9 +345,13 @@ static int steps_run(const struct ws_report *report, size_t subject, void *memor
     if (!status && bounds->steps.count)
         memcpy(result->steps.data, bounds->steps.data, bounds->steps.count * sizeof(struct ws_step));
     if (!status)
-        status = ws_steps_prepare(report, track, result);
+        status = report->window ? split_steps(report, track, result) : ws_steps_prepare(report, track, result);
+    if (!status && report->window)
+        ws_given_steps_restore(bounds, result);
     if (!status)
         status = ws_phases_tell(report, track, result);
+    if (!status && !report->window)
+        status = judge_warm_up(&result->steps);
     if (!status)
         status = measure_all(result);
     return status ? status : ws_slow_steps_explain(report, track, result);

@@ -35,6 +35,9 @@
  * least three other steps remain;
  * - paused: steps during which recording was off for a time, for example between two bursts of recording.
  *
+ * In a window of a recording (model/window.h) the steps are those of the whole recording that the host began and
+ * ended in the window. Each keeps its place, its parts and its kind (given_steps.h).
+ *
  * The step time is stable if the interquartile range is at most 10 % of the median (above this limit
  * torch.utils.benchmark warns of fluctuation) and at most one step in twenty is slow. Stability is not judged with
  * fewer than three steps. A slow step takes more than 1.5 times the median, as in nsys-ai.

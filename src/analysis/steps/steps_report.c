@@ -197,7 +197,7 @@ void ws_steps_text(const struct ws_report *report, size_t subject, const void *m
     print_phases(result, page);
     if (result->slow) {
         fputc('\n', page->out);
-        print_slow(report, result, activity->begin, page);
+        print_slow(report, result, ws_activity_origin(ws_model_track(report->model, subject), activity), page);
     }
 }
 

@@ -205,6 +205,7 @@ static void summary_print_verdict(const struct ws_report *report, size_t shown, 
 static void summary_print_page(const struct ws_report *report, const struct summary_room *room, struct ws_page *page)
 {
     size_t shown = ws_report_slowest(report).shown;
+    ws_report_print_window(report, page);
     if (shown != WS_NOWHERE) {
         summary_print_recorded(report, shown, page);
         ws_page_heading(page, ws_analysis_verdict.title, NULL);
