@@ -219,10 +219,11 @@ int ws_storms_advise(const struct ws_report *report, size_t subject, const void 
     else
         ws_gap_phrase(causes, steps, &causes->totals[WS_PART_LAUNCH], "while the host prepared the next launch",
                       evidence);
-    advice.what = (char *)(result->saving >= elsewhere
-                               ? "launch short kernels together: a CUDA graph, torch.compile, or fused kernels"
-                               : "let the host run ahead: a CUDA graph or torch.compile; fewer, larger operations; less work "
-                                 "between launches");
+    advice.what =
+        (char *)(result->saving >= elsewhere
+                     ? "launch short kernels together: a CUDA graph, torch.compile, or fused kernels"
+                     : "let the host run ahead: a CUDA graph or torch.compile; fewer, larger operations; less work "
+                       "between launches");
     advice.saving_ns = result->saving + elsewhere;
     return ws_advice_add(list, &advice);
 }
