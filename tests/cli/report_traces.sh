@@ -14,6 +14,21 @@ grep -q 'wait for the GPU less often' out && fail "advice that wins next to noth
 expect 0 "$wallshim" report --section verdict "$traces/b200-eager.json.gz"
 says out "wallshim cannot compute the FLOPs of most operators"
 
+# No time in the table of devices is negative: what was not recorded is left out of idle time once.
+expect 0 "$wallshim" report "$traces/sampled-2ranks"
+grep -q "−" out && fail "a negative time"
+says out "2 of 128 recorded"
+
+# If no advice on the first page shortens the wall, the page says so.
+expect 0 "$wallshim" report "$traces/diff-control.json.gz"
+says out "Against the wall itself only"
+expect 0 "$wallshim" report "$traces/linear.json.gz"
+grep -q "gainst the wall itself" out && fail "advice against the wall is not seen"
+
+# Compiled code that launches kernel by kernel: a graph wins all of its idle time.
+expect 0 "$wallshim" report "$traces/xdit-sd35.json.gz"
+says out "1  up to 350 ms a step (29.3 %): replay compiled code as CUDA graphs"
+
 # If the wall is not the largest share, the verdict says why it is named first. Delays that are not the wall are named
 # beside the wall.
 expect 0 "$wallshim" report --section verdict "$traces/xdit-sd35.json.gz"

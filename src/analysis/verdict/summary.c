@@ -92,6 +92,24 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
                      ws_format_share(share, guessed, wall->length));
 }
 
+/* Says so if none of the advice that is shown shortens a part of the wall. Advice that is not shown may: it saves
+ * less. */
+static void summary_print_beside(const struct ws_track_wall *wall, size_t shown, struct ws_page *page)
+{
+    const struct ws_advice *advice = wall->advice.items.data;
+    char time[WS_FORMAT_SIZE];
+    size_t first = 0;
+    while (first < wall->advice.items.count && !wall->in_wall[advice[first].part][wall->wall])
+        first++;
+    if (!wall->wall || first < shown)
+        return;
+    if (first < wall->advice.items.count)
+        ws_page_text(page, "Against the wall itself only %s was found to save. What follows shortens the rest.",
+                     ws_format_time(time, advice[first].saving_ns));
+    else
+        ws_page_text(page, "Nothing cheap was found against the wall itself. What follows shortens the rest.");
+}
+
 /* Prints the advice, without the evidence for it. */
 static void summary_print_advice(const struct ws_report *report, size_t shown, size_t most, struct ws_page *page)
 {
@@ -114,6 +132,8 @@ static void summary_print_advice(const struct ws_report *report, size_t shown, s
                                             "torch.profiler.");
     else if (!count)
         ws_page_text(page, "Nothing cheap to win was found.");
+    else
+        summary_print_beside(wall, count, page);
     for (size_t i = 0; i < count; i++)
         ws_page_fact(page, ws_format_count(number, i + 1 + again), "up to %s%s (%s): %s%s%s",
                      ws_format_time(time, advice[i].saving_ns), wall->per_step ? " a step" : "",

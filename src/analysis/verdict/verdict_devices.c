@@ -39,7 +39,7 @@ static void devices_put_parts(struct ws_table *table, const struct ws_track_wall
         ws_table_time(table, ws_max(waiting, 0) + wall->parts[WS_PART_COMM_WAIT]);
     }
     ws_table_time(table, wall->parts[WS_PART_EXPOSED_MEMORY] + wall->parts[WS_PART_DEVICE_COPIES]);
-    ws_table_time(table, ws_verdict_idle(wall) - wall->parts[WS_PART_COMM_WAIT] - wall->parts[WS_PART_UNRECORDED]);
+    ws_table_time(table, ws_verdict_idle(wall) - wall->parts[WS_PART_COMM_WAIT]);
 }
 
 /* Prints a table with a line for each device. */
