@@ -1,5 +1,7 @@
 #include "check.h"
 
+#include <string.h>
+
 #include "analysis/gaps/gaps.h"
 #include "analysis/gaps/storms.h"
 #include "built.h"
@@ -110,6 +112,57 @@ static void a_wait_ends_a_storm(void **state)
     built_finish(&built);
 }
 
+/* Compiled code launches kernels of 60 µs every 134 µs. No run of short kernels, but a graph wins all idle time. */
+static void compiled_code_becomes_a_graph(void **state)
+{
+    static const char *const names[] = { "/tmp/torchinductor_root/ov/cov4.py(25): call", "model.py(12): forward" };
+    (void)state;
+    for (int compiled = 1; compiled >= 0; compiled--) {
+        struct built built;
+        struct builder *trace = begin(&built);
+        int64_t device = 0, host = ms, began = host - 10 * us;
+        for (int i = 0; i < 201; i++)
+            host = launch(trace, host, &device, 60 * us) + 130 * us;
+        build_range(trace, WS_RANGE_PYTHON, 1, "run.py(3): main", began - 10 * us, host + 10 * us);
+        build_range(trace, WS_RANGE_PYTHON, 1, names[!compiled], began, host);
+        const struct ws_track_storms *storms = storms_of(&built);
+        assert_int_equal(storms->storms.count, 0);
+        assert_int_equal(storms->compiled_gaps, compiled ? 200 : 0);
+        assert_int_equal(storms->compiled_idle, compiled ? 200 * 74 * us : 0);
+        assert_int_equal(storms->compiled, compiled ? 200 * 73 * us : 0);
+        assert_true(compiled || storms->elsewhere >= 0);
+        const struct ws_track_causes *causes = ws_report_result(built.report, &ws_analysis_causes, 0);
+        const struct ws_gap_line *line = causes->lines.data;
+        char text[100];
+        ws_gap_line_text(ws_model_process(built.report->model, 0), line, text, sizeof(text));
+        assert_string_equal(text, compiled ? "compiled code in main (run.py:3)" : "forward (model.py:12)");
+        built_finish(&built);
+    }
+}
+
+/* The host stops for 2 ms before every tenth kernel. */
+static void stalls_are_told_from_launches(void **state)
+{
+    struct built built;
+    struct builder *trace = begin(&built);
+    int64_t device = 0, host = ms;
+    (void)state;
+    for (int i = 0; i < 200; i++)
+        host = launch(trace, host, &device, 60 * us) + (i % 10 == 9 ? 2 * ms : 65 * us);
+    build_range(trace, WS_RANGE_PYTHON, 1, "model.py(12): forward", 0, host);
+    const struct ws_track_storms *storms = storms_of(&built);
+    assert_int_equal(storms->stall_count, 19);
+    assert_in_range(storms->stalls, 19 * 1900 * us, 19 * 2 * ms);
+    struct ws_advice_list list = WS_ADVICE_LIST;
+    assert_int_equal(ws_storms_advise(built.report, 0, storms, &list), 0);
+    const struct ws_advice *advice = list.items.data;
+    assert_int_equal(list.items.count, storms->elsewhere > 0);
+    if (list.items.count)
+        assert_non_null(strstr(advice->what, "what holds the host up"));
+    ws_advice_finish(&list);
+    built_finish(&built);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -117,6 +170,8 @@ int main(void)
         cmocka_unit_test(long_kernels_are_no_storm),
         cmocka_unit_test(short_kernels_in_a_queue_are_no_storm),
         cmocka_unit_test(a_wait_ends_a_storm),
+        cmocka_unit_test(compiled_code_becomes_a_graph),
+        cmocka_unit_test(stalls_are_told_from_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
