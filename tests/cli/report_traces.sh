@@ -25,6 +25,10 @@ says out "Against the wall itself only"
 expect 0 "$wallshim" report "$traces/linear.json.gz"
 grep -q "gainst the wall itself" out && fail "advice against the wall is not seen"
 
+# The wall's kernels by class: per step, as the wall is.
+expect 0 "$wallshim" report "$traces/diff-test.json.gz"
+says out "made of                 embedding 21.6 ms, copies within the device 13.7 ms"
+
 # Compiled code that launches kernel by kernel: a graph wins all of its idle time.
 expect 0 "$wallshim" report "$traces/xdit-sd35.json.gz"
 says out "1  up to 350 ms a step (29.3 %): replay compiled code as CUDA graphs"

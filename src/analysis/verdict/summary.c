@@ -104,8 +104,8 @@ static void summary_print_beside(const struct ws_track_wall *wall, size_t shown,
     if (!wall->wall || first < shown)
         return;
     if (first < wall->advice.items.count)
-        ws_page_text(page, "Against the wall itself only %s was found to save. What follows shortens the rest.",
-                     ws_format_time(time, advice[first].saving_ns));
+        ws_page_text(page, "Against the wall itself only %s was found to save: %s. What follows shortens the rest.",
+                     ws_format_time(time, advice[first].saving_ns), advice[first].what);
     else
         ws_page_text(page, "Nothing cheap was found against the wall itself. What follows shortens the rest.");
 }

@@ -1,5 +1,6 @@
 #include "analysis/verdict/verdict.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,33 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
                  are_cause ? copies : ws_verdict_spent_on(wall, wall->cause), call, are_beside ? ", another " : "",
                  are_beside ? ws_format_time(beside, copied) : "", are_beside ? " " : "", are_beside ? copies : "",
                  wall->by_names ? "; only the names of kernels suggest it: their work is not known" : "");
+}
+
+/* Prints the classes of the kernels that the wall consists of, most time first, if there are at least two. */
+static void print_made_of(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    enum { LEAST = 5, MOST = 5 }; /* percent of the wall; classes */
+    int64_t times[WS_CLASS_COUNT + 1], all = wall->by_wall[wall->wall];
+    char text[200] = "", time[WS_FORMAT_SIZE];
+    size_t listed = 0;
+    if (wall->wall != WS_WALL_COMPUTE && wall->wall != WS_WALL_BANDWIDTH)
+        return;
+    memcpy(times, wall->by_class[wall->wall], sizeof(wall->by_class[wall->wall]));
+    times[WS_CLASS_COUNT] = wall->in_wall[WS_PART_DEVICE_COPIES][wall->wall];
+    for (; listed < MOST; listed++) {
+        size_t most = 0;
+        for (size_t i = 1; i <= WS_CLASS_COUNT; i++)
+            if (times[i] > times[most])
+                most = i;
+        if (times[most] <= all / 100 * LEAST)
+            break;
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s", listed ? ", " : "",
+                 most < WS_CLASS_COUNT ? ws_kernel_class_name((uint32_t)most) : ws_part_label(WS_PART_DEVICE_COPIES),
+                 ws_format_time(time, times[most]));
+        times[most] = 0;
+    }
+    if (listed > 1)
+        ws_page_fact(page, "made of", "%s", text);
 }
 
 /* Prints the wall that remains without waits for input. For a server that waits for requests, this is the only wall
@@ -362,6 +390,7 @@ static void print_advice(const struct ws_report *report, size_t track, struct ws
 void ws_verdict_wall(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     print_wall(report, track, page);
+    print_made_of(verdict_wall_of(report, track), page);
     print_behind(verdict_wall_of(report, track), page);
     print_held_up(report, track, page);
 }

@@ -85,6 +85,8 @@ static void average(struct ws_track_wall *result)
     for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
         for (int source = 0; source < WS_WORK_SOURCES; source++)
             result->kernels[wall][source] /= steps;
+        for (int class = 0; class < WS_CLASS_COUNT; class ++)
+            result->by_class[wall][class] /= steps;
         for (int part = 0; part < WS_PART_COUNT; part++) {
             int64_t *time = &result->in_wall[part][wall];
             if (is_of_kernels((enum ws_part)part))

@@ -34,6 +34,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/kernels/classify.h"
 #include "analysis/roofline/roofline.h"
 #include "report/analysis.h"
 
@@ -61,6 +62,7 @@ struct ws_track_wall {
     int64_t by_wall[WS_WALL_COUNT];                  /* ns; sums of in_wall */
     int64_t kernels[WS_WALL_COUNT][WS_WORK_SOURCES]; /* ns of kernels by wall, and by the source of their roofline
                                                         class; WS_WORK_NONE: no class, names suggest the wall */
+    int64_t by_class[WS_WALL_COUNT][WS_CLASS_COUNT]; /* ns of kernels by wall and class */
     bool by_names;                                   /* names alone suggest most of the wall's time */
     int64_t comm_waiting; /* ns of WS_PART_EXPOSED_COMM before the last rank arrived; -1: not known */
     bool trains;         /* the device runs kernels that only training runs; false: a wait for input may be a wait for

@@ -13,6 +13,7 @@
 /* The time of kernels by part, wall and source. Only hand_out cuts the times to whole ns. */
 struct divided {
     double time[WS_PART_COUNT][WS_WALL_COUNT][WS_WORK_SOURCES];
+    double by_class[WS_WALL_COUNT][WS_CLASS_COUNT];
     double all;
 };
 
@@ -108,7 +109,9 @@ static void divide_name(const struct ws_report *report, size_t name, double time
         divided->time[part][wall][row->source] += known;
         divided->time[part][wall][WS_WORK_NAME] += classed - known;
     }
-    divided->time[part][wall ? wall : wall_by_name(report, name)][WS_WORK_NONE] += time - classed;
+    enum ws_wall suggested = wall ? wall : wall_by_name(report, name);
+    divided->time[part][suggested][WS_WORK_NONE] += time - classed;
+    divided->by_class[suggested][ws_report_class(report, name)] += time;
 }
 
 static void add_time(struct ws_track_wall *result, int part, int wall, int source, int64_t time)
@@ -131,6 +134,9 @@ static void hand_out(const struct divided *divided, int64_t compute, struct ws_t
                 left -= time;
             }
     add_time(result, WS_PART_OTHER_COMPUTE, WS_WALL_BANDWIDTH, WS_WORK_NONE, left);
+    for (int wall = 0; wall < WS_WALL_COUNT; wall++)
+        for (int class = 0; class < WS_CLASS_COUNT; class ++)
+            result->by_class[wall][class] = (int64_t)(divided->by_class[wall][class] * scale);
 }
 
 int ws_wall_split_kernels(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps,
