@@ -113,6 +113,7 @@ int tool_window_apply(const struct tool_window *window, struct tool_reading *rea
     char message[512];
     if (!window->asked)
         return 0;
+    tool_progress_end(&reading->progress); /* an error may follow, on stderr too */
     int status = ws_report_create(&whole, *model, &ws_window_analyses, options);
     if (status)
         return tool_error("out of memory");

@@ -32,12 +32,13 @@ struct finder {
 
 /* --- the common clock -------------------------------------------------------------------------- */
 
+/* The correction of the process's clock that collectives gave, or NULL: then the time of day relates the hosts. */
 static const struct ws_rank_clock *windows_clock(const struct finder *finder, const struct ws_process *process)
 {
     const struct ws_job_comm *job = ws_report_result(finder->whole, &ws_analysis_comm_match, 0);
     const struct ws_rank *ranks = job->ranks.data;
     for (uint32_t i = 0; i < process->track_count; i++)
-        if (ranks[process->first_track + i].clock.samples)
+        if (ranks[process->first_track + i].clock.applied)
             return &ranks[process->first_track + i].clock;
     return NULL;
 }

@@ -70,7 +70,7 @@ uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int6
 }
 
 /* Names in the code that torch.compile generates: its files, and the ranges around its calls. */
-static const char *const of_compiled[] = { "/torchinductor", "CompiledFxGraph", "Torch-Compiled Region" };
+static const char *const of_compiled[] = { "/torchinductor_", "CompiledFxGraph", "Torch-Compiled Region" };
 
 static bool is_compiled(const char *name)
 {

@@ -5,8 +5,8 @@
 static bool window_take_range(const struct ws_window *window, struct ws_range *range)
 {
     bool whole = range->host_begin >= window->begin && range->host_end <= window->end;
-    if (range->host_begin >= window->end || range->host_end < window->begin ||
-        (range->kind == WS_RANGE_STEP && !whole))
+    bool is_before = range->host_end <= window->begin && range->host_begin < window->begin;
+    if (range->host_begin >= window->end || is_before || (range->kind == WS_RANGE_STEP && !whole))
         return false;
     range->host_begin = ws_max(range->host_begin, window->begin);
     range->host_end = ws_min(range->host_end, window->end);

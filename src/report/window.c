@@ -56,8 +56,8 @@ json_t *ws_report_window_json(const struct ws_report_window *window)
     if (window->end != INT64_MAX)
         status |= ws_json_set(object, "end_ns", window->end);
     if (window->by_steps) {
-        status |= ws_json_set(object, "first_step", (int64_t)window->first_step);
-        status |= ws_json_set(object, "last_step", (int64_t)window->last_step);
+        status |= ws_json_set(object, "first_step", (int64_t)(window->first_step & INT64_MAX));
+        status |= ws_json_set(object, "last_step", (int64_t)(window->last_step & INT64_MAX));
     }
     if (!status)
         return object;

@@ -25,8 +25,9 @@ def path(name):
     return os.path.join(FOLDER.name, name)
 
 
-# If the tests run in the background, SIGINT is ignored, and commands would inherit this.
+# If the tests run in the background or under nohup, these signals are ignored, and commands would inherit this.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def write(content, name="trace.json", packed=False):

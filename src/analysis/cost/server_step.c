@@ -9,13 +9,14 @@
 enum { HEADS_THAT_SHARE_KEYS = 16, NAME_MOST = 256 };
 
 static const double least_element = 0.5; /* bytes: fp4 */
+static const double number_most = 1e12;  /* no server counts as far; sums of such numbers are finite */
 
 /* Returns the number at `at`; -1: none. Skips "sq", which ROCm's vLLM writes before the sum of the query lengths. */
 static double number_at(const char *at)
 {
     if (!strncmp(at, "sq", 2))
         at += 2;
-    return isdigit((unsigned char)*at) ? strtod(at, NULL) : -1;
+    return isdigit((unsigned char)*at) ? ws_min(strtod(at, NULL), number_most) : -1;
 }
 
 /* Returns the number behind a word; -1: no number, or the word is absent. */

@@ -21,10 +21,12 @@ struct run {
     size_t gaps;
     int64_t end; /* begin of the last gap */
     int64_t run_time, idle, saving;
-    int64_t steady_idle, steady_saving;
-    uint64_t steady; /* operations in steady steps */
-    uint32_t line;   /* the line that caused more than half of the gaps, if any line did; found by majority vote */
+    int64_t counted_idle, counted_saving; /* outside compiled code; in steady steps, or all if there are none */
+    uint64_t steady;                      /* operations in steady steps */
+    uint32_t line; /* the line that caused more than half of the gaps, if any line did; found by majority vote */
     int64_t votes;
+    uint64_t stall_count;
+    int64_t stalls;
 };
 
 struct finder {
@@ -42,6 +44,14 @@ bool ws_storms_is_compiled(const struct ws_process *process, const struct ws_tra
     return lines[line].cause == WS_PART_LAUNCH && ws_source_is_compiled(process, lines[line].range);
 }
 
+/* The gaps of a run that is no storm may be stalls. */
+static int end_without_storm(struct finder *finder, const struct run *run)
+{
+    finder->result->stall_count += run->stall_count;
+    finder->result->stalls = ws_sum(finder->result->stalls, run->stalls);
+    return 0;
+}
+
 /* Ends the run and keeps it if it is a storm. */
 static int end_run(struct finder *finder)
 {
@@ -49,7 +59,7 @@ static int end_run(struct finder *finder)
     const struct ws_ops *ops = finder->ops;
     finder->run = (struct run){ 0 };
     if (run.gaps < LEAST_GAPS)
-        return 0;
+        return end_without_storm(finder, &run);
     uint32_t first = finder->track->order[run.first], last = finder->track->order[run.last];
     struct ws_storm storm = {
         .begin = ws_op_begin(ops, first),
@@ -62,17 +72,15 @@ static int end_run(struct finder *finder)
     };
     storm.interval = ws_max(ws_op_host_begin(ops, last) - ws_op_host_begin(ops, first), 0) / (int64_t)storm.count;
     if (storm.run_time / (int64_t)storm.count >= SHORT || storm.idle < (storm.end - storm.begin) / LEAST_SHARE)
-        return 0;
+        return end_without_storm(finder, &run);
     struct ws_storm *place = ws_vector_push(&finder->result->storms);
     if (!place)
         return -ENOMEM;
     *place = storm;
     finder->result->count += storm.count;
     finder->result->steady += run.steady;
-    if (ws_storms_is_compiled(finder->process, finder->causes, run.line))
-        return 0; /* counted by its line */
-    finder->result->idle += finder->causes->per_step ? run.steady_idle : run.idle;
-    finder->result->saving += finder->causes->per_step ? run.steady_saving : run.saving;
+    finder->result->idle += run.counted_idle;
+    finder->result->saving += run.counted_saving;
     return 0;
 }
 
@@ -114,17 +122,16 @@ static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t lin
     run->gaps++;
     run->idle += length;
     run->saving += saving;
-    run->steady_idle += steady;
-    run->steady_saving += ws_min(saving, steady);
+    if (ws_storms_is_compiled(finder->process, finder->causes, line))
+        return 0; /* sum_compiled counts its time */
+    int64_t counted = finder->causes->per_step ? steady : length;
+    run->counted_idle += counted;
+    run->counted_saving += ws_min(saving, counted);
+    if (length >= WS_STALL && counted) {
+        run->stall_count++;
+        run->stalls += counted;
+    }
     return 0;
-}
-
-static void add_stall(struct finder *finder, const struct ws_gap *gap, uint32_t line, int64_t steady)
-{
-    if (ws_gap_length(gap) < WS_STALL || ws_storms_is_compiled(finder->process, finder->causes, line))
-        return;
-    finder->result->stall_count++;
-    finder->result->stalls = ws_sum(finder->result->stalls, finder->causes->per_step ? steady : ws_gap_length(gap));
 }
 
 /* Sums the launch gaps of compiled code. The lines are sorted: the first has most of them. */
@@ -136,10 +143,11 @@ static void sum_compiled(const struct finder *finder, const struct ws_track_step
         if (!ws_storms_is_compiled(finder->process, finder->causes, i))
             continue;
         int64_t time = ws_gap_time(finder->causes, &lines[i].gaps);
-        int64_t nodes = (int64_t)ws_min(lines[i].gaps.count, (uint64_t)(time / WS_GRAPH_NODE)) * WS_GRAPH_NODE;
+        uint64_t count = ws_gap_count(finder->causes, &lines[i].gaps);
+        int64_t nodes = (int64_t)ws_min(count, (uint64_t)(time / WS_GRAPH_NODE)) * WS_GRAPH_NODE;
         result->compiled_idle += finder->causes->per_step ? ws_steps_share(steps, time) : time;
         result->compiled += finder->causes->per_step ? ws_steps_share(steps, time - nodes) : time - nodes;
-        result->compiled_gaps += lines[i].gaps.count;
+        result->compiled_gaps += count;
         result->compiled_line = (uint32_t)i;
     }
 }
@@ -174,7 +182,6 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
         ws_gap_run_reach(finder.causes, &of, &gap);
         if (of.cause == WS_PART_LAUNCH) {
             int64_t steady = ws_steady_part(&steady_walk, gap.begin, gap.end);
-            add_stall(&finder, &gap, of.line, steady);
             status = add_gap(&finder, &gap, of.line, steady);
             continue;
         }

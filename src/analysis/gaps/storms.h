@@ -39,11 +39,12 @@ struct ws_track_storms {
     uint64_t steady;         /* operations in storms and in steady steps */
     int64_t idle, saving;    /* ns per steady step; of the recording if there are no steps */
     int64_t elsewhere;       /* ns that fewer launches would save outside storms; per step or in all, like `saving` */
-    int64_t stalls;          /* ns of the other launch gaps that are WS_STALL or longer; per step or in all */
-    uint64_t stall_count;    /* in the recording */
+    int64_t stalls;          /* ns of the other launch gaps outside storms that are WS_STALL or longer; per step or in
+                                all */
+    uint64_t stall_count;    /* in steady steps, or in the recording */
     int64_t compiled_idle, compiled; /* ns in launch gaps of compiled code, and ns of it that CUDA graphs would save;
                                         per step or in all, like `saving` */
-    uint64_t compiled_gaps;          /* in the recording */
+    uint64_t compiled_gaps;          /* in steady steps, or in the recording */
     uint32_t compiled_line;          /* index in ws_track_causes.lines of the compiled code with most of them */
 };
 

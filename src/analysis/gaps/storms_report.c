@@ -61,6 +61,9 @@ void ws_storms_text(const struct ws_report *report, size_t subject, const void *
         ws_page_text(page, "%s idle%s, of which a CUDA graph or a compiled region would save up to %s (an estimate).",
                      ws_format_time(idle, result->idle), causes->per_step ? " a step" : "",
                      ws_format_time(saving, result->saving));
+    else if (result->compiled > 0)
+        ws_page_text(page, "Most gaps in steady steps are of compiled code: a CUDA graph of it saves up to %s%s.",
+                     ws_format_time(saving, result->compiled), causes->per_step ? " a step" : "");
     else
         ws_page_text(page, "None of them is in a steady step.");
     fputc('\n', page->out);
@@ -189,10 +192,21 @@ static bool describe_rest(const struct ws_report *report, size_t subject, const 
     return true;
 }
 
+/* Returns the run outside compiled code with most idle time, or NULL. */
+static const struct ws_storm *worst_run_of(const struct ws_report *report, size_t subject,
+                                           const struct ws_track_storms *result)
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_storm *storms = result->storms.data;
+    for (size_t i = 0; i < result->storms.count; i++)
+        if (!ws_storms_is_compiled(storms_process_of(report, subject), causes, storms[i].line))
+            return &storms[i];
+    return NULL;
+}
+
 int ws_storms_advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
 {
     const struct ws_track_storms *result = memory;
-    const struct ws_storm *storms = result->storms.data;
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     size_t steady = steps->kinds[WS_STEP_STEADY];
@@ -210,12 +224,13 @@ int ws_storms_advise(const struct ws_report *report, size_t subject, const void 
     }
     if (status || result->saving + elsewhere <= 0)
         return status;
-    if (result->storms.count && result->saving > 0)
+    const struct ws_storm *worst = worst_run_of(report, subject, result);
+    if (worst && result->saving > 0)
         snprintf(evidence, sizeof(evidence),
                  "%s short operations%s; in the worst run each takes %s on average, and the host launches one "
                  "every %s",
                  ws_format_each(count, steady ? result->steady : result->count, steady), steady ? " a step" : "",
-                 ws_format_time(mean, storms_mean_of(&storms[0])), ws_format_time(interval, storms[0].interval));
+                 ws_format_time(mean, storms_mean_of(worst)), ws_format_time(interval, worst->interval));
     else
         ws_gap_phrase(causes, steps, &causes->totals[WS_PART_LAUNCH], "while the host prepared the next launch",
                       evidence);

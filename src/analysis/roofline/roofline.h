@@ -170,7 +170,7 @@ const char *ws_work_source_name(enum ws_work_source source); /* in JSON and in t
 
 /* Why the work of most matrix kernels is not known, as the rest of a sentence: "the trace holds no shapes of most".
  */
-const char *ws_roofline_why_unknown(const struct ws_track_roofline *result);
+const char *ws_roofline_why_unknown(const struct ws_report *report, size_t track);
 
 /* Writes the sources of a step's FLOPs: "shape 98.1 %, arguments 1.9 %". */
 void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, size_t capacity);

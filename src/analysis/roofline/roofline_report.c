@@ -107,8 +107,12 @@ void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, 
     list_shares(text, capacity, source_names, parts, WS_WORK_SOURCES, PARTS);
 }
 
-const char *ws_roofline_why_unknown(const struct ws_track_roofline *result)
+const char *ws_roofline_why_unknown(const struct ws_report *report, size_t track)
 {
+    const struct ws_track_roofline *result = ws_report_result(report, &ws_analysis_roofline, track);
+    const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
+    if (!ws_process_meta(process, "import"))
+        return "the recording holds no sizes for most of them; record --counters measures their work";
     if (2 * result->matmul_in_graphs > result->matmul_total)
         return "most of them ran in CUDA graphs, for which other profilers record no shapes";
     return result->has_shapes ? "wallshim cannot compute the FLOPs of most operators that launched them"

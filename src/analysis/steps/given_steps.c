@@ -36,6 +36,8 @@ int ws_given_steps_add(struct ws_given_steps *given, const struct ws_track *trac
         step.slow = false;
         if (by_number && step.kind == WS_STEP_WARM_UP)
             step.kind = WS_STEP_STEADY;
+        if (steps->phases.several && step.kind == WS_STEP_OTHER)
+            step.kind = WS_STEP_STEADY; /* the phase that takes most time may be another one in the window */
         status = keep[i] ? given_steps_push(&kept->steps.steps, &step) : 0;
     }
     if (kept && kept->steps.source != WS_STEPS_NONE && !kept->steps.steps.count) {

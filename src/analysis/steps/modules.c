@@ -45,8 +45,7 @@ static bool is_in_steps(const struct ws_range_row *row)
     return row->steady.host || row->work.steady.operations;
 }
 
-/* The order is by time in steady steps, if there are any. No child comes before its parent: it has no more time, and
- * its row is younger. */
+/* The order is by time in steady steps, if there are any. */
 static int modules_most_first(const void *a, const void *b)
 {
     const struct ws_range_row *x = *(const struct ws_range_row *const *)a,
@@ -78,6 +77,10 @@ static struct link *link_rows(const struct ws_range_row *rows, uint32_t count)
             links[row].next = parent->child;
             parent->child = row;
         }
+        /* Ranges that overlap without being nested may give a child more time than its parent has. */
+        for (uint32_t row = 0; row < count; row++)
+            if (rows[row].parent < row)
+                links[row].rank = ws_max(links[row].rank, links[rows[row].parent].rank);
     } else {
         free(links);
         links = NULL;

@@ -173,11 +173,27 @@ static void add_kernels(const struct ws_process *process, const struct ws_track 
     }
 }
 
+/* Returns what the iteration that began in the step works on. The steps of a window have the numbers of the whole
+ * recording, so a number is no index of an iteration. */
+static const struct ws_server_step *work_of(const struct ws_vector *iterations, const struct ws_step *step)
+{
+    static const struct ws_server_step unknown;
+    const struct iteration *list = iterations->data;
+    size_t from = 0, to = iterations->count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (list[middle].begin < step->host_begin)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < iterations->count && list[from].begin < step->host_end ? &list[from].work : &unknown;
+}
+
 static int sum_phases(const struct ws_process *process, const struct ws_track *track,
                       const struct ws_track_steps *steps, const struct ws_vector *iterations,
                       struct ws_phases *phases)
 {
-    const struct iteration *list = iterations->data;
     const struct ws_step *step = steps->steps.data;
     int64_t *lengths = malloc((steps->steps.count + 1) * sizeof(*lengths));
     if (!lengths)
@@ -188,7 +204,7 @@ static int sum_phases(const struct ws_process *process, const struct ws_track *t
             if (step[i].phase != phase || !is_whole(&step[i]))
                 continue;
             lengths[row->steps] = step[i].end - step[i].begin;
-            add_step(row, &step[i], &list[step[i].number].work);
+            add_step(row, &step[i], work_of(iterations, &step[i]));
         }
         qsort(lengths, row->steps, sizeof(*lengths), ws_ascending);
         row->p95 = row->steps ? ws_steps_percentile(lengths, row->steps, 95) : 0;

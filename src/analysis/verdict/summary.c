@@ -119,17 +119,20 @@ static void summary_print_advice(const struct ws_report *report, size_t shown, s
     size_t count = ws_verdict_advice(report, shown, most), label = page->label;
     char time[WS_FORMAT_SIZE], share[WS_FORMAT_SIZE], number[WS_FORMAT_SIZE];
     bool again = ws_missing_needs_recording(report, shown, wall);
+    bool imported =
+        ws_process_meta(ws_model_process(report->model, ws_model_track(report->model, shown)->process), "import");
     ws_page_heading(page, "Do first", NULL);
     page->label = 1;
     if (again)
         ws_page_fact(page, "1",
                      "record again, with all operations and the kernels of graphs: wallshim record -- COMMAND");
     else if (!count && 2 * ws_wall_unknown(wall) > wall->length)
-        ws_page_text(page, "Nothing cheap to win was found, and the work of most kernels is not known: %s. %s",
-                     ws_roofline_why_unknown(roofline),
-                     roofline->has_shapes ? "wallshim record knows more of them."
-                                          : "Record with wallshim record, or with record_shapes=True in "
-                                            "torch.profiler.");
+        ws_page_text(page, "Nothing cheap to win was found, and the work of most kernels is not known: %s.%s",
+                     ws_roofline_why_unknown(report, shown),
+                     !imported              ? ""
+                     : roofline->has_shapes ? " wallshim record knows more of them."
+                                            : " Record with wallshim record, or with record_shapes=True in "
+                                              "torch.profiler.");
     else if (!count)
         ws_page_text(page, "Nothing cheap to win was found.");
     else

@@ -325,7 +325,7 @@ static void print_peak(const struct ws_report *report, size_t track, struct ws_p
         ws_page_fact(page, "4 matmuls near peak?", "not known  %s",
                      !roofline->match          ? ws_why_no_peaks(report, ws_model_track(report->model, track))
                      : !roofline->matmul_total ? "there are none"
-                                               : ws_roofline_why_unknown(roofline));
+                                               : ws_roofline_why_unknown(report, track));
         return;
     }
     double of_peak = roofline->matmul_of_peak,
