@@ -97,7 +97,7 @@ static bool reached(pid_t child, pid_t *witness, int number, const sigset_t *hel
 {
     if (!witness_got(*witness, number))
         return false;
-    witness_end(*witness); /* the signal stays pending in this witness process, so a new one is needed */
+    witness_end(*witness); /* the signal stays pending in this witness, so a new witness is needed */
     *witness = witness_start(held);
     return getpgid(child) == getpgrp();
 }

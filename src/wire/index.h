@@ -1,5 +1,5 @@
-/* The contents of a trace's footer: the number of rows per family, and an index that finds the frames with the rows
- * of a given time.
+/* The contents of a trace's footer: the number of rows per kind of record (family), and an index that finds the
+ * frames with the rows of a given time.
  *
  * The index divides the frames into spans of adjacent frames. The index has a fixed size. When it is full, each pair
  * of adjacent spans is merged into one. So the index always covers the whole file. */

@@ -47,7 +47,7 @@ enum ws_chain_proof {
 enum ws_bytes_source {
     WS_BYTES_ARGUMENTS, /* the kernels' parameters: numbers of elements, and addresses */
     WS_BYTES_SHAPE,     /* the inputs of the kernel's operator, from the roofline */
-    WS_BYTES_LAUNCH,    /* the elements follow from the grid, as TensorIterator chooses it */
+    WS_BYTES_LAUNCH,    /* the number of elements is derived from the grid, by the rule of PyTorch's TensorIterator */
     WS_BYTES_TIME,      /* upper limit: what the memory can move in the time that fusion saves */
     WS_BYTES_ALLOCATED, /* upper limit: each array as large as all allocated memory, if that is less than
                            WS_BYTES_TIME */

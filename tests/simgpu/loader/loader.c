@@ -16,7 +16,7 @@ __attribute__((constructor)) static void load(void)
     const char *path = getenv("SIMGPU_BEHIND");
     void *driver = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (!driver)
-        abort(); /* the functions of this library would jump to address 0 */
+        abort(); /* without the driver, the functions of this library would jump to address 0 */
 #define FIND(symbol, base, version, flavour) slot_##symbol = dlsym(driver, #symbol);
     SIM_DRIVER_NAMES(FIND)
 }

@@ -93,7 +93,7 @@ static void where_streams_may_overlap_the_bounds_say_so(void **state)
     built_finish(&built);
 }
 
-/* Lengths of a damaged trace do not overflow. */
+/* A damaged trace may hold huge lengths of kernels. Their sums do not overflow. */
 static void lengths_of_any_size_are_bounded(void **state)
 {
     struct built built;
