@@ -4,6 +4,7 @@
 
 #include "analysis/gaps/gaps.h"
 #include "analysis/gaps/storms.h"
+#include "analysis/steps/steps.h"
 #include "built.h"
 
 static const int64_t us = 1000, ms = 1000000;
@@ -140,6 +141,32 @@ static void compiled_code_becomes_a_graph(void **state)
     }
 }
 
+/* Four steps of 11 kernels each, after a first step of 200 kernels, which is warm-up. Counts and times are of the
+ * four. */
+static void compiled_code_counts_per_step(void **state)
+{
+    struct built built;
+    struct builder *trace = begin(&built);
+    int64_t device = 0, host = ms, begins[7] = { host - 20 * us };
+    (void)state;
+    built.steps = WS_STEPS_ONLY_MARKED;
+    for (int step = 0; step < 6; step++) {
+        for (int i = 0; i < (step ? 11 : 200); i++)
+            host = launch(trace, host, &device, 60 * us) + 130 * us;
+        begins[step + 1] = host - 20 * us;
+    }
+    build_range(trace, WS_RANGE_ANNOTATION, 1, "## Call CompiledFxGraph abc ##", 1, host);
+    for (int step = 0; step < 6; step++)
+        build_range(trace, WS_RANGE_STEP, 1, "ProfilerStep", begins[step], begins[step + 1] - us);
+    const struct ws_track_storms *storms = storms_of(&built);
+    const struct ws_track_steps *steps = ws_report_result(built.report, &ws_analysis_steps, 0);
+    assert_in_range(steps->kinds[WS_STEP_STEADY], 4, 5);
+    assert_in_range(storms->compiled_gaps, 4 * 10, 5 * 11);
+    assert_in_range(storms->compiled_idle, 10 * 74 * us, 11 * 74 * us);
+    assert_in_range(storms->compiled, 10 * 73 * us, 11 * 73 * us);
+    built_finish(&built);
+}
+
 /* The host stops for 2 ms before every tenth kernel. */
 static void stalls_are_told_from_launches(void **state)
 {
@@ -171,6 +198,7 @@ int main(void)
         cmocka_unit_test(short_kernels_in_a_queue_are_no_storm),
         cmocka_unit_test(a_wait_ends_a_storm),
         cmocka_unit_test(compiled_code_becomes_a_graph),
+        cmocka_unit_test(compiled_code_counts_per_step),
         cmocka_unit_test(stalls_are_told_from_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
