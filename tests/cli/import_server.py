@@ -35,8 +35,8 @@ def served(iterations):
     return write(trace(*events))
 
 
-def device_of(file):
-    result = run("report", "--json", file)
+def device_of(file, *switches):
+    result = run("report", "--json", *switches, file)
     assert result.returncode == 0, result.stderr
     valid = subprocess.run([sys.executable, PROJECT + "/tests/support/validate.py", PROJECT + "/docs/report.schema.json"],
                            input=result.stdout, capture_output=True, text=True, check=False)
@@ -79,6 +79,25 @@ def test_prefill_that_takes_most_time():
     decode, prefill = SERVERS["SGLang"][:2]
     time = device_of(served(4 * ([(prefill, PREFILL)] + 3 * [(decode, DECODE)])))["step_time"]
     assert (time["phase"], time["steady"], time["other"]) == ("prefill", 4, 11), time
+
+
+def test_a_window_shows_its_own_iterations():
+    """Steps in a window keep their numbers. What they worked on is that of their own iterations."""
+    iterations = 30 * [("execute_context_0(0)_generation_8(8)", DECODE)]
+    iterations += 10 * [("execute_context_0(0)_generation_4(4)", DECODE)] + [("execute_context_2(512)_generation_0(0)", PREFILL)]
+    iterations += 3 * [("execute_context_0(0)_generation_4(4)", DECODE)]
+    file = served(iterations)
+    device = device_of(file, "--steps", "32-37")
+    assert [(row["phase"], row["steps"], row["requests"]) for row in device["phases"]] == [("decode", 6, 24)], device["phases"]
+    # A window of prefill alone has figures, although decode leads in the whole recording.
+    device = device_of(file, "--steps", "40")
+    assert [(row["phase"], row["steps"], row["tokens"]) for row in device["phases"]] == [("prefill", 1, 512)], device["phases"]
+    assert (device["step_time"]["steady"], device["step_time"].get("phase", "prefill")) == (1, "prefill"), device["step_time"]
+
+
+def test_numbers_beyond_reason():
+    device = device_of(served(3 * [("execute_context_1(1e999)_generation_0(0)", DECODE)]))
+    assert device["phases"][0]["phase"] == "prefill", device["phases"]
 
 
 run_tests(globals())
