@@ -30,11 +30,11 @@ struct run {
 };
 
 struct finder {
-    const struct ws_process *process;
     const struct ws_ops *ops;
     const struct ws_track *track;
     const struct ws_track_causes *causes;
     struct ws_track_storms *result;
+    bool *compiled; /* by line: ws_storms_is_compiled, looked up once, as there are many gaps a line */
     struct run run;
 };
 
@@ -122,7 +122,7 @@ static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t lin
     run->gaps++;
     run->idle += length;
     run->saving += saving;
-    if (ws_storms_is_compiled(finder->process, finder->causes, line))
+    if (finder->compiled[line])
         return 0; /* sum_compiled counts its time */
     int64_t counted = finder->causes->per_step ? steady : length;
     run->counted_idle += counted;
@@ -140,7 +140,7 @@ static void sum_compiled(const struct finder *finder, const struct ws_track_step
     struct ws_track_storms *result = finder->result;
     const struct ws_gap_line *lines = finder->causes->lines.data;
     for (size_t i = finder->causes->lines.count; i-- > 0;) {
-        if (!ws_storms_is_compiled(finder->process, finder->causes, i))
+        if (!finder->compiled[i])
             continue;
         int64_t time = ws_gap_time(finder->causes, &lines[i].gaps);
         uint64_t count = ws_gap_count(finder->causes, &lines[i].gaps);
@@ -168,14 +168,17 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
     struct ws_track_storms *result = memory;
     const struct ws_process *process = ws_model_process(report->model, track->process);
-    struct finder finder = { .process = process,
-                             .ops = &process->ops,
+    struct finder finder = { .ops = &process->ops,
                              .track = track,
                              .causes = ws_report_result(report, &ws_analysis_causes, subject),
                              .result = result };
     struct ws_steady_walk steady_walk = ws_steady_walk(steps);
     struct ws_gap_run of = { 0 };
-    int status = 0;
+    size_t lines = finder.causes->lines.count;
+    finder.compiled = malloc((lines + 1) * sizeof(*finder.compiled));
+    int status = finder.compiled ? 0 : -ENOMEM;
+    for (size_t i = 0; i < lines && !status; i++)
+        finder.compiled[i] = ws_storms_is_compiled(process, finder.causes, i);
     result->storms = WS_VECTOR(struct ws_storm);
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
@@ -198,7 +201,9 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
         result->saving = ws_steps_share(steps, result->saving);
         result->stalls = ws_steps_share(steps, result->stalls);
     }
-    sum_compiled(&finder, steps);
+    if (!status)
+        sum_compiled(&finder, steps);
+    free(finder.compiled);
     int64_t most = savings->saving[WS_PART_LAUNCH];
     result->saving = ws_min(result->saving, most);
     result->elsewhere =
