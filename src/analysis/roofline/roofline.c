@@ -190,26 +190,6 @@ static int find_owners(struct work *work)
     return 0;
 }
 
-/* The precision of a kernel with this element type. fp32 counts as TF32 if the kernel's name says so. */
-static enum ws_precision roofline_precision_of(enum ws_element element, const char *kernel)
-{
-    switch (element) {
-    case WS_ELEMENT_FP64:
-        return WS_PRECISION_FP64;
-    case WS_ELEMENT_FP16:
-        return WS_PRECISION_FP16;
-    case WS_ELEMENT_BF16:
-        return WS_PRECISION_BF16;
-    case WS_ELEMENT_FP8:
-        return WS_PRECISION_FP8;
-    case WS_ELEMENT_INT8:
-        return WS_PRECISION_INT8;
-    default:
-        return strstr(kernel, "tf32") || strstr(kernel, "TF32") || strstr(kernel, "s1688") ? WS_PRECISION_TF32
-                                                                                           : WS_PRECISION_FP32;
-    }
-}
-
 /* The error of the operation's length, ns. */
 static double unsure_of(const struct work *work, uint32_t op)
 {
@@ -233,7 +213,7 @@ static void add_cost(struct work *work, uint32_t op, const struct ws_operator_co
     if (cost->intensity_most > row->intensity_most)
         row->intensity_most = cost->intensity_most;
     if (row->element != cost->element)
-        row->precision = roofline_precision_of(cost->element, ws_model_name(work->report->model, row->name)->text);
+        row->precision = ws_roofline_precision(cost->element, ws_model_name(work->report->model, row->name)->text);
     row->element = cost->element;
 }
 

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/kernels/classify.h"
 #include "base/minmax.h"
@@ -174,6 +175,25 @@ static void divide_among_steps(struct ws_track_roofline *result)
         result->step_by_class[i] = so_far / steps - before;
     }
     result->step_total = so_far / steps;
+}
+
+enum ws_precision ws_roofline_precision(enum ws_element element, const char *kernel)
+{
+    switch (element) {
+    case WS_ELEMENT_FP64:
+        return WS_PRECISION_FP64;
+    case WS_ELEMENT_FP16:
+        return WS_PRECISION_FP16;
+    case WS_ELEMENT_BF16:
+        return WS_PRECISION_BF16;
+    case WS_ELEMENT_FP8:
+        return WS_PRECISION_FP8;
+    case WS_ELEMENT_INT8:
+        return WS_PRECISION_INT8;
+    default:
+        return strstr(kernel, "tf32") || strstr(kernel, "TF32") || strstr(kernel, "s1688") ? WS_PRECISION_TF32
+                                                                                           : WS_PRECISION_FP32;
+    }
 }
 
 int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *rows, struct ws_track_roofline *result)

@@ -15,4 +15,7 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
 void ws_roofline_count_steps(const struct ws_track_steps *all, const struct ws_track_activity *activity,
                              struct ws_track_roofline *result);
 
+/* The precision of a kernel with this element type. fp32 counts as TF32 if the kernel's name says so. */
+enum ws_precision ws_roofline_precision(enum ws_element element, const char *kernel);
+
 #endif
