@@ -127,10 +127,10 @@ static void held_no_more(struct shim_stream *stream)
 
 /* May a gate stop the stream for a moment? No if other streams may wait for this stream by the rules of the legacy
  * default stream. */
-static bool may_hold(const struct shim_stream *stream, const struct shim_thread *thread)
+static bool may_hold(const struct shim_stream *stream)
 {
     bool awaited = stream->blocking && legacy_order_matters(&stream->context->legacy_order);
-    return !awaited && !turn_is_contended(thread) && !shim_captures();
+    return !awaited && !shim_captures();
 }
 
 static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
@@ -140,9 +140,11 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
     uint16_t *flags = &record->header.detail;
     thread->measure = (uint8_t)measure_of_op(thread, record, shape, fresh);
     *flags |= (shape->function ? WS_RING_OP_COMPUTED : 0) | (fresh ? WS_RING_OP_WAITED : 0);
+    if (thread->measure == MEASURE_PAIR && shape->function && !fresh && turn_is_contended(thread))
+        thread->measure = MEASURE_END; /* other operations may come between a begin event and this one */
     if (thread->measure != MEASURE_PAIR)
         return;
-    if (*flags & WS_RING_OP_COMPUTED && !fresh && !(*flags & WS_OP_IN_COLLECTIVE) && may_hold(stream, thread)) {
+    if (*flags & WS_RING_OP_COMPUTED && !fresh && !(*flags & WS_OP_IN_COLLECTIVE) && may_hold(stream)) {
         uint64_t floats = float_state();
         gate_close(stream->context, stream->handle, &thread->gate);
         restore_float_state(floats);
@@ -273,7 +275,8 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         if (*flags & WS_RING_OP_GATED) /* other threads' work may be between its events */
             *flags ^= WS_RING_OP_GATED | WS_RING_OP_WAITED;
         *flags |= WS_OP_CONTENDED;
-        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+        if (!is_sampled()) /* the stream's last event may be another operation's */
+            atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     }
     order_leave(thread, stream);
     if (event && keep) {

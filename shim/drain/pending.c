@@ -178,13 +178,65 @@ static void sort_by_launch(struct shim_stream *stream)
         stream->last = stream->last->next;
 }
 
+static bool is_shared(const struct shim_stream *stream)
+{
+    return atomic_load_explicit(&stream->user, memory_order_relaxed) == STREAM_SHARED;
+}
+
+/* When the operation's end event had been put into the stream. INT64_MAX: not known. */
+static int64_t event_put(const struct pending *pending)
+{
+    return pending->late == UINT32_MAX ? INT64_MAX : pending->op.host_end + pending->late;
+}
+
+/* Moves the end event of `at` to the last operation that came before the event: other threads may have launched into
+ * the stream between the operation and its event. An operation that is not computed, or has an end event of its own,
+ * keeps what it has, and the event of `at` is not used. */
+static void move_event(struct shim_stream *stream, struct pending *at)
+{
+    struct pending *last = at;
+    int64_t put = event_put(at);
+    while (last->next && last->next->op.host_end < put)
+        last = last->next;
+    if (last == at)
+        return;
+    if (last->detail & WS_RING_OP_COMPUTED && !last->end_event && put != INT64_MAX) {
+        last->end_event = at->end_event;
+        last->late = (uint32_t)(put - last->op.host_end);
+    } else {
+        event_release(&stream->context->pool, at->end_event);
+    }
+    at->end_event = 0;
+}
+
+/* Another thread launched into the stream at the same time, so the operation may not be the only one between its
+ * events. Keeps its begin event only if the stream waited before it: the event then tells how long. */
+static void sort_events(struct shim_stream *stream, struct pending *at)
+{
+    if (!(at->op.flags & WS_OP_CONTENDED && at->detail & WS_RING_OP_COMPUTED))
+        return;
+    if (at->begin_event && !(at->detail & WS_RING_OP_WAITED)) {
+        event_release(&stream->context->pool, at->begin_event);
+        at->begin_event = 0;
+    }
+    if (at->end_event)
+        move_event(stream, at);
+}
+
 /* The last operation of the stream's next window: the first operation with an end event. If no more end events are
  * expected, it is the last operation in the queue. NULL: the window is not complete yet. */
-static struct pending *window_end(const struct shim_stream *stream, bool last_round)
+static struct pending *window_end(struct shim_stream *stream, bool last_round)
 {
     struct pending *at = stream->first;
-    while (!at->end_event && at->next)
-        at = at->next;
+    bool shared = is_shared(stream);
+    for (; at->next; at = at->next) {
+        if (shared && !last_round && at->end_event && event_put(at) > round_began)
+            return NULL; /* operations that came before the event may still be in their threads' rings */
+        if (shared)
+            sort_events(stream, at);
+        if (at->end_event)
+            break;
+    }
     bool over = last_round || stream->closing || ws_clock_ns() - at->op.host_end > QUIET_NS;
     return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
 }
@@ -224,8 +276,7 @@ static void harvest_windows(struct shim_stream *stream, bool last_round)
     while (stream->first && (end = window_end(stream, last_round))) {
         enum times_state state =
             end->end_event ? times_read(stream->context, end->end_event, end->op.host_end) : TIMES_FAILED;
-        bool shared = atomic_load_explicit(&stream->user, memory_order_relaxed) == STREAM_SHARED;
-        if (state == TIMES_NOT_YET || (shared && !last_round && end->op.host_end > round_began))
+        if (state == TIMES_NOT_YET || (is_shared(stream) && !last_round && end->op.host_end > round_began))
             return;
         if (end->begin_event)
             times_read(stream->context, end->begin_event, INT64_MIN);

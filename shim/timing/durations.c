@@ -16,12 +16,15 @@ enum {
     SAMPLES_MOST = 60000,
     APART_MOST = 2,    /* after this many successive samples far from the mean, the duration has changed */
     FIRST_SAMPLES = 4, /* the spread of all kernels counts as this many samples of the kernel itself */
+    CHANGE_KEPT = 512, /* so many samples after a change of its duration, a kernel is not expected to change again */
     ALL_MEANT = 64,    /* as SAMPLES_MEANT, for all kernels together */
 };
 static const double UNKNOWN_NS = 5000, UNKNOWN_BY = 50000; /* duration ± error before there is any sample */
 static const double FAR_OFF = 4;                           /* standard deviations */
 static const double FIRST_SPREAD = 0.05 * 0.05; /* spread relative to the duration's square, before any sample */
+static const float CHANGE_SHARE = 0.15f;        /* of a change's square: the stated error is then about the change */
 static const double MOST_SPREAD = 4, SAME = 0.3;
+static const double STEADY = 0.15 * 0.15; /* most spread of a steady kernel, relative to the duration's square */
 
 /* Statistics of all kernels together, for kernels that were sampled seldom or never. */
 static struct {
@@ -110,6 +113,14 @@ static bool is_apart(struct duration *duration, double off, double all)
     return true;
 }
 
+void duration_changed(struct duration *duration, double by)
+{
+    if (duration->changed)
+        duration->change = (float)ws_square(by);
+    duration->changed = true;
+    duration->since_change = 0;
+}
+
 void duration_sample(struct duration *duration, double ns, double noise)
 {
     ns = ws_max(ns, 0.0);
@@ -125,6 +136,7 @@ void duration_sample(struct duration *duration, double ns, double noise)
         if (duration->apart < APART_MOST && duration->apart > -APART_MOST)
             return;
         begin(duration, ns, noise);
+        duration_changed(duration, off);
         duration->spread = (float)ws_max((double)duration->spread,
                                          ws_square(off) / SAMPLES_MEANT); /* the duration may change again */
         return;
@@ -140,6 +152,15 @@ void duration_sample(struct duration *duration, double ns, double noise)
     double least = ((double)duration->spread + noise) / SAMPLES_MEANT;
     duration->var = (float)ws_max((double)duration->var * (1 - gain), least);
     duration->samples = (uint16_t)ws_min(duration->samples + 1, SAMPLES_MOST);
+    if (duration->changed && ++duration->since_change > CHANGE_KEPT) {
+        duration->changed = false;
+        duration->change = 0;
+    }
+}
+
+bool duration_is_steady(const struct duration *duration)
+{
+    return (double)duration->spread <= STEADY * ws_square((double)duration->mean);
 }
 
 void duration_at_most(struct duration *duration, double ns)
@@ -171,5 +192,5 @@ double duration_unsure(const struct duration *duration)
 {
     double variance;
     guess(duration, &variance);
-    return duration->samples ? (double)duration->var : variance;
+    return duration->samples ? (double)(duration->var + duration->change * CHANGE_SHARE) : variance;
 }

@@ -12,7 +12,7 @@ static const double BEGIN_EVENT =
     600.0 * 600; /* the program's own events may come before this event, and take time */
 static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* until the dispatch time is measured */
 static const double FAR_OFF = 4;                                         /* standard deviations */
-static const double SCALE_MARGIN = 3, SCALE_LEAST = 0.03, SCALE_MOST = 9, RUNS_MEANT = 8;
+static const double SCALE_MARGIN = 3, SCALE_LEAST = 1, SCALE_MOST = 9, RUNS_MEANT = 8;
 static const double STATED = 2.6; /* standard deviations: 99 % of a normal distribution */
 enum {
     APART_MOST = 3,    /* this many successive runs far from their expected length are not chance */
@@ -65,18 +65,23 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 
 /* --- forward: what the device would have done --------------------------------------------------- */
 
-/* The line of a stream (reconstruct.h), up to the last computed operation. */
+/* The line of a stream (reconstruct.h), up to the last computed operation. `bias` is the variance of `free` that
+ * comes from the kernels' means: the error of a mean is the same in each launch of the kernel, so n launches add n²
+ * times the variance of the mean. `var` is all other variance. */
 struct line {
-    int64_t free;     /* computed end of the last operation */
-    double var, bias; /* uncertainty of `free`: random (a variance), and systematic (a standard deviation) */
-    int apart;        /* number of successive runs much longer (> 0) or much shorter (< 0) than expected */
-    double seen;      /* mean squared deviation of runs, relative to their variance */
-    double scale;     /* factor for the variances of runs */
+    int64_t free; /* computed end of the last operation */
+    double var, bias;
+    uint32_t number; /* tells its counts of launches (struct duration) from those of other lines */
+    int apart;       /* number of successive runs much longer (> 0) or much shorter (< 0) than expected */
+    double seen;     /* mean squared deviation of runs, relative to their variance */
+    double scale;    /* factor for the variances of runs */
 };
+
+static uint32_t line_count;
 
 static double line_var(const struct line *line)
 {
-    return line->var + ws_square(line->bias);
+    return line->var + line->bias;
 }
 
 /* May the line's last operation still run at this time, given the uncertainty of its end? */
@@ -90,14 +95,23 @@ static void line_begin(struct line *line, int64_t free, double var)
     line->free = free;
     line->var = var;
     line->bias = 0;
+    line->number = ++line_count;
+}
+
+/* Counts a launch of the kernel in this line. Returns the launches before it. */
+static uint32_t count_launch(struct duration *duration, uint32_t line)
+{
+    if (duration->line != line)
+        duration->launches = 0;
+    duration->line = line;
+    return duration->launches++;
 }
 
 /* Computes the next operation's begin and end, and moves the line to its end. */
 static void advance(const struct shim_context *context, struct pending *pending, struct line *line)
 {
-    const struct duration *duration = duration_of(pending->op.shape);
+    struct duration *duration = pending->duration = duration_of(pending->op.shape);
     struct instant came = arrives(context, pending->op.host_end);
-    double unsure = ws_root(duration_unsure(duration));
     pending->queued = line->free >= came.time;
     if (!pending->queued)
         line_begin(line, came.time, came.var);
@@ -109,7 +123,7 @@ static void advance(const struct shim_context *context, struct pending *pending,
     pending->op.end = pending->op.begin + (int64_t)duration_expected(duration);
     line->free = pending->op.end;
     line->var += (double)duration->spread;
-    line->bias += unsure;
+    line->bias += duration_unsure(duration) * (2 * count_launch(duration, line->number) + 1);
     pending->end_var = (float)line_var(line);
 }
 
@@ -148,32 +162,30 @@ static bool is_usual(struct line *line, double off, double all)
     return line->apart >= APART_MOST || line->apart <= -APART_MOST;
 }
 
-/* Corrects the durations of a run's kernels: the run was longer than expected by `off` ns. Each kernel's mean takes
- * the share of `off` that a Kalman filter would give it. */
-static void learn_from(struct run run, double off, struct line *line)
+/* Corrects the durations of a run's kernels: the run was longer than expected by `off` ns, with the variance `all`.
+ * Each kernel's mean takes the share of `off` that a Kalman filter would give it. `foreseen`: it was certain before
+ * that the end of the run would be measured. If not, long runs are measured more often than short ones. Then kernels
+ * whose launches differ much are not corrected. The run's launches are counted (count_run). */
+static void learn_from(struct run run, double off, double all, bool foreseen, struct line *line)
 {
-    double all = (double)run.first->begin_var + EVENT;
     struct pending *behind = run.last->next, *at;
     bool known = true;
-    for (at = run.first; at != behind; at = at->next) {
-        struct duration *duration = duration_of(at->op.shape);
-        duration->in_run++;
-        known &= duration->samples > 0; /* a kernel that was never sampled may be the cause */
-        all += (double)duration->spread;
-    }
-    for (at = run.first; at != behind; at = at->next) { /* n launches add n² times the variance of their mean */
-        struct duration *duration = duration_of(at->op.shape);
-        all += duration->in_run * (double)duration->var;
-    }
+    for (at = run.first; at != behind; at = at->next)
+        known &= at->duration->samples > 0; /* a kernel that was never sampled may be the cause */
     bool usual = is_usual(line, off, all);
-    for (at = run.first; at != behind; at = at->next) {
-        struct duration *duration = duration_of(at->op.shape);
-        double share = duration->in_run * (double)duration->var / all;
-        if (duration->in_run && known && usual) {
+    if (line->apart && !foreseen) /* another operation before the run may have taken long */
+        usual = false;
+    if (known && usual && line->apart)
+        for (at = run.first; at != behind; at = at->next)
+            duration_changed(at->duration, off / run.count);
+    for (at = run.first; at != behind && known && usual; at = at->next) {
+        struct duration *duration = at->duration;
+        double share = duration->launches * (double)duration->var / all;
+        if (duration->launches && (foreseen || duration_is_steady(duration))) {
             duration->mean = (float)ws_max((double)duration->mean + share * off, 0.0);
-            duration->var *= (float)(1 - duration->in_run * share);
+            duration->var *= (float)(1 - duration->launches * share);
         }
-        duration->in_run = 0;
+        duration->launches = 0; /* the kernel is corrected once */
     }
 }
 
@@ -186,17 +198,15 @@ static void learn_scale(struct line *line, double seen)
 
 /* Moves each operation of the run by its share of `off`. Returns false and moves nothing if an operation would get a
  * negative length. */
-static bool move_by_share(struct run run, double off, double whole)
+static bool move_by_share(struct run run, double off)
 {
     struct pending *behind = run.last->next, *at;
-    for (at = run.first; at != behind; at = at->next) {
-        double longer = ((double)at->end_var - (double)at->begin_var) / whole * off;
-        if ((double)(at->op.end - at->op.begin) + longer < 0)
+    for (at = run.first; at != behind; at = at->next)
+        if ((double)(at->op.end - at->op.begin) + ((double)at->end_share - (double)at->begin_share) * off < 0)
             return false;
-    }
     for (at = run.first; at != behind; at = at->next) {
-        at->op.begin += (int64_t)((double)at->begin_var / whole * off);
-        at->op.end += (int64_t)((double)at->end_var / whole * off);
+        at->op.begin += (int64_t)((double)at->begin_share * off);
+        at->op.end += (int64_t)((double)at->end_share * off);
     }
     return true;
 }
@@ -213,41 +223,116 @@ static void press(struct run run, int64_t end)
     }
 }
 
-/* Corrects the run's operations so that the run ends at `end`. The correction grows along the run, as the uncertainty
- * does. Afterwards the times are most certain at both ends of the run and least certain in its middle. */
-static void bridge(struct run run, int64_t end, double end_var, struct line *line)
+/* The variances of a run's times at one of its operations, and of the run's end. */
+struct walk {
+    double begun;  /* variance of the run's begin */
+    double random; /* sum of the spreads up to the operation */
+    double bias;   /* variance from the kernels' means, up to the operation */
+    double common; /* covariance of the times here and at the run's end, from the kernels' means */
+    double end;    /* variance of the run's end */
+};
+
+/* Counts the run's launches by kernel, and returns the walk at the run's begin. */
+static struct walk count_run(struct run run)
 {
-    struct pending *behind = run.last->next, *at;
-    double off = (double)(end - run.last->op.end);
-    double scale = ws_max(ws_square(off) / ((double)run.last->end_var + end_var), line->scale);
-    double whole = ws_max((double)run.last->end_var, 1.0);
-    if (!move_by_share(run, off, whole))
-        press(run, end);
-    for (at = run.first; at != behind; at = at->next) {
-        double begin_share = (double)at->begin_var / whole, end_share = (double)at->end_var / whole;
-        at->begin_var = (float)(scale * (double)at->begin_var * (1 - begin_share) + ws_square(begin_share) * end_var);
-        at->end_var = (float)(scale * (double)at->end_var * (1 - end_share) + ws_square(end_share) * end_var);
+    struct walk walk = { .begun = (double)run.first->begin_var };
+    uint32_t number = ++line_count;
+    struct pending *behind = run.last->next;
+    walk.end = walk.begun;
+    for (struct pending *at = run.first; at != behind; at = at->next) {
+        struct duration *duration = at->duration;
+        walk.end += (double)duration->spread + duration_unsure(duration) * (2 * count_launch(duration, number) + 1);
+        duration->walked = 0;
     }
+    walk.end = ws_max(walk.end, 1.0);
+    return walk;
+}
+
+/* The share of the run's correction that a time gets here: its covariance with the run's end. */
+static float walk_share(const struct walk *walk)
+{
+    return (float)((walk->begun + walk->random + walk->common) / walk->end);
+}
+
+/* The variance of a time here after the run's end was measured. */
+static float walk_var(const struct walk *walk, double share, double scale, double end_var)
+{
+    double before = walk->begun + walk->random + walk->bias;
+    return (float)(scale * ws_max(before - ws_square(share) * walk->end, 0.0) + ws_square(share) * end_var);
+}
+
+/* Sets the shares and variances of the run's operations. */
+static void walk_run(struct run run, struct walk walk, double scale, double end_var)
+{
+    struct pending *behind = run.last->next;
+    for (struct pending *at = run.first; at != behind; at = at->next) {
+        struct duration *duration = at->duration;
+        double unsure = duration_unsure(duration);
+        at->begin_share = walk_share(&walk);
+        at->begin_var = walk_var(&walk, (double)at->begin_share, scale, end_var);
+        walk.random += (double)duration->spread;
+        walk.bias += unsure * (2 * duration->walked++ + 1);
+        walk.common += unsure * duration->launches;
+        at->end_share = walk_share(&walk);
+        at->end_var = walk_var(&walk, (double)at->end_share, scale, end_var);
+    }
+}
+
+/* Corrects the run's operations so that the run ends at `end`. Each time moves by what the run's end says of it: this
+ * is a Kalman smoother. Afterwards the times are most certain at both ends of the run. */
+static void bridge(struct run run, struct walk walk, int64_t end, double end_var, struct line *line)
+{
+    double off = (double)(end - run.last->op.end);
+    double scale = ws_max(ws_square(off) / (walk.end + end_var), line->scale);
+    walk_run(run, walk, scale, end_var);
+    if (!move_by_share(run, off))
+        press(run, end);
     line_begin(line, end, end_var);
 }
 
-/* Corrects the operations from `first` to `last` by the event after `last`. `tells`: `last` ended when the event
- * completed; otherwise it ended at some time before. `event_var`: variance of the time between the end of `last` and
- * the event. */
-static void anchor(struct pending *first, struct pending *last, const struct pool_event *event, double event_var,
-                   bool tells, struct line *line)
+/* The variance of the time between the end of `last` and the event behind it. If several threads launch into the
+ * stream at the same time, the operations are in the order in which their calls returned. That order may be wrong,
+ * so the event may be a few operations off. */
+static double behind_var(const struct shim_context *context, const struct pending *last, double event_var)
 {
-    double off = (double)(event->time - last->op.end);
+    if (!(last->op.flags & WS_OP_CONTENDED))
+        return event_var;
+    double other = duration_expected(duration_of(last->op.shape)) + dispatch_ns(context);
+    return event_var + ws_square(other);
+}
+
+/* What an event says of the operation before it. */
+enum told {
+    TOLD_NOTHING, /* the operation ended at some time before the event */
+    TOLD_END,     /* the operation ended when the event completed */
+    TOLD_SURELY,  /* the same, and by the computed times this was certain before */
+};
+
+static enum told event_says(const struct pool_event *event, const struct pending *last, struct instant arrived)
+{
+    if (!event_tells(event, arrived))
+        return TOLD_NOTHING;
+    double sure = FAR_OFF * ws_root((double)last->end_var + arrived.var);
+    return (double)(last->op.end - arrived.time) > sure + LATE_BY ? TOLD_SURELY : TOLD_END;
+}
+
+/* Corrects the operations from `first` to `last` by the event after `last`. `event_var`: variance of the time between
+ * the end of `last` and the event. */
+static void anchor(struct pending *first, struct pending *last, const struct pool_event *event, double event_var,
+                   enum told told, struct line *line)
+{
     struct run run = run_until(first, last);
-    if (tells && run.count > 1) {
-        learn_from(run, off, line);
-        learn_scale(line, ws_square(off) / ((double)last->end_var + EVENT));
-    }
-    if (tells) {
-        bridge(run, event->time, event_var, line);
+    double off = (double)(event->time - last->op.end);
+    struct walk walk = count_run(run);
+    if (told != TOLD_NOTHING) {
+        bridge(run, walk, event->time, event_var, line);
+        if (run.count > 1) {
+            learn_scale(line, ws_square(off) / (walk.end + EVENT));
+            learn_from(run, off, walk.end + EVENT, told == TOLD_SURELY, line);
+        }
     } else if (off < 0) { /* the computed end is after the event: moves it to a likely time before the event */
-        double var = (double)last->end_var, before = var / (ws_root(var) - off);
-        bridge(run, event->time - (int64_t)before, event_var + ws_square(before), line);
+        double before = walk.end / (ws_root(walk.end) - off);
+        bridge(run, walk, event->time - (int64_t)before, event_var + ws_square(before), line);
     }
 }
 
@@ -260,7 +345,9 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
 {
     double took = (double)(end->time - begin->time) - dispatch_ns(context);
     context->dispatch.wanted = true;
-    duration_sample(duration_of(pending->op.shape), took,
+    pending->duration = duration_of(pending->op.shape);
+    pending->duration->gated = true;
+    duration_sample(pending->duration, took,
                     2 * EVENT + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE));
     pending->op.begin = ws_min(begin->time + (int64_t)dispatch_ns(context), end->time);
     pending->op.end = end->time;
@@ -269,27 +356,36 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     line_begin(line, end->time, EVENT);
 }
 
-/* Sets the times of the last operation, which has an end event of its own and perhaps a begin event. Returns whether
- * its end is measured. */
-static bool settle_last(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
-                        const struct pool_event *end, struct line *line)
+/* Learns from an operation between two events. If it was not certain before that its end would be measured, long
+ * launches are measured more often than short ones. Then only steady kernels are learned from, and kernels that have
+ * no better samples. */
+static void learn_one(const struct pending *pending, const struct pool_event *end, bool certain)
 {
-    struct instant end_came = arrives(context, pending->op.host_end + pending->late);
-    bool tells = pending->late != UINT32_MAX && event_tells(end, end_came);
+    struct duration *duration = pending->duration;
+    if (certain || !duration->gated || duration_is_steady(duration))
+        duration_sample(duration, (double)(end->time - pending->op.begin), EVENT + (double)pending->begin_var);
+}
+
+/* Sets the times of the last operation, which has an end event of its own and perhaps a begin event. Returns what the
+ * end event says. */
+static enum told settle_last(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
+                             const struct pool_event *end, struct line *line)
+{
     if (pending->detail & WS_RING_OP_GATED && begin) {
         settle_gated(context, pending, begin, end, line);
-        return true;
+        return TOLD_SURELY;
     }
     if (begin && begin->time > line->free)
         line_begin(line, begin->time, EVENT);
     advance(context, pending, line);
-    if (begin && tells && !(pending->op.flags & WS_OP_CONTENDED)) {
-        struct duration *duration = duration_of(pending->op.shape);
-        duration_sample(duration, (double)(end->time - pending->op.begin), EVENT + (double)pending->begin_var);
-    } else {
-        duration_at_most(duration_of(pending->op.shape), (double)(end->time - pending->op.begin));
-    }
-    return tells;
+    enum told told = TOLD_NOTHING;
+    if (pending->late != UINT32_MAX)
+        told = event_says(end, pending, arrives(context, pending->op.host_end + pending->late));
+    if (begin && told != TOLD_NOTHING && !(pending->op.flags & WS_OP_CONTENDED))
+        learn_one(pending, end, told == TOLD_SURELY);
+    else
+        duration_at_most(pending->duration, (double)(end->time - pending->op.begin));
+    return told;
 }
 
 /* --- a window ----------------------------------------------------------------------------------- */
@@ -323,20 +419,21 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
         /* If the stream waited for something else, the previous operation may have ended long before the begin event
          * completed. A gate is such a wait, unless the stream was probably busy until the gate was open. */
         struct instant came = arrives(context, put_in);
-        bool tells = !(last->detail & WS_RING_OP_WAITED) && event_tells(begin, came) &&
-                     (!gated || line_may_reach(line, came.time));
-        anchor(first, before, begin, BEGIN_EVENT, tells, line);
+        enum told told = TOLD_NOTHING;
+        if (!(last->detail & WS_RING_OP_WAITED) && (!gated || line_may_reach(line, came.time)))
+            told = event_says(begin, before, came);
+        anchor(first, before, begin, behind_var(context, before, BEGIN_EVENT), told, line);
     }
     if (!is_computed(last)) {
         times_resolve(stream, last, end_event);
         line_begin(line, last->op.end, ws_square((double)last->op.end_error / STATED));
         return;
     }
-    bool tells = settle_last(context, last, begin, end, line);
+    enum told told = settle_last(context, last, begin, end, line);
     if (gated)
         return;
-    anchor(begin ? last : first, last, end, EVENT, tells, line);
-    last->op.flags |= tells ? WS_TIME_MEASURED << 2 : 0;
+    anchor(begin ? last : first, last, end, behind_var(context, last, EVENT), told, line);
+    last->op.flags |= told != TOLD_NOTHING ? WS_TIME_MEASURED << 2 : 0;
 }
 
 void reconstruct(struct shim_stream *stream, struct pending *first, struct pending *last, uint32_t end_event)
@@ -344,6 +441,7 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     const struct shim_context *context = stream->context;
     struct line line = { .free = stream->line_known ? stream->line_free : INT64_MIN / 2,
                          .var = (double)stream->line_var,
+                         .number = ++line_count,
                          .apart = stream->line_apart,
                          .seen = stream->line_known ? (double)stream->line_seen : 1,
                          .scale = 1 };

@@ -9,6 +9,8 @@
 #include "record/ring_records.h"
 #include "shim/objects/streams.h"
 
+struct duration;
+
 /* An operation whose events are not read yet. */
 struct pending {
     struct pending *next;
@@ -22,8 +24,10 @@ struct pending {
     uint8_t detail;    /* enum ws_ring_op_detail */
     bool staged;       /* a copy from or to pageable memory whose call takes about as long as the copy */
     /* For computed times (reconstruct.h): */
-    bool queued;              /* it began when the previous operation ended, not when its own launch arrived */
-    float begin_var, end_var; /* ns² */
+    struct duration *duration;    /* of its kernel */
+    bool queued;                  /* it began when the previous operation ended, not when its own launch arrived */
+    float begin_var, end_var;     /* ns² */
+    float begin_share, end_share; /* the part of a correction of its run that its times get */
 };
 
 enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };

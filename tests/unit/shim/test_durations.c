@@ -147,6 +147,21 @@ static void a_change_ends_the_row(void **state)
     assert_near((double)kernel.mean, 100000);
 }
 
+/* A kernel whose duration changed twice may change again, by as much. Many samples without a change end this. */
+static void a_kernel_that_changed_twice_may_change_again(void **state)
+{
+    (void)state;
+    take(10, 1000);
+    take(2, 100000);
+    take(10, 100000);
+    assert_near(duration_unsure(&kernel), (double)kernel.var);
+    take(2, 1000);
+    take(10, 1000);
+    assert_true(duration_unsure(&kernel) > 0.14 * 99000 * 99000);
+    take(CHANGE_KEPT, 1000);
+    assert_true(duration_unsure(&kernel) < 0.01 * 99000 * 99000);
+}
+
 /* --- kernels that were never sampled ------------------------------------------------------------ */
 
 static void an_upper_bound_counts_until_there_is_a_sample(void **state)
@@ -225,6 +240,7 @@ int main(void)
         cmocka_unit_test_setup(a_sample_off_by_three_deviations_counts, begin_anew),
         cmocka_unit_test_setup(two_samples_far_off_begin_it_anew, begin_anew),
         cmocka_unit_test_setup(only_samples_in_a_row_begin_it_anew, begin_anew),
+        cmocka_unit_test_setup(a_kernel_that_changed_twice_may_change_again, begin_anew),
         cmocka_unit_test_setup(a_change_ends_the_row, begin_anew),
         cmocka_unit_test_setup(an_upper_bound_counts_until_there_is_a_sample, begin_anew),
         cmocka_unit_test_setup(without_a_bound_it_is_as_all_kernels_are, begin_anew),
