@@ -58,8 +58,8 @@ static void keep_texts(void)
     }
 }
 
-/* Sets `environ` if the C library has not set it yet: this may run before the first constructor. __libc_stack_end
- * points to argc on the stack. The arguments follow it, then a NULL, then the environment. */
+/* Sets `environ` if the C library has not set it yet, because this function may run before the first constructor.
+ * __libc_stack_end points to argc on the stack. After argc come the arguments, a NULL and the environment. */
 static void find_environment(void)
 {
     struct elf_object linker;
@@ -106,7 +106,7 @@ static void prepare(void)
 
 /* Runs prepare() once, in the first thread that calls this function. The first call may come before our constructor:
  * constructors of the program's libraries run earlier, and may use CUDA. Returns false if another thread is still in
- * prepare() after LOCK_DEADLINE_MS. A child that is forked during prepare() has no thread that completes it, so the
+ * prepare() after LOCK_DEADLINE_MS. In a child that is forked during prepare(), no thread completes prepare(), so the
  * child never becomes ready. */
 static bool is_prepared(void)
 {
@@ -118,7 +118,8 @@ static bool is_prepared(void)
         return true;
     struct shim_quiet quiet;
     int saved_errno = errno;
-    quiet_begin(&quiet); /* a signal handler that calls this function would wait for the thread that it interrupted */
+    quiet_begin(&quiet); /* blocks signals: a handler that calls this function would wait for the thread that it
+                            interrupted */
     if (atomic_compare_exchange_strong(&state, &seen, UNDER_WAY)) {
         prepare();
         atomic_store_explicit(&state, DONE, memory_order_release);
@@ -169,7 +170,7 @@ static bool start_parts(void)
 }
 
 /* Is this process a child of a process that was recording? The driver does not work in a child of a process that has
- * used it. Counts the refused call. */
+ * used the driver. Counts the refused call. */
 static bool refuse_child(void)
 {
     bool refused = shim_parent_recorded();
@@ -180,7 +181,7 @@ static bool refuse_child(void)
 
 static bool start(void)
 {
-    /* Acquire: another thread may have started the recording. */
+    /* Acquire: if another thread has started the recording, its writes must be visible here. */
     uint32_t phase = atomic_load_explicit(&shim_page.phase, memory_order_acquire);
     if (__builtin_expect(phase & SHIM_STARTED, 1))
         return !(phase & SHIM_ENDED);

@@ -47,8 +47,8 @@ HOT bool call_is_op(enum ws_call_family family)
     return CALLS_OF_OPS >> family & 1;
 }
 
-/* The state of the thread that makes the call, or NULL if it has none. For look-ups only: a nested call is not
- * recorded. */
+/* The state of the thread that makes the call, or NULL if it has none. Use this state for look-ups only, because a
+ * nested call is not recorded. */
 static inline struct shim_thread *call_thread(const struct call *call)
 {
     return call->nested ? thread_if_known() : call->thread;

@@ -7,10 +7,10 @@
     __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
     __attribute__((visibility("default")))
 
-/* The entry of a row's wrapper. While nothing is recorded, it counts the call and jumps to the real function, as
- * call_enter would decide. The entry is in assembly because a C wrapper would copy all arguments at its start. The
- * attributes keep GCC from adding code at the entry (-fstack-protector-all, -finstrument-functions): such code would
- * overwrite arguments. */
+/* The entry of a row's wrapper. It takes the same decision as call_enter: while nothing is recorded, it counts the
+ * call and jumps to the real function. The entry is in assembly because a C wrapper would copy all arguments at its
+ * start. The attributes keep GCC from adding code at the entry (-fstack-protector-all, -finstrument-functions): such
+ * code would overwrite arguments. */
 #if defined(__x86_64__)
 #define PASSING(symbol, parameters)                                                                                 \
     static ws_CUresult note_##symbol parameters __asm__("note_" #symbol);                                           \
@@ -42,8 +42,8 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
 #endif
 #define NOTED(symbol, parameters) ws_CUresult wrap_##symbol parameters
 
-/* The kind of wrapper for each family of functions: NOTED if call_enter always notes their calls, else PASSING. An
- * assertion in DRIVER_ROW checks that. */
+/* The kind of wrapper for each family of functions: NOTED if call_enter always notes calls of the family, else
+ * PASSING. An assertion in DRIVER_ROW checks each kind. */
 #define WRAPPER_CAPTURE NOTED
 #define WRAPPER_GRAPH NOTED
 #define WRAPPER_LIFETIME NOTED
@@ -97,7 +97,7 @@ enum { ALWAYS_NOTED = 1, ALWAYS_PASSING = 0 };
         call_leave(&call);                                                                                    \
         return call.result;                                                                                   \
     }
-#pragma GCC diagnostic ignored "-Wunused-parameter" /* the parameters of wrappers in assembly */
+#pragma GCC diagnostic ignored "-Wunused-parameter" /* wrappers in assembly do not name their parameters */
 #if defined(__clang__)
 #pragma GCC diagnostic ignored "-Wunknown-attributes" /* clang does not know noipa, and does not need it */
 #endif

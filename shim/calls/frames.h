@@ -25,7 +25,7 @@ static inline __attribute__((always_inline)) void frame_begin(struct shim_thread
 }
 
 /* Marks the shim's own work as a wrapped call, unless the thread is in a wrapped call already. CUDA calls that a
- * signal handler makes meanwhile then count as nested. Returns true if it set the mark: the caller then sets
+ * signal handler makes during this work count as nested. Returns true if it set the mark: the caller then sets
  * thread->within to 0 at the end of its work. */
 static inline __attribute__((always_inline)) bool frame_guard(struct shim_thread *thread, uintptr_t *word)
 {
@@ -35,9 +35,9 @@ static inline __attribute__((always_inline)) bool frame_guard(struct shim_thread
     return true;
 }
 
-/* Is the wrapped call with its marker at `at` still under way, so that it makes the new call? caller: the canonical
- * frame address of the new call's wrapper. from: the new call's return address. The function is slow unless it was
- * asked about the same call recently, so the hot path calls it only in rare cases. */
+/* Is the wrapped call whose marker is at `at` still under way? If so, that call makes the new call. caller: the
+ * canonical frame address of the new call's wrapper. from: the new call's return address. The function is slow unless
+ * it was asked about the same call recently, so the hot path calls it only in rare cases. */
 bool frame_makes(struct shim_thread *thread, uintptr_t at, uintptr_t caller, const void *from);
 
 #endif

@@ -7,10 +7,10 @@
 enum {
     ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches (see measure.h) */
     WINDOW_NS = 100000000, /* unspent budget that is older than this is lost */
-    FIRST_GAP = 1,         /* launches from the first sample of a shape to the next; the gap doubles each time */
+    FIRST_GAP = 1,         /* launches from the first sample of a shape to the next; each sample doubles the gap */
     LONGEST_GAP = 256,
-    EARLY_GAP = 128,       /* while a shape's gap is shorter, its samples may overdraw the budget by ADVANCE_NS */
-    ADVANCE_NS = 20000000, /* such samples are allowed while paid_until is at most this far ahead of the present */
+    EARLY_GAP = 128,       /* samples of a shape with a shorter gap than this may overdraw the budget */
+    ADVANCE_NS = 20000000, /* such a sample is taken only if paid_until is at most this far ahead of the present */
     OWN_MOST = 3, /* the cost of records since the last measurement is charged too, up to this multiple of the
                      measurement's cost */
     MEASURE_MOST_NS = 40000, /* most that is charged for one measurement: the thread may have been preempted */
@@ -46,7 +46,8 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     return MEASURE_PAIR;
 }
 
-/* The part of `took` that is charged. Longer times are cut off: the thread was preempted then. */
+/* The part of `took` that is charged. Times beyond MEASURE_MOST_NS are cut off, because the thread was then
+ * preempted. */
 static uint64_t own_cost(uint64_t took)
 {
     return ws_min(took, ticks_in(MEASURE_MOST_NS));

@@ -20,7 +20,7 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     if (!thread || !shim_recording())
         return;
     if (thread->in_nccl)
-        call_is_in_nccl(thread, thread->within, NULL); /* clears in_nccl where the NCCL call was left by longjmp */
+        call_is_in_nccl(thread, thread->within, NULL); /* clears in_nccl if the NCCL call was left by longjmp */
     uint32_t handles = atomic_load(&shim_page.handles);
     struct shim_context *context = context_of_thread(thread, handles);
     /* The stream that was given to a failed call may be invalid. */
@@ -127,8 +127,8 @@ void wait_coming(struct call *call, ws_CUstream stream)
         turn_wait_enters(call->thread, found->id, 1);
 }
 
-/* All streams count as waiting. Streams of other contexts do not wait in fact, but this only makes their times less
- * certain. */
+/* All streams count as waiting, although streams of other contexts do not wait. For these streams, the only effect is
+ * that their times are less certain. */
 void wait_coming_all(struct call *call)
 {
     waiting_all(call);
@@ -185,8 +185,8 @@ void function_found_in(struct call *call, const void *function, const void *modu
     }
 }
 
-/* Notes which handles are kernels: the driver may be asked for a kernel's name only with such a handle. The name
- * stays empty here, because the driver is asked for it at the first launch. */
+/* Notes which handles are of type CUkernel: the driver may be asked for a kernel's name only with such a handle. The
+ * name stays empty here, because the driver is asked for it at the first launch. */
 void kernels_found(struct call *call, ws_CUkernel *kernels, unsigned room, ws_CUlibrary library)
 {
     unsigned count = 0;
@@ -267,10 +267,10 @@ void context_ended(struct call *call, ws_CUcontext context)
 
 enum { MOST_DEVICES = 64 };
 static ws_CUcontext _Atomic primaries[MOST_DEVICES];
-static _Atomic int retained[MOST_DEVICES]; /* how many times; the last release ends the context */
+static _Atomic int retained[MOST_DEVICES]; /* retains minus releases; the last release ends the context */
 
-/* The device's primary context. A program that uses the driver's private function tables may have retained it in a
- * call that the shim did not see. Such a primary context is the device's context without the mark `created`. */
+/* The device's primary context. If the program retained it through the driver's private function tables, the shim did
+ * not see the call. In this case the primary context is the device's context without the mark `created`. */
 static struct shim_context *primary_of(ws_CUdevice device)
 {
     ws_CUcontext handle = device >= 0 && device < MOST_DEVICES ? atomic_load(&primaries[device]) : NULL;

@@ -1,5 +1,5 @@
-/* The functions that rows of the wrapper tables name. A wrapper calls these functions before and after the real call,
- * to note what the call does.
+/* The functions that are named in the rows of the wrapper tables. A wrapper calls these functions before and after
+ * the real call, to note what the call does.
  *
  * Functions for operations (except kernel_multi) are called before the real call. Functions for operations fill in
  * the operation's record, which is committed when the call returns. Functions that are called after the real call
@@ -14,7 +14,7 @@
 #define OBJECT(handle) ((const void *)(uintptr_t)(handle))
 /* The handle that a call stored in its output parameter; NULL if the call failed. */
 #define OUT(pointer) (call.result == WS_CUDA_SUCCESS && (pointer) ? (const void *)(uintptr_t) * (pointer) : NULL)
-/* Passed as the stream of calls that name none: no stream has this handle. */
+/* Passed as the stream of calls that name no stream. No stream has this handle. */
 #define NO_STREAM ((ws_CUstream)(uintptr_t)-1)
 /* Passed instead of an enum ws_space if the kind of memory of a copy's source or target must be looked up by its
  * address. */

@@ -16,8 +16,8 @@ static struct shape_entry *describe(struct shim_thread *thread, const struct sha
 }
 
 /* Is this launch's parameter block to be kept? With --params some, PARAMS_PER_WINDOW blocks of each shape are kept a
- * second. Also sets after how many launches this function is called again: after each one while blocks are kept,
- * after PARAMS_PER_WINDOW once this second's blocks are used up. So the clock is seldom read. */
+ * second. Also sets params_wait, the number of launches until this function is called again: 1 while blocks are kept,
+ * PARAMS_PER_WINDOW when this second's blocks are used up. So the clock is seldom read. */
 static bool params_wanted(struct shape_entry *entry)
 {
     entry->params_wait = shim_options.params == WS_PARAMS_NONE ? UINT32_MAX : 1;

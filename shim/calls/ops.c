@@ -16,9 +16,9 @@
 /* After a dependent launch, this many other operations get no end event either. */
 enum { HOLD_AFTER_DEPENDENT = 256 };
 
-/* Clears *held, a field of the thread's state with an event that op_give_up releases if a signal handler leaves the
- * call by longjmp. The field is cleared before the event is released or passed on. A longjmp in between loses at most
- * this event. */
+/* Clears *held, and returns the event that was in it. *held is a field of the thread's state: if a signal handler
+ * leaves the call by longjmp, op_give_up releases the event in the field. The field is cleared before the event is
+ * released or passed on, so a longjmp in between loses at most this event. */
 static uint32_t no_longer(uint32_t *held)
 {
     uint32_t event = *held;
@@ -28,7 +28,8 @@ static uint32_t no_longer(uint32_t *held)
 }
 
 /* May an event be recorded into this stream now? While any stream is being captured, the driver is asked whether this
- * stream is. During a capture no event is recorded into the legacy stream: any use of it would break the capture. */
+ * stream is being captured. During a capture no event is recorded into the legacy stream, because any use of the
+ * legacy stream would break the capture. */
 static bool may_record(struct shim_stream *stream, uint16_t *flags)
 {
     if (__builtin_expect(!shim_captures(), 1))
@@ -42,8 +43,8 @@ static bool may_record(struct shim_stream *stream, uint16_t *flags)
     return status == WS_CU_STREAM_CAPTURE_STATUS_NONE;
 }
 
-/* The processor's floating-point exception flags belong to the program. The driver may set some in calls that the
- * shim makes, so the flags are saved before such calls and restored after them. */
+/* The processor's floating-point exception flags belong to the program. In calls that the shim makes, the driver may
+ * set some of these flags. So the flags are saved before such calls and restored after them. */
 static uint64_t float_state(void)
 {
 #if defined(__x86_64__)
@@ -125,8 +126,8 @@ static void held_no_more(struct shim_stream *stream)
         atomic_fetch_sub(&streams_held, 1);
 }
 
-/* May a gate stop the stream for a moment? No if other streams may wait for this stream by the rules of the legacy
- * default stream. */
+/* May a gate stop the stream for a moment? Not if other streams may wait for it by the rules of the legacy default
+ * stream, or while any stream is being captured. */
 static bool may_hold(const struct shim_stream *stream)
 {
     bool awaited = stream->blocking && legacy_order_matters(&stream->context->legacy_order);
@@ -260,7 +261,7 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
         if (!(*flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
-        /* incremented before stream->held: waiting_all skips all streams while it is 0 */
+        /* streams_held is incremented before stream->held: waiting_all skips all streams while streams_held is 0 */
         atomic_fetch_add(&streams_held, 1);
         if (atomic_fetch_add(&stream->held, 1))
             atomic_fetch_sub(&streams_held, 1);
@@ -272,7 +273,7 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         end_gated(thread, stream, record);
     }
     if (turn_was_contended(thread, stream)) {
-        if (*flags & WS_RING_OP_GATED) /* other threads' work may be between its events */
+        if (*flags & WS_RING_OP_GATED) /* other threads' work may be between the operation's events */
             *flags ^= WS_RING_OP_GATED | WS_RING_OP_WAITED;
         *flags |= WS_OP_CONTENDED;
         if (!is_sampled()) /* the stream's last event may be another operation's */

@@ -22,7 +22,7 @@ bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const voi
 /* Did the thread's NCCL call make the new call? False if the thread is in no NCCL call. */
 bool call_is_in_nccl(struct shim_thread *thread, uintptr_t caller, const void *from);
 
-/* Is this call made by the wrapped call in which the thread is? */
+/* Is this call made inside another wrapped call of the thread? */
 HOT bool call_is_nested(struct shim_thread *thread)
 {
     return __builtin_expect(thread->within != 0, 0) &&
@@ -37,8 +37,8 @@ HOT bool call_is_followed(enum ws_call_family family, const void *from)
     return call_always_noted(family) && family != WS_CALL_NCCL && !resolve_is_inside(from);
 }
 
-/* True: the wrapper notes the call. False: it only passes the call on to the driver, as for calls that the driver
- * makes itself. Fields of *call that are not set here are set before they are read. */
+/* Returns true if the wrapper is to note the call. Otherwise the wrapper only passes the call on to the driver, for
+ * example if the driver itself made the call. Fields of *call that are not set here are set before they are read. */
 HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id, bool per_thread,
                     enum ws_call_family family)
 {
@@ -86,8 +86,8 @@ HOT void call_leave(struct call *call)
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
                      uint32_t phase);
 
-/* Ends an operation that op_needs_slow_end marked, after the real call. Records its end event, reads counters and
- * keeps parameters if that is due. Commits its record. */
+/* Ends an operation that op_needs_slow_end marked, after the real call. Records its end event, and reads counters and
+ * keeps parameters if they are due. Then commits the operation's record. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
 /* Marks the operation under way: op_end_slowly is to be called when its real call returns. */
@@ -97,12 +97,12 @@ void op_needs_slow_end(struct shim_thread *thread);
  * events, its turn and its gate. */
 void op_give_up(struct shim_thread *thread);
 
-/* As op_give_up, for a thread that makes no more calls. Also gives back the last events of the thread's own default
+/* Like op_give_up, for a thread that makes no more calls. Also gives back the last events of the thread's own default
  * streams. */
 void op_thread_ends(struct shim_thread *thread);
 
-/* Called before the program waits for the stream. Dependent launches have no end events, so this records one event
- * that ends all of them. */
+/* Called before the program waits for the stream. Dependent launches have no end events, so this function records one
+ * event that ends all of them. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
 
 /* Called if the ring is full: the operation is not recorded. */

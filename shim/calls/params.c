@@ -9,14 +9,14 @@
 #include "shim/objects/memory.h"
 #include "shim/objects/thread.h"
 
-/* The most addresses kept of one launch, and the most of these that come from structures. So a long list of tensors
- * leaves room for the pointers behind it. */
+/* At most MOST_ADDRESSES addresses of one launch are kept, and at most MOST_IN_STRUCTURES of them come from
+ * structures. So a long list of tensors leaves room for the pointers behind the list. */
 enum { MOST_ADDRESSES = 16, MOST_IN_STRUCTURES = 12 };
 
 struct words {
     struct ws_param_word word[WS_RING_PARAM_WORDS];
     unsigned count, addresses;
-    unsigned first, end;            /* of the image, in words; end 0: no image */
+    unsigned first, end;            /* bounds of the image, in words; end 0: no image */
     bool telling;                   /* the image contains other words than addresses and zeros */
     uint64_t image[WS_IMAGE_WORDS]; /* set from `first` to `end` only */
 };
@@ -31,7 +31,8 @@ static void add(struct words *words, unsigned offset, unsigned size, bool addres
     words->addresses += address;
 }
 
-/* Adds the aligned words that look like addresses, of a structure or of a block with unknown layout. */
+/* Looks at the aligned words of a structure, or of a block with unknown layout, and adds those that look like
+ * addresses. */
 static void add_addresses(struct words *words, const char *block, unsigned offset, size_t size)
 {
     unsigned skip = (8 - offset % 8) % 8;

@@ -68,8 +68,8 @@ static bool has_no_streams_left(void)
     return is_table_full(&registry.stream) || is_table_full(&registry.context);
 }
 
-/* Which launch of a new shape is the first to be measured; 0: none. With sampled events it is the second, as the
- * first may have to load the kernel's code. */
+/* Which launch of a new shape is the first to be measured; 0: none. With sampled events it is the second launch,
+ * because the first may have to load the kernel's code. */
 static uint32_t first_sample(void)
 {
     switch (shim_options.event_placement) {

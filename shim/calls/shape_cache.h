@@ -1,5 +1,5 @@
-/* Each thread's cache of shapes. The key is what a wrapper knows about an operation. At a miss, shape_fill looks up
- * the operation's stream, its function or graph, and its row in the dictionary of shapes. */
+/* Each thread's cache of shapes. The key consists of the facts that a wrapper knows about its operation. At a miss,
+ * shape_fill looks up the operation's stream, its function or graph, and its row in the dictionary of shapes. */
 #ifndef WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
 #define WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
 
@@ -21,8 +21,8 @@ HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct sh
     return (struct shape_entry *)((char *)thread->shapes + offset);
 }
 
-/* Neighbouring fields are not compared one after the other: GCC would join the two comparisons, and build the key in
- * memory for that. */
+/* Neighbouring fields are not compared one after the other. GCC would merge two such comparisons into one wider
+ * comparison, and for this it would build the key in memory. */
 HOT bool shape_is(const struct shape_entry *entry, const struct shape_key *key, uint32_t handles)
 {
     const struct shape_key *own = &entry->key;
@@ -42,7 +42,8 @@ HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shap
     return shape_is(entry, key, handles) ? entry : NULL;
 }
 
-/* shape_key.which: the function, the copy's two kinds of memory, and for default streams the current context. */
+/* Returns shape_key.which: the function, the two kinds of memory of a copy, the kind of default stream, and, for a
+ * default stream, the current context. */
 HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t spaces, uint32_t handles)
 {
     uint32_t which = (uint32_t)call->id << 9 | spaces << 1 | call->per_thread;
@@ -55,7 +56,7 @@ HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t s
 }
 _Static_assert(WS_ID_COUNT <= 1 << 9 && WS_SPACE_COUNT <= 16, "each has its bits");
 
-/* Makes an entry in the thread's cache. The key and the row together describe what is static about the operation.
+/* Makes an entry in the thread's cache. The key and the row together describe the operation's static properties.
  * NULL: there is no room. */
 struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row);
 

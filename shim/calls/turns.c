@@ -42,7 +42,8 @@ void turn_leave(const struct shim_thread *thread, struct shim_stream *stream)
 
 /* Counts the operation in stream->order, and returns the previous value. An operation without the turn is also
  * counted as under way, so that other threads see it. thread->beside tells order_leave that the operation is counted
- * as under way. Signals are blocked while both are changed: a handler may leave by longjmp. */
+ * as under way. Signals are blocked while stream->order and thread->beside are changed, because a handler may leave
+ * by longjmp. */
 static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct shim_quiet quiet;

@@ -23,8 +23,8 @@ bool turn_is_contended(const struct shim_thread *thread);
  * or since then? */
 bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *stream);
 
-/* Called in this order once the operation and its events are in the stream. order_leave: an operation without the
- * turn no longer counts as under way. turn_leave: gives the turn back if the thread has it. */
+/* Call order_leave, then turn_leave, once the operation and its events are in the stream. order_leave: an operation
+ * without the turn no longer counts as under way. turn_leave: gives the turn back if the thread has it. */
 void order_leave(struct shim_thread *thread, struct shim_stream *stream);
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream);
 

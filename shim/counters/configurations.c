@@ -9,7 +9,7 @@
 #include "shim/objects/streams.h"
 #include "shim/state/registry.h"
 
-enum { ROUNDS = 2 /* over all groups */, MOST_CONFIGURATIONS = 65536 };
+enum { ROUNDS = 2 /* every group is counted this often */, MOST_CONFIGURATIONS = 65536 };
 
 static struct configuration *configurations;
 static _Atomic uint32_t configuration_count;

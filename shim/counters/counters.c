@@ -20,12 +20,12 @@ enum {
     MOST_FAILURES = 64, /* after this many failures, a configuration is not counted any more */
     MOST_CONTEXTS = 257,
     QUIET_OPERATIONS = 4096,       /* after this many operations without a counted launch, the profiler is disabled */
-    IDLE_DEADLINE_NS = 1000000000, /* for the work that the program has queued to end */
+    IDLE_DEADLINE_NS = 1000000000, /* limit of a wait for the work that the program has queued */
     MOST_FAILED_WAITS = 3, /* counting ends when the driver has refused to wait for a context this many times */
-    KERNEL_DEADLINE_NS = 2000000000, /* for a counted kernel to end */
-    OPEN_DEADLINE_NS = 2000000000,   /* for libcupti to load and prepare */
-    CALLS_DEADLINE_NS = 100000000, /* for libcupti's calls around a launch: time beyond it is taken from `patience` */
-    PAUSE_DEADLINE_NS = 500000000, /* for another thread to end its counting */
+    KERNEL_DEADLINE_NS = 2000000000, /* limit of the wait for the end of a counted kernel */
+    OPEN_DEADLINE_NS = 2000000000,   /* limit of the wait for libcupti to load and prepare */
+    CALLS_DEADLINE_NS = 100000000,   /* libcupti's calls around a launch use up `patience` beyond this time */
+    PAUSE_DEADLINE_NS = 500000000,   /* limit of the wait for another thread to end its counting */
 };
 
 static const int64_t PATIENCE_NS = 3000000000; /* `patience` at the start; no enumerator, because it exceeds an int */
@@ -37,11 +37,11 @@ static const int64_t PATIENCE_NS = 3000000000; /* `patience` at the start; no en
 /* Variables here that are not _Atomic may be used only by the thread that has set `busy` (see take). */
 static _Atomic uint32_t busy;
 static _Atomic bool off;
-static _Atomic uint32_t under_way; /* operations between counters_before and counters_after */
+static _Atomic uint32_t under_way; /* number of operations between counters_before and counters_after */
 static _Atomic uint64_t begun;     /* how many operations ever began */
 static struct cupti_session *sessions[MOST_CONTEXTS];
 static uint32_t first_metric[64]; /* by device: dictionary id of its first metric */
-static unsigned failed_waits;     /* waits for a context that the driver refused */
+static unsigned failed_waits;     /* how often the driver refused to wait for a context */
 static uint64_t last_counted;     /* `begun` when a launch was last counted */
 static _Atomic uint64_t counted, left_out;
 static char refusal[320];
@@ -149,8 +149,8 @@ static ws_CUresult stream_done(const struct shim_stream *stream)
 
 /* --- sessions ---------------------------------------------------------------------------------- */
 
-/* Launches in green contexts cannot be counted: our threads must not make a green context current, but waiting and
- * counting need that. */
+/* Launches in green contexts cannot be counted: for a count, one of our threads would have to make the context
+ * current, and our threads must not do this with a green context. */
 static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
 {
     const struct shim_context *context = shape->stream->context;
@@ -158,7 +158,7 @@ static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
            context->id < MOST_CONTEXTS && configuration_countable(shape, flags);
 }
 
-/* Adds all of the device's metrics to the dictionary, once. So a reader of the trace sees which of them have no
+/* Adds all of the device's metrics to the dictionary, once. So a reader of the trace sees which metrics have no
  * values. */
 static void register_metrics(struct cupti_session *session)
 {
@@ -189,8 +189,8 @@ static bool open_session(struct shim_context *context)
     return !opening.why;
 }
 
-/* Opens libcupti in a thread of ours. If it loads slowly, only this launch waits for it. Later launches use it once
- * it is ready. */
+/* Opens libcupti in a thread of ours. If libcupti loads slowly, only this launch waits for it. Later launches are
+ * counted once libcupti is ready. */
 static void begin_to_open(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();
@@ -428,8 +428,8 @@ static bool take_soon(void)
 }
 
 /* A task that was too late for is_idle may still be about to wait in the driver. So counters_pause also waits until
- * idle_asked is 0, but at most until PAUSE_DEADLINE_NS after idle_asked was set. At that time the task is waiting in
- * the driver, and does not break a capture that begins. */
+ * idle_asked is 0, but at most until PAUSE_DEADLINE_NS after idle_asked was set. By that time the task is waiting in
+ * the driver, and does not break a capture that begins later. */
 void counters_pause(void)
 {
     if (counters_wanted() && take_soon())

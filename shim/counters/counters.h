@@ -1,12 +1,12 @@
 /* Hardware counters of single launches, for the roofline (--counters).
  *
  * The first launches of each kernel, grid and block on a device are counted. Each counted launch counts one group of
- * metrics; all groups have their turn twice. A counted launch runs alone on the device. The calling thread waits
+ * metrics, and each group is counted twice. A counted launch runs alone on the device. The calling thread waits
  * before the launch until its context has no work, and after the launch until its kernel has ended. These waits
  * change the times of the launch and of its neighbours, so the launch's record has the flag WS_OP_COUNTED. If another
  * thread gave the device work meanwhile, the counters are dropped. The waits before and after a counted launch have
  * deadlines. Counting ends when waits that reached their deadlines have taken 3 s in all. CUPTI's own calls have no
- * deadline, but the time that they take beyond CALLS_DEADLINE_NS is added to the 3 s.
+ * deadline, but the time that they take beyond CALLS_DEADLINE_NS counts towards the 3 s, too.
  *
  * Not counted are graph launches, launches while anything is being captured, collectives and other kernels that wait
  * for other ranks, and launches into a context that is not current. Counters cover the whole device, including the

@@ -161,8 +161,8 @@ static uint32_t prepare_groups(struct cupti_session *session, const char *chip, 
     return usable;
 }
 
-/* Asks which counters are available on the device, as newer chips need that answer. If the permission for counters is
- * missing, this is the first call of CUPTI that fails. */
+/* Asks which counters are available on the device: for newer chips, groups cannot be prepared without the answer. If
+ * the permission for counters is missing, this is the first call of CUPTI that fails. */
 static const char *ask_availability(struct shim_context *context, uint8_t **image)
 {
     struct ws_cupti_availability ask = WS_CUPTI(availability, .ctx = context->handle);

@@ -18,7 +18,7 @@ struct cupti_group {
     bool tensor;           /* FLOPs of tensor cores: all 0 for a kernel that does not use them */
     ws_CUpti_Host *host;   /* NULL: this device cannot count the group */
     uint8_t *config;
-    size_t config_size, data_size; /* data_size 0: not asked yet */
+    size_t config_size, data_size; /* data_size 0: CUPTI was not asked yet */
 };
 
 /* The profiler of a context. */

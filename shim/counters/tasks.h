@@ -1,5 +1,5 @@
-/* Tasks: work that may take long, or would change the state of the program's thread (dlerror). A thread of ours does
- * a task while the program's thread waits, with a deadline. There is one task at a time. */
+/* Tasks: work that may take long, or that would change the state of the program's thread (such as its dlerror). A
+ * thread of ours does a task while the program's thread waits, with a deadline. There is one task at a time. */
 #ifndef WALLSHIM_SHIM_COUNTERS_TASKS_H
 #define WALLSHIM_SHIM_COUNTERS_TASKS_H
 
@@ -11,12 +11,12 @@ struct shim_context;
 enum task_outcome {
     TASK_DONE,
     TASK_FAILED,
-    TASK_LATE,    /* it did not end in time, and goes on while the caller no longer waits */
-    TASK_WAS_BUSY /* an earlier task has not ended, so this one was not begun */
+    TASK_LATE,    /* the task did not end in time; it goes on, but the caller no longer waits */
+    TASK_WAS_BUSY /* an earlier task has not ended, so the new task was not begun */
 };
 
-/* Runs `run` in a new thread, in relaxed capture mode and with the context current. Waits until it ends, until the
- * deadline, or, with stop_for_captures, until a capture begins. */
+/* Runs `run` in a new thread, in relaxed capture mode and with the context current. Waits until the task ends, until
+ * the deadline, or, with stop_for_captures, until a capture begins. */
 enum task_outcome task_do(bool (*run)(struct shim_context *), struct shim_context *context, int64_t deadline_ns,
                           bool stop_for_captures);
 

@@ -30,7 +30,7 @@ static bool is_wrapped_library(const struct bindings *bindings, const void *addr
 }
 
 /* Counts the functions that this object imports directly from the driver or NCCL, past the shim. With lazy binding, a
- * function counts only once it was called. */
+ * function is counted only if it has been called. */
 static bool count_bindings(const struct elf_object *object, void *data)
 {
     struct bindings *bindings = data;

@@ -1,7 +1,7 @@
 /* Finds out whether CUDA calls go around the shim. These cases are detected: libraries that are bound directly to the
  * driver (RTLD_DEEPBIND); a second copy of the driver (dlmopen, or a file of another name); a library in front of the
- * shim that answers dlsym and never calls the shim's. Look-ups within another namespace (dlmopen) cannot be
- * detected. */
+ * shim that answers dlsym itself and never calls the shim's dlsym. Look-ups within another namespace (dlmopen) cannot
+ * be detected. */
 #ifndef WALLSHIM_SHIM_HOOK_BYPASS_H
 #define WALLSHIM_SHIM_HOOK_BYPASS_H
 

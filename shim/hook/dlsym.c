@@ -1,5 +1,5 @@
-/* Decides what the exported dlsym returns. Built without sanitizers: their runtimes call dlsym before instrumented
- * code can run. (The runtimes never look up a function that we wrap.) */
+/* Decides what the exported dlsym returns. This file is built without sanitizers, because their runtimes call dlsym
+ * before instrumented code can run. These runtimes never look up a function that we wrap. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ static dlsym_function libc_dlsym(void)
 
 /* Other libraries in this process may define dlsym, too. Such libraries are called layers here. The first dlsym in
  * the search order gets all calls of the program. A layer in front of the shim may answer a call itself, or call the
- * next dlsym. The shim passes calls on to the first layer behind it. */
+ * next dlsym. The shim passes calls on to the first layer behind the shim. */
 enum { MOST_LAYERS = 4 };
 
 struct layer {
@@ -80,7 +80,7 @@ static int layer_at(const struct layer *layers, unsigned count, const void *addr
     return -1;
 }
 
-/* Set while this thread calls a layer only to see whether the layer calls the shim's dlsym. */
+/* The state of a probe: this thread calls a layer only to see whether the layer calls the shim's dlsym. */
 enum probe { PROBE_NONE, PROBE_ASKED, PROBE_CAME_BACK };
 static __thread enum probe probe __attribute__((tls_model("initial-exec")));
 
@@ -146,8 +146,8 @@ bool dlsym_is_passed_over(void)
     return layers_of(&own)->before_count && !atomic_load(&asked_from_before);
 }
 
-/* Called instead of libc's dlsym if that was not found, which should not happen: a jump to NULL would crash the
- * program. */
+/* Takes the place of libc's dlsym if libc's dlsym was not found. This should not happen, but a jump to NULL would
+ * crash the program. */
 static void *no_dlsym(void *handle, const char *name)
 {
     (void)handle;
@@ -179,13 +179,14 @@ static bool from_inside(const char *library, const void *caller)
     return !strncmp(slash ? slash + 1 : object.path, library, strlen(library));
 }
 
-/* The driver (which may be several libraries) and CUPTI look up the driver's functions for themselves. */
+/* Is the caller inside the driver or CUPTI? Both look up the driver's functions for their own use. The driver may
+ * consist of several libraries. */
 static bool from_inside_the_driver(const void *caller)
 {
     return from_inside("libcuda.so", caller) || from_inside("libcupti.so", caller);
 }
 
-/* Is this a look-up of libcudnn itself, not of the program? libcudnn looks up its functions in the other cuDNN
+/* Does libcudnn itself make this look-up, not the program? libcudnn looks up its functions in the other cuDNN
  * libraries, which define them. */
 static bool from_inside_cudnn(const char *name, const void *caller)
 {

@@ -6,7 +6,7 @@
  *
  *   DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)
  *
- * symbol     the exported name          base     the name cuGetProcAddress knows it by
+ * symbol     the exported name          base     the name for cuGetProcAddress
  * since      version it appeared in     flavour  LEGACY, PTSZ or PTDS: what a NULL stream means
  * family     enum ws_call_family without its prefix
  * before     what to note before the real call

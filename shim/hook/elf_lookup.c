@@ -280,8 +280,8 @@ static int visit_described(struct dl_phdr_info *info, size_t size, void *visitor
 static void iterate(struct placed_visitor *visitor)
 {
     typedef int (*visit_function)(struct dl_phdr_info *, size_t, void *);
-    /* Calls libc's own dl_iterate_phdr: sanitizers wrap this function, and call dlsym before their wrapper is
-     * ready. */
+    /* Calls libc's own dl_iterate_phdr, not the wrapper of a sanitizer: sanitizers call dlsym before their wrappers
+     * are ready. */
     int (*of_libc)(visit_function, void *) = (int (*)(visit_function, void *))elf_libc_symbol("dl_iterate_phdr");
     if (of_libc)
         of_libc(visit_described, visitor);
@@ -356,8 +356,8 @@ enum elf_place elf_place_of(const void *address)
     return before ? ELF_BEFORE : ELF_BEHIND;
 }
 
-/* For elf_each, which visits all objects, even those that may be unloaded. elf_each holds the loader's lock
- * meanwhile, except in a forked child, where the lock may stay locked for ever. */
+/* The visitor of elf_each. elf_each visits all objects, even objects that may be unloaded, so it holds the loader's
+ * lock meanwhile. In a forked child it does not take this lock, because the lock may stay locked there for ever. */
 struct visitor {
     bool (*visit)(const struct elf_object *object, void *data); /* false: stop */
     void *data;

@@ -42,12 +42,12 @@ void elf_each(bool (*visit)(const struct elf_object *object, void *data), void *
  * the fork. */
 void elf_after_fork(void);
 
-/* The place of an object in the linker's search order: before the shim, the shim itself, or after it. */
+/* The place of an object in the linker's search order: before the shim, the shim itself, or behind the shim. */
 enum elf_place { ELF_BEFORE, ELF_OURS, ELF_BEHIND };
 enum elf_place elf_place_of(const void *address);
 
-/* Visits objects in the linker's search order, until visit returns false. visit must return false before it is called
- * for an object that may be unloaded meanwhile. */
+/* Visits objects in the linker's search order, until visit returns false. visit must end the search before the first
+ * object that may be unloaded meanwhile. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data);
 
 /* Does the object's file name (without folder) begin with prefix, such as "libcuda.so"? */
@@ -60,11 +60,11 @@ bool elf_needs(const struct elf_object *object, const char *prefix);
 bool elf_defines_version(const struct elf_object *object, const char *version);
 
 /* The address of a function or variable that the object defines; NULL if the object does not define it. If the symbol
- * has several versions, this is the default version. */
+ * has several versions, this is the address of the default version. */
 void *elf_symbol(const struct elf_object *object, const char *name);
 
-/* Looks for the name in all libraries of glibc: which of them defines it depends on the version. Takes no lock and
- * calls no function of libc, so it works before any constructor has run. */
+/* Looks for the name in all libraries of glibc, because glibc's version decides which library defines the name. Takes
+ * no lock and calls no function of libc, so it works before any constructor has run. */
 void *elf_libc_symbol(const char *name);
 
 #endif

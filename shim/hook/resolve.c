@@ -12,8 +12,8 @@
 #include "shim/state/phase.h"
 
 enum {
-    /* The newest driver version that the table knows. If a program asks for a later version, resolve_proc chooses no
-     * row by the function's name, because the function may have other parameters in that version. */
+    /* The newest driver version that the table knows. If a program asks for a later version, resolve_proc does not
+     * match rows by the function's name, because the function may have other parameters in that version. */
     NEWEST_VERSION = 13000,
     PER_THREAD_FLAG = WS_CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM,
 };
@@ -221,9 +221,9 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
  * opened library. A constructor may wait for the thread that runs look_for_real. So look_for_real first searches the
  * objects that were loaded at program start, without the loader's lock.
  *
- * Signals are blocked meanwhile: a handler must not interrupt its own thread while that thread holds locks of the
- * loader. In a forked child of a recording process, the wrapper only calls the function that dlsym finds, and nothing
- * is noted about the library. */
+ * Signals are blocked meanwhile: a handler must not interrupt a thread that holds locks of the loader. In a forked
+ * child of a recording process, the wrapper only calls the function that dlsym finds, and nothing is noted about the
+ * library. */
 static void look_for_real(enum ws_function_id id)
 {
     const char *symbol = resolve_table[id].symbol;

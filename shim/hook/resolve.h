@@ -2,8 +2,8 @@
  *
  * Programs find the driver's functions in three ways: by linking against the driver, by dlsym, and by
  * cuGetProcAddress (whose address they get by linking or by dlsym). All three ways call functions of this file. Three
- * rules apply. Whole names are compared. The real look-up runs first, and our wrapper is returned only if it found
- * the function. The result of an earlier look-up is never reused. */
+ * rules apply. Whole names are compared. The real look-up runs first, and our wrapper is returned only if the real
+ * look-up found the function. The result of an earlier look-up is never reused. */
 #ifndef WALLSHIM_SHIM_HOOK_RESOLVE_H
 #define WALLSHIM_SHIM_HOOK_RESOLVE_H
 
@@ -49,12 +49,14 @@ extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 /* Called once, when the shim is loaded. */
 void resolve_init(void);
 
-/* Finds the real function for a wrapper that is called before any look-up has found the function (because the program
- * was linked against it). NULL: there is none. errno stays unchanged. */
+/* Returns the real function that the wrapper of `id` calls, and looks for the function if no look-up has found it
+ * yet. A program that is linked against the driver calls wrappers without any look-up. NULL: there is no real
+ * function. errno stays unchanged. */
 void *resolve_find(enum ws_function_id id);
 
-/* Finds the function in the library whose symbols have this version ("libcublas.so.13"). NULL: there is none. The
- * library then stays loaded. A program may have two versions of a library loaded, each with its own handles. */
+/* Finds the function in the library whose symbols have this version (such as "libcublas.so.13"), and keeps the
+ * library loaded. NULL: there is no such function. A program may have two versions of a library loaded, each with its
+ * own handles. */
 void *resolve_version(enum ws_function_id id, const char *version);
 
 /* The id of the wrapped function with this name; -1: it is not wrapped. */
@@ -73,8 +75,8 @@ void *resolve_substitute(enum ws_function_id id, void *real);
  * the program itself. */
 bool resolve_is_inside(const void *address);
 
-/* How many look-ups got the real function from resolve_substitute, because it was in another library than the
- * function that our wrapper calls. */
+/* How many look-ups got the real function instead of our wrapper, because our wrapper calls a function in another
+ * library. */
 extern _Atomic uint64_t resolve_passed_through;
 
 /* Finds the next definition of the symbol after the shim, in the linker's search order (RTLD_NEXT). */

@@ -1,4 +1,4 @@
-/* Which GEMM a call of cublasLtMatmul computes, from its descriptors.
+/* Finds out which GEMM a call of cublasLtMatmul computes, from the descriptors that are passed to the call.
  *
  * Layouts and descriptors are plain memory, of which cublasLt.h gives only the size. Only the library can interpret
  * their contents, and its functions take longer than all other work of recording a launch. Equal contents mean the

@@ -1,4 +1,4 @@
-/* Which GEMM a call of cublasLtMatmul computes, from its descriptors. */
+/* Finds out which GEMM a call of cublasLtMatmul computes, from the descriptors that are passed to the call. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_CUBLAS_LT_H
 #define WALLSHIM_SHIM_LIBRARIES_CUBLAS_LT_H
 
@@ -21,7 +21,7 @@ struct lt_library {
 /* Fills *library. real: the library's cublasLtMatmul. */
 void lt_find_library(struct lt_library *library, const void *real);
 
-/* The label of a call of cublasLtMatmul; NULL if the GEMM cannot be found out. */
+/* The label of a call of cublasLtMatmul; NULL, or a label without inputs, if the call's GEMM is not known. */
 const struct call_label *lt_gemm_label(struct shim_thread *thread, const struct lt_library *library,
                                        const ws_cublasLtMatmulDesc *desc, const ws_cublasLtMatrixLayout *a,
                                        const ws_cublasLtMatrixLayout *b, const ws_cublasLtMatrixLayout *d);

@@ -1,4 +1,4 @@
-/* The wrappers of cuDNN's functions, and the labels of convolutions through the older interface.
+/* The wrappers of cuDNN's functions, and the labels of convolutions that are called through cuDNN's older interface.
  *
  * The older interface's descriptors are in the library's own memory. So the library is asked for their contents when
  * they are first used, and whenever they may have changed. A convolution has three descriptors. Asking for one of
@@ -104,7 +104,7 @@ static __attribute__((noinline, cold)) void fill(struct convolution_entry *entry
     errno = saved_errno;
 }
 
-/* A hash of the filter and the result only, which differ between most convolutions. */
+/* A hash of only the filter and the result: these differ between most convolutions. */
 static inline uint64_t hash_of(const struct convolution_tensor *filter, const struct convolution_tensor *result,
                                enum ws_function_id id)
 {

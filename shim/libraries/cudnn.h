@@ -38,8 +38,8 @@ struct call_label cudnn_graph_label(const struct cudnn_operation *const *operati
 /* The label of a convolution's tensors: the input, the filter, the result. Each tensor may be a gradient. */
 uint32_t cudnn_convolution_label(const struct cudnn_tensor tensors[3]);
 
-/* Called after the cuDNN function that creates, sets, gets or finalizes a descriptor has succeeded. Only
- * cudnn_destroying is called before its cuDNN function. All take LOCK_DESCRIPTORS for a moment. */
+/* Called when a cuDNN function has created, set, got or finalized a descriptor. Only cudnn_destroying is called
+ * before the cuDNN function. All take LOCK_DESCRIPTORS for a moment. */
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type);
 void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
                const void *elements);

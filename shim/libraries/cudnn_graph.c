@@ -1,11 +1,11 @@
 /* Follows the descriptors of cuDNN's graph interface, to know what a plan computes.
  *
  * A program sets tensors into operations, and operations into a graph. By way of heuristics, engines and engine
- * configurations, the graph becomes a plan. cuDNN copies a descriptor that is set into another one, and the program
- * may destroy the original afterwards. So the shim copies its contents, too. A graph gets its label when its
- * operations are set. When a program sets a descriptor with a label into another descriptor, the other descriptor
- * gets the same label. A descriptor that the program gets from a descriptor with a label gets the same label, too. A
- * plan that the program loads from text has no label.
+ * configurations, the graph becomes a plan. When a program sets one descriptor into another, cuDNN copies the
+ * contents, and the program may destroy the first descriptor afterwards. So the shim copies the contents, too. A
+ * graph gets its label when its operations are set. When a program sets a descriptor with a label into another
+ * descriptor, the other descriptor gets the same label. A descriptor that the program gets from a descriptor with a
+ * label gets the same label, too. A plan that the program loads from text has no label.
  *
  * All data here is guarded by one lock (LOCK_DESCRIPTORS). Only the table with the labels of plans is read without
  * the lock. */
@@ -26,11 +26,11 @@ union details {
     struct {
         ws_cudnnEnum compute;
         bool by_index;
-    } how;         /* of convolutions, products, pointwise operations */
+    } how;         /* for convolutions, products and pointwise operations */
     uint32_t next; /* when this entry is free: the next free entry */
 };
 
-/* What the shim knows about a descriptor, in the 64 bits of a map's value. */
+/* The shim's knowledge of a descriptor. It fits into the 64 bits of a map's value. */
 struct descriptor {
     uint32_t type : 8; /* the descriptor's type plus one; 0: not known */
     uint32_t name : 24;
@@ -107,7 +107,8 @@ static void keep_plan(uint64_t key, struct call_label label)
 
 static struct descriptor descriptor_of(ws_cudnnDescriptor descriptor);
 
-/* Does the variant pack override sizes? Takes a lock, so it is called only in programs with a pack that does. */
+/* Does the variant pack override sizes? This function takes a lock, so it is called only in programs in which a pack
+ * has overridden sizes. */
 static __attribute__((noinline, cold)) bool overrides(ws_cudnnDescriptor pack)
 {
     if (!lock_take(LOCK_DESCRIPTORS))

@@ -1,4 +1,4 @@
-/* GEMMs that libraries are asked to compute, and their labels, in a cache of each thread. */
+/* Each thread's cache of the GEMMs that libraries are asked to compute, with their labels. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_GEMMS_H
 #define WALLSHIM_SHIM_LIBRARIES_GEMMS_H
 

@@ -1,8 +1,8 @@
-/* Calls of libraries that compute, such as GEMMs and convolutions: the functions that the wrappers of cublas.c and
- * cudnn.c share.
+/* The functions that the wrappers of cublas.c and cudnn.c share. They record library calls that compute GEMMs,
+ * convolutions and the like.
  *
- * In the trace, a call of such a library is a range of the thread's time that encloses the call's launches. The label
- * of a call is its name and its inputs. A label is made once. Later calls find it in the thread's caches. */
+ * In the trace, such a library call is a range of the thread's time that encloses the call's launches. The label of a
+ * call is its name and its inputs. A label is made once. Later calls find it in the thread's caches. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 #define WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 
@@ -21,7 +21,7 @@ void *library_real(enum ws_function_id id, const char *bound);
 /* The text's dictionary id (family label), or 0 if there is no room for it. Takes the registry's lock. */
 uint32_t library_label(const char *text);
 
-/* Is this call made by the cuBLAS or cuDNN call in which the thread is? Compare call_is_nested (calls/ops.h). */
+/* Is this call made inside another cuBLAS or cuDNN call of the thread? Compare call_is_nested (calls/ops.h). */
 HOT bool library_call_is_nested(struct shim_thread *thread)
 {
     return __builtin_expect(thread->in_library != 0, 0) &&

@@ -1,8 +1,8 @@
 /* The wrappers of NCCL's functions, and the functions that record their calls.
  *
  * NCCL launches a collective's kernels inside the collective's call, or, in a group, inside the outermost
- * ncclGroupEnd. The collective's record is written when that call returns. The record contains the first and the last
- * correlation id of the launches; correlation ids count up within a thread. */
+ * ncclGroupEnd. The collective's record is written when the call that launches the kernels returns. The record
+ * contains the first and the last correlation id of the launches; correlation ids count up within a thread. */
 #include <string.h>
 #include <unistd.h>
 

@@ -7,13 +7,13 @@
 
 struct shim_stream;
 
-/* The facts by which the wrapper of an operation finds its shape (shapes.h). */
+/* The facts by which a wrapper finds the shape (shapes.h) of its operation. */
 struct shape_key {
     uint64_t object; /* the application's handle of the kernel or executable graph; for other operations a copy of
                         `which` */
     uint64_t stream; /* the application's handle of the stream */
     uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
-    uint32_t which; /* call, memory spaces, kind of default stream, context: shape_which in calls/shape_cache.h */
+    uint32_t which; /* call, memory spaces, kind of default stream and context, packed by shape_which */
 };
 
 enum { SHAPE_CONTEXT_BIT = 18 }; /* the bit of shape_key.which at which the context's id begins */
@@ -25,9 +25,9 @@ struct shape_entry {
     uint32_t shape, stream_id;
     uint32_t params_wait; /* launches until the next call of kernel_params; 1: at the next launch */
     uint32_t function;
-    uint32_t until_sample;  /* launches until the next sample, timed by two events; 0: never */
-    uint32_t sample_gap;    /* launches from the next sample to the one after it (calls/measure.h) */
-    uint32_t params_left;   /* parameter blocks that are still to be kept in this window */
+    uint32_t until_sample;  /* launches until the next one that is timed by two events (a sample); 0: never */
+    uint32_t sample_gap;    /* launches from the last sample to the next; 0: no sample yet (calls/measure.h) */
+    uint32_t params_left;   /* number of parameter blocks still to be kept in this window of one second */
     uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;
     uint32_t counters; /* whether hardware counters are still wanted: see counters/counters.c */
@@ -50,8 +50,8 @@ struct gemm_entry {
     struct call_label label;
 };
 
-/* A call of cublasLtMatmul. The key: the words of its three matrix layouts, the words that distinguish its
- * descriptor, and the version of cuBLASLt that was called (libraries/cublas_lt.c). */
+/* A call of cublasLtMatmul. The key has the words of three matrix layouts (A, B, D), the first words of the call's
+ * descriptor, and the version of cuBLASLt (libraries/cublas_lt.c). */
 enum { LT_LAYOUT_WORDS = 8, LT_DESC_WORDS = 11, LT_WORDS = 1 + 3 * LT_LAYOUT_WORDS + LT_DESC_WORDS };
 struct lt_entry {
     _Alignas(64) uint64_t key[LT_WORDS];

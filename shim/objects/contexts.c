@@ -173,7 +173,7 @@ struct shim_context *context_current(void)
     return context;
 }
 
-/* A new context is made current for a moment, because the driver tells the device only of the current context. */
+/* A new context is made current for a moment, because cuCtxGetDevice answers only for the current context. */
 struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current)
 {
     ws_CUcontext owner = NULL;

@@ -49,9 +49,9 @@ struct clock_base {
 /* The state of timing/arrival.h, which estimates when launches reach the device. It is declared here because contexts
  * contain it. */
 struct arrival {
-    int64_t base;          /* subtracted from all differences, so that the numbers stay small */
+    int64_t base;          /* subtracted from all differences of device and host time, so that they stay small */
     int64_t at;            /* host ns of the last probe that was used */
-    double delay, drift;   /* device minus host time, ns; change of `delay`, ns per ns */
+    double delay, drift;   /* delay: device minus host time, ns; drift: change of `delay`, ns per ns */
     double var, cov, dvar; /* variance of delay; covariance of delay and drift; variance of drift */
     unsigned probes;       /* probes used so far; 0: nothing is known yet */
     unsigned apart;        /* successive probes that were far from the estimate */
@@ -100,22 +100,22 @@ struct shim_context {
     struct dispatch dispatch;
     bool gates_tried;
     uint32_t submit_ns;          /* upper bound of the time that work takes to reach an idle device */
-    struct shim_stream *used_up; /* entries of destroyed streams, for new streams; under the registry's lock */
+    struct shim_stream *used_up; /* entries of destroyed streams, to be reused; under the registry's lock */
 };
 
 /* The entry of the calling thread's current context, added if it is new; NULL: there is no context. Asks the
  * driver. */
 struct shim_context *context_current(void);
 
-/* Like context_current, for a thread that has a state: takes the context from this state, if that is still valid.
- * handles: shim_page.handles. */
+/* Like context_current, for a thread that has a state: takes the context that the state holds, if this context is
+ * still valid. handles: shim_page.handles. */
 struct shim_context *context_of_thread(struct shim_thread *thread, uint32_t handles);
 
 /* Called when this context has become the thread's current one; NULL: it is not known which context is current. */
 void context_set_of_thread(struct shim_thread *thread, struct shim_context *context, uint32_t handles);
 
-/* The entry of the context of a stream that the program created, added if it is new. The context need not be current.
- * `current`: the thread's current context, or NULL. */
+/* `handle` is a stream that the program created. Returns the entry of the stream's context, and adds the entry if it
+ * is new. The context need not be current. `current`: the thread's current context, or NULL. */
 struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current);
 
 /* The context's entry; NULL: it is not registered. */

@@ -44,9 +44,9 @@ static ws_CUresult make_events(struct event_pool *pool, uint32_t count)
     return WS_CUDA_SUCCESS;
 }
 
-/* Sets pool->few: threads wake the drain when fewer events are free. While the pool can grow, this is half of the
- * pool: threads may use up that half before the drain has made more events. A pool at its limit relies on the regular
- * rounds of the drain, which free events. So there the drain is woken only when few events are left. */
+/* Sets pool->few: if fewer events than this are free, threads wake the drain. While the pool can grow, `few` is half
+ * of the pool, because threads may use up that half before the drain has made more events. For a pool at its limit,
+ * `few` is smaller: the drain's regular rounds free events. */
 static void set_few(struct event_pool *pool)
 {
     uint32_t few = pool->made < pool->limit       ? pool->made / 2

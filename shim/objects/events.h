@@ -1,8 +1,8 @@
 /* The CUDA events that time operations. Each context has a pool of events.
  *
- * An event is named by its index plus one in its context's pool. The application's threads take events
- * from a lock-free stack and record them; the drain thread reads their times and puts them back. One
- * event may end an operation and begin the next, so each event counts its users. */
+ * An event's number is its index in its context's pool, plus one. The application's threads take events from a
+ * lock-free stack and record them; the drain thread reads their times and puts them back. One event may end an
+ * operation and begin the next, so each event counts its users. */
 #ifndef WALLSHIM_SHIM_OBJECTS_EVENTS_H
 #define WALLSHIM_SHIM_OBJECTS_EVENTS_H
 
@@ -17,7 +17,7 @@ enum event_state { EVENT_UNREAD, EVENT_READ, EVENT_FAILED };
 struct pool_event {
     ws_CUevent handle;
     int64_t time;   /* once read: ns on the context's clock */
-    uint32_t error; /* of `time`, ns: only from the resolution of events and the arithmetic */
+    uint32_t error; /* error of `time`, ns: only from the resolution of events and from arithmetic */
     uint8_t state;  /* enum event_state; used only by the drain */
     _Atomic uint8_t users;
     _Atomic uint32_t next; /* in the stack of free events */
@@ -29,18 +29,19 @@ struct event_pool {
     uint32_t made;             /* events it holds now; only one thread at a time makes more */
     _Atomic uint64_t free_top; /* number of changes << 32 | the top event */
     _Atomic uint32_t free_count;
-    _Atomic uint32_t few; /* with fewer free events than this, a thread wakes the drain, which makes or frees more */
+    _Atomic uint32_t few; /* if fewer events are free, a thread wakes the drain, which makes or frees some */
 };
 
 /* Reserves memory for `limit` events, but makes no event. Returns 0 or -ENOMEM. */
 int event_pool_init(struct event_pool *pool, uint32_t limit);
 
-/* Makes up to `count` more events in the current context. Returns success, or the driver's error if it refused an
- * event. */
+/* Makes up to `count` more events in the current context. Returns success, or the error with which the driver refused
+ * an event. */
 ws_CUresult event_pool_grow(struct event_pool *pool, uint32_t count);
 
-/* event_pool_keep makes more events when event_pool_is_to_grow says so; the context must then be current. A pool gets
- * `early` events in advance. Beyond that, it doubles when fewer than half of its events are free. */
+/* event_pool_is_to_grow: is the pool to get more events? If so, event_pool_keep makes them; the pool's context must
+ * then be current. A pool gets `early` events in advance. Beyond that, it doubles when fewer than half of its events
+ * are free. */
 bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early);
 void event_pool_keep(struct event_pool *pool, uint32_t early);
 

@@ -154,9 +154,9 @@ static uint64_t identity(const char *name, const struct facts *facts)
     return ws_hash_key(words, sizeof(words));
 }
 
-/* How many words of the kernel's parameter block go into an image. Only kernels whose structures the reports can read
- * get an image (src/analysis/cost/argument_grammars.h). Structures of other kernels may hold random seeds, and would
- * give a new image for every launch. */
+/* How many words of the kernel's parameter block go into an image. An image is kept only for kernels whose structures
+ * the reports can read (src/analysis/cost/argument_grammars.h). Structures of other kernels may hold random seeds,
+ * and would give a new image for every launch. */
 static uint32_t image_words(const char *name)
 {
     static const struct {
@@ -259,8 +259,8 @@ const struct function_layout *function_layout(uint32_t id)
     return id ? *(const struct function_layout **)ws_chunks_row(&layouts, id - 1) : &no_layout;
 }
 
-/* All handles become doubtful, because it is not known which modules belonged to the context. A kernel whose name the
- * driver does not know keeps its name until the program looks it up again. */
+/* All handles become doubtful, because it is not known which modules belonged to the context. If the driver does not
+ * know a kernel's name, the entry keeps the name until the program looks the kernel up again. */
 void functions_doubt(void)
 {
     bool locked = registry_lock();

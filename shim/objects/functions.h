@@ -1,9 +1,9 @@
-/* Kernels: their dictionary ids, found by the handle that a launch names, and the layouts of their parameter blocks.
+/* Kernels. A kernel's dictionary id is found by the handle that a launch names. The layout of the kernel's parameter
+ * block is found by the dictionary id.
  *
  * A launch may name a CUfunction, or a CUkernel cast to CUfunction. The kernel's name comes from the driver (12.3 and
  * later), or from the call that looked the function up. Handles are forgotten when their module is unloaded. When a
- * context is destroyed, all handles become doubtful: the shim asks the driver again for each handle's function.
- */
+ * context is destroyed, all handles become doubtful: the shim asks the driver again for each handle's function. */
 #ifndef WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 #define WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 
@@ -26,7 +26,7 @@ struct function_layout {
  * belongs. */
 void function_named(const void *function, bool is_kernel, const void *module, const char *name);
 
-/* Called when cuKernelGetFunction returned this function: it has the kernel's name and library. */
+/* Called when cuKernelGetFunction returned this function: the function has the kernel's name and library. */
 void function_same_as(const void *function, const void *kernel);
 
 /* The function's dictionary id; 0: there is no room. The first call asks the driver and adds the function. */

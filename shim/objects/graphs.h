@@ -10,7 +10,7 @@
 /* The graph's number in the trace; 0: the shim did not see the graph instantiated. */
 uint32_t graph_id(ws_CUgraphExec exec);
 
-/* `exec` was instantiated from `graph`: gives it a number, and asks the driver for its nodes. */
+/* `exec` was instantiated from `graph`: gives `exec` a number, and asks the driver for the nodes of `graph`. */
 void graph_describe(ws_CUgraphExec exec, ws_CUgraph graph);
 
 /* Called when the executable graph is about to be destroyed. */

@@ -1,6 +1,6 @@
-/* The legacy default stream and the blocking streams of a context wait for each other implicitly. They are the two
- * "sides" of the context. Before each operation, a stream checks whether the other side has had work since its last
- * check.
+/* The legacy default stream and the blocking streams of a context wait for each other implicitly. The legacy stream
+ * is one "side" of the context, its blocking streams are the other side. Before each operation, a stream checks
+ * whether the other side has had work since its last check.
  *
  * Every launch does this check, on any number of cores. A side counts its work only once after each check of the
  * other side, so most launches only read. */
@@ -14,9 +14,9 @@
 enum { LEGACY_COUNTED = 1, LEGACY_ONE = 2 };
 
 struct legacy_order {
-    /* For the blocking streams [0] and the legacy stream [1]: the number of times that work was counted, times
-     * LEGACY_ONE. The bit LEGACY_COUNTED is set if work was counted since the other side's last check. 0: the side
-     * never had work. */
+    /* For the blocking streams [0] and the legacy stream [1]: how often work was counted, multiplied by LEGACY_ONE.
+     * The bit LEGACY_COUNTED is set if work was counted since the other side's last check. 0: the side never had
+     * work. */
     _Atomic uint32_t work[2];
 };
 

@@ -82,9 +82,9 @@ static void change_ends(void)
     lock_release(LOCK_MEMORY);
 }
 
-/* Finds the start of the last range at or before the address, and the kind of memory at the address. Every copy calls
- * this function, so it takes no lock. If the ranges change meanwhile, it tries again. Returns false if the ranges
- * changed in every attempt. */
+/* Finds the start of the last range that begins at or before the address, and the kind of memory at the address.
+ * Every copy calls this function, so it takes no lock. If the ranges change meanwhile, it tries again. Returns false
+ * if the ranges changed in every attempt. */
 static bool look_up(uint64_t address, uint64_t *start, enum ws_space *space)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -132,7 +132,7 @@ void memory_removed(uint64_t address)
 {
     uint64_t start;
     enum ws_space space;
-    /* Most memory that is freed is device memory, which is not in the table. It needs no lock. */
+    /* Most freed memory is device memory. Device memory is not in the table, so no lock is needed. */
     if (look_up(address, &start, &space) && start != address)
         return;
     if (!change_begins()) {

@@ -1,5 +1,5 @@
-/* Keeps two things. The ranges of host memory that the driver has pinned or manages tell copies of pinned and
- * pageable memory apart. The range of device addresses helps to recognize them among the parameters of kernels. */
+/* Keeps the ranges of pinned and managed host memory, to distinguish copies of pinned memory from copies of pageable
+ * memory. Also keeps the range of device addresses, to recognize device addresses among the parameters of kernels. */
 #ifndef WALLSHIM_SHIM_OBJECTS_MEMORY_H
 #define WALLSHIM_SHIM_OBJECTS_MEMORY_H
 

@@ -20,8 +20,8 @@ struct shim_stream {
     uint32_t owner; /* number of the thread whose default stream it is; 0: it is not a thread's default stream */
     _Atomic uint32_t capturing;
     _Atomic uint32_t turn; /* number of the thread whose turn it is to put in an operation; see calls/turns.h */
-    /* Upper 48 bits: number of operations so far. Lower 16 bits: how many waits, and operations without the turn, are
-     * under way. */
+    /* Upper 48 bits: how many operations, waits and other entries were put into the stream. Lower 16 bits: number of
+     * waits under way, plus number of operations under way without the turn. */
     _Atomic uint64_t order;
     _Atomic uint32_t last_event; /* the event recorded after the last operation; the stream is one of its users */
     _Atomic uint32_t fresh;      /* 1: last_event does not tell when the next operation may begin */
@@ -29,12 +29,12 @@ struct shim_stream {
     _Atomic uint32_t holding;    /* number of further operations that get no end event: see calls/ops.c */
     _Atomic uint32_t held;       /* operations that still lack an end event */
     _Atomic uint32_t user;       /* number of the only thread that launched into it; STREAM_SHARED: several did */
-    _Atomic uint64_t anchor_due; /* ticks at which an end is to be measured again (calls/measure.h) */
+    _Atomic uint64_t anchor_due; /* ticks at which an operation's end is to be measured again (calls/measure.h) */
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* number of copies that were ever put into this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     struct shim_stream *next_own; /* next stream in the list of its thread's own streams */
-    struct shim_stream *next; /* next destroyed stream; guarded by the registry's lock, later only for the drain */
-    bool over;                /* the stream was destroyed and put into the list of destroyed streams */
+    struct shim_stream *next;     /* next stream in the same list of destroyed streams (see streams.c) */
+    bool over;                    /* the stream was destroyed and put into the list of destroyed streams */
     /* Used only by the drain: operations whose events are not read yet, in order. The drain writes the following
      * fields for each operation, so they have a cache line that launches do not read. */
     _Alignas(64) struct pending *first, *last;
@@ -58,7 +58,8 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
  * invalid. */
 struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const struct shim_context *context);
 
-/* Called when a copy that `copies` counted has ended, or its record was lost: counts it in copies_done. */
+/* Called when a copy has ended or its record was lost: counts the copy in copies_done. Only for copies that were
+ * counted in `copies`. */
 void stream_copy_done(struct shim_stream *stream, enum copy_direction direction);
 
 /* Like stream_copy_done, for a copy whose call was left by longjmp or an exception. The context has counted the copy
@@ -90,14 +91,14 @@ void streams_forget_created(void);
 /* Called when the stream is about to be destroyed. */
 void stream_forget(ws_CUstream handle);
 
-/* Gives back the event after the stream's last operation. */
+/* Releases the event that was recorded after the stream's last operation. */
 void stream_let_go(struct shim_stream *stream);
 
 /* For the drain: called when the thread is gone, and its default streams with it. */
 void streams_of_gone_thread(struct shim_thread *thread);
 
-/* For the drain: called before and after it reads all rings and events. Between the two calls, the drain takes the
- * last operations of destroyed streams. The entries of these streams can then be reused, so a program may create any
+/* Called before and after the drain reads all rings and events. Between the two calls, the drain takes the last
+ * operations of destroyed streams. The entries of these streams can then be reused, so a program may create any
  * number of streams. */
 void streams_over_begin(void);
 void streams_over_end(void);

@@ -39,8 +39,7 @@ static _Atomic uint64_t passed_unknown;
 
 /* The key's destructor tells the shim that a thread ends. A C++ thread_local would take the loader's lock, and could
  * deadlock: dlopen holds this lock while it runs a library's constructors, and a constructor may wait for this
- * thread. The pthread functions are looked up at run time: which of glibc's libraries has them depends on the
- * version. */
+ * thread. The pthread functions are looked up at run time, because glibc's version decides which library has them. */
 static pthread_key_t key;
 static int (*set_specific)(pthread_key_t, const void *);
 
@@ -150,7 +149,7 @@ struct shim_thread *thread_get(void)
     if (thread || thread_self.ours || !shim_life.start())
         return thread;
     struct shim_quiet quiet;
-    quiet_begin(&quiet); /* a signal handler that calls CUDA here would make a second state */
+    quiet_begin(&quiet); /* blocks signals: a handler that calls CUDA here would make a second state */
     thread = thread_self.thread;
     if (!thread && thread_self.refused != shim_page.generation)
         thread = thread_create();
@@ -218,8 +217,8 @@ uint64_t threads_passed_unknown(void)
     return atomic_load_explicit(&passed_unknown, memory_order_relaxed);
 }
 
-/* Sanitizers must see threads being made, so they get a plain call. Otherwise the function is looked up: glibc has
- * moved it to another library, and a plain call would tie the shim to one symbol version. */
+/* With sanitizers, pthread_create is called directly, so that they see each new thread. Otherwise it is looked up:
+ * glibc has moved pthread_create to another library, and a direct call would tie the shim to one symbol version. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FIND_PTHREAD_CREATE() pthread_create
 #else

@@ -18,7 +18,7 @@ enum {
     NESTED_KNOWN = 16 /* how many nested calls frame_makes remembers (struct thread_nested); a power of 2 */
 };
 
-/* What to do about hardware counters when the call of the current operation returns. */
+/* Are hardware counters read for the current operation? COUNTED_NOT_ASKED: counters_before was not called. */
 enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
 
 /* A launch's parameters, as the program passed them. */
@@ -53,14 +53,14 @@ struct thread_nested {
 struct shim_thread {
     struct ws_ring ring; /* first, so that the launch path needs no offset to reach it */
     uint32_t id;         /* dictionary id; once the dictionary is full, all later threads share one id */
-    uintptr_t within;    /* where the marker of the wrapped call under way is (calls/frames.h); 0: no such call */
+    uintptr_t within;    /* address of the marker of the wrapped call under way (calls/frames.h); 0: no such call */
     struct ws_ring_header op_header; /* header of operations' records; has WS_OP_IN_COLLECTIVE during an NCCL call */
     uint64_t correlation;            /* number of the last operation or call */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
     uint64_t unregistered; /* operations not recorded because their stream or shape could not be registered */
     uint64_t inside;       /* the program's nested calls, and calls left by longjmp; read relaxed by the drain */
-    uint64_t damaged;      /* damaged records that the drain found in the ring; the drain's own */
-    struct shim_context *context; /* the current one, as long as `handles` equals shim_page.handles; NULL: unknown */
+    uint64_t damaged;      /* damaged records that the drain found in the ring; used only by the drain */
+    struct shim_context *context; /* current context while `handles` equals shim_page.handles; NULL: unknown */
     uint32_t handles;             /* shim_page.handles when `context` was found */
     uint32_t context_bits;        /* the context's dictionary id, shifted as shape_which needs it */
     /* Fields of the current operation: */
@@ -73,7 +73,7 @@ struct shim_thread {
     bool beside;               /* the operation goes without the turn, and stream->order counts it as under way */
     uint64_t order;            /* stream->order before the operation was counted there */
     struct shim_stream *timed; /* the stream into which the operation's events go; NULL: it gets no events */
-    uint32_t first_waiting, waiting_count; /* streams into which a wait for an event is being put: first id, number */
+    uint32_t first_waiting, waiting_count; /* streams that the call makes wait for an event: first id, number */
     uint32_t begin_event, end_event; /* the operation's events; 0: none. The thread gives them back if the call is
                                         left before its record is committed */
     uint64_t begun_at;    /* the ring's head when the operation began; the head moves at the record's commit */
@@ -81,7 +81,7 @@ struct shim_thread {
     uint8_t copies_noted; /* where a copy is counted: 0 nowhere, 1 in the context, 2 in context and stream */
     struct thread_measuring measuring;
     struct thread_params due; /* parameters to be kept when the launch returns */
-    uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: no copy between kinds of memory */
+    uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: no copy between host and device */
     uintptr_t in_library;     /* like `within`, for the cuBLAS or cuDNN call under way; cuBLAS and cuDNN calls that it
                                  makes are not recorded */
     uintptr_t in_nccl;        /* like `within`, for the NCCL call under way; launches that it makes are flagged */

@@ -14,11 +14,11 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 
-/* Points to the first thread's id: the address that was given to set_tid_address(2). If the first thread ends before
- * the process, the kernel sets the id to 0. NULL: the address is not known. */
+/* The address of the first thread's id, as given to set_tid_address(2). If the first thread ends before the process,
+ * the kernel sets the id to 0. NULL: the address is not known. */
 static const _Atomic int *first_thread_id;
 
-/* The offset of the first thread's id in the C library's descriptor of the thread, to which pthread_self() points. */
+/* The offset of a thread's id in the C library's thread descriptor. pthread_self() points to this descriptor. */
 static intptr_t place_in_thread;
 enum { THREAD_RECORD_SIZE = 16384 }; /* an upper bound: the descriptor has about 2,300 bytes */
 

@@ -13,12 +13,11 @@ void first_thread_watch(void);
 /* Called in a forked child, by the thread that forked. That thread is the child's first thread. */
 void first_thread_after_fork(void);
 
-/* May the first thread have ended? Always true if the address of its id is not known. Otherwise this costs one
- * load. */
+/* May the first thread have ended? Always true if the address of its id is not known. The check costs one load. */
 bool first_thread_may_be_gone(void);
 
-/* Are the calling thread and `others` more threads of the shim the only threads left? Reads /proc at most every
- * FIRST_THREAD_LOOK_NS, and only if the first thread may have ended. */
+/* Have all threads of the program ended, so that only the calling thread and `others` more threads of the shim are
+ * left? Reads /proc at most every FIRST_THREAD_LOOK_NS, and only if the first thread may have ended. */
 enum { FIRST_THREAD_LOOK_NS = 100000000 };
 bool first_thread_left_alone(int64_t now, unsigned others);
 

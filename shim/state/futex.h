@@ -1,4 +1,4 @@
-/* Futexes, private to this process: waiting until a 32-bit word in memory changes. */
+/* Futexes that are private to this process. With a futex, a thread waits until a 32-bit word in memory changes. */
 #ifndef WALLSHIM_SHIM_STATE_FUTEX_H
 #define WALLSHIM_SHIM_STATE_FUTEX_H
 

@@ -8,8 +8,8 @@
 struct shim_thread;
 
 struct shim_life {
-    /* Reads the options and prepares the locks, at the first call. Returns false while another thread still does
-     * this. */
+    /* The first call reads the options and prepares the locks. Returns false if another thread has not finished the
+     * first call within LOCK_DEADLINE_MS. */
     bool (*prepare)(void);
 
     /* Starts the recording at the first call. Returns false in a child of a process that was recording, after a
@@ -17,8 +17,8 @@ struct shim_life {
      * leave no trace. */
     bool (*start)(void);
 
-    /* Called when a context was made. The first call registers the shim's exit handler, so that it runs before the
-     * driver's exit handler. */
+    /* Called when a context was made. The first call registers the shim's exit handler after the driver's, so that
+     * the shim's handler runs first. */
     void (*has_context)(void);
 
     /* Called when the thread makes no more CUDA calls. Gives back the thread's events and its turns on streams

@@ -40,8 +40,8 @@ static struct {
     _Atomic uint64_t missed;
 } locks;
 
-/* Blocks all 64 signals by the system call. The C library's sigprocmask would leave out the signals with which it
- * cancels threads. */
+/* Blocks all 64 signals by a direct system call. The C library's sigprocmask would leave out the signals with which
+ * it cancels threads. */
 static uint64_t block_signals(void)
 {
     uint64_t all = UINT64_MAX, saved = 0;

@@ -15,8 +15,8 @@ enum shim_lock { LOCK_START, LOCK_REGISTRY, LOCK_MEMORY, LOCK_DESCRIPTORS, LOCKS
 
 enum { LOCK_DEADLINE_MS = 200 };
 
-/* Returns false if the lock was not free in time (counted as WS_LOSS_LOCKS) or locks_open was not called. The caller
- * then does not touch the guarded data, and goes on as if a dictionary were full. */
+/* Returns false if the lock was not free in time, or if locks_open was not called. The caller then leaves the guarded
+ * data alone, and goes on as if a dictionary were full. Each time-out is counted as WS_LOSS_LOCKS. */
 __attribute__((warn_unused_result)) bool lock_take(enum shim_lock which);
 void lock_release(enum shim_lock which);
 

@@ -16,7 +16,7 @@ enum shim_phase {
     SHIM_TIMING = 4,          /* device times of operations are taken now */
     SHIM_ENDED = 8,           /* nothing is recorded any more: at exit, or after a failure of the shim */
     SHIM_NO_COUNTER = 16,     /* the processor has no reliable tick counter: see timing/ticks.h */
-    SHIM_COUNTING = 32,       /* some launches have their hardware counters read: see counters/counters.h */
+    SHIM_COUNTING = 32,       /* hardware counters are read for some launches: see counters/counters.h */
     SHIM_OUT_OF_RANGE = 64,   /* outside of the range that the program marks */
     SHIM_NO_MORE_TIMES = 128, /* the driver is about to shut down: no more device times or hardware counters */
     /* A phase with exactly these bits: operations are recorded, without device times or counters. */
@@ -38,7 +38,7 @@ enum {
 struct shim_page {
     _Alignas(SHIM_PAGE_SIZE) _Atomic uint32_t phase; /* enum shim_phase, or-ed */
     int32_t pid; /* of the recording process; a child made by vfork shares this page, but has another pid */
-    _Atomic uint32_t generation; /* number of the recording; 0 in a child, which has recorded nothing itself */
+    _Atomic uint32_t generation; /* number of this process's recording; 0: none yet, as in every new child */
     _Atomic uint32_t handles;    /* incremented when the driver may have reused a handle for another object */
 };
 
@@ -78,7 +78,7 @@ static inline bool shim_recording(void)
     return __builtin_expect((shim_phase() & SHIM_RECORDING) != 0, 1);
 }
 
-/* Invalidates all entries of the threads' caches that are found by a handle. */
+/* Invalidates, in the caches of all threads, the entries that are found by a handle. */
 static inline void shim_forget_handles(void)
 {
     atomic_fetch_add_explicit(&shim_page.handles, 1, memory_order_release);

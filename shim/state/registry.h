@@ -1,6 +1,6 @@
 /* The trace's dictionaries, while they grow. Each is an append-only array of rows: many threads add rows, and the
- * drain thread copies them into the trace. An id is an index plus one. A row never changes once `count` includes it,
- * so readers need no lock. */
+ * drain thread copies them into the trace. A row's id is its index plus one. A row never changes once `count`
+ * includes it, so readers need no lock. */
 #ifndef WALLSHIM_SHIM_STATE_REGISTRY_H
 #define WALLSHIM_SHIM_STATE_REGISTRY_H
 
@@ -45,7 +45,7 @@ struct registry {
 
 extern struct registry registry;
 
-/* Makes all tables empty, without any memory. */
+/* Makes all tables empty. Empty tables have no memory. */
 void registry_init(void);
 
 /* Returns false if the lock was not free in time. The caller can then neither look up nor add anything. */
@@ -60,11 +60,11 @@ static inline void registry_unlock(void)
 }
 
 /* With the lock held: appends a copy of the row and returns its id; 0 when the table is full or there is no memory.
- * The id is also stored in the copy's first column, if that is 0. */
+ * If the copy's first column is 0, the id is also stored there. */
 uint32_t registry_add(struct registry_table *table, const void *row);
 
-/* With the lock held: returns a copy of the text that is never freed. The copy is cut at 16 KiB and zero-terminated.
- * When there is no more room for texts, returns an empty text. */
+/* With the lock held: returns a copy of the text. The copy is cut at 16 KiB, zero-terminated and never freed. When
+ * there is no more room for texts, returns an empty text. */
 struct ws_text registry_text(const char *text);
 
 static inline void *registry_row(const struct registry_table *table, uint32_t id)

@@ -1,4 +1,5 @@
-/* Kernels, graphs, host functions and other work a stream runs. Rows of the wrapper table: see driver_table.h. */
+/* Kernels, graphs, host functions and other work that a stream runs. Rows of the wrapper table: see
+ * driver_table.h. */
 /* clang-format off */
 DRIVER_PTSZ(cuLaunchKernel, cuLaunchKernel, 4000, LAUNCH,
     (ws_CUfunction f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, unsigned blockDimX, unsigned

@@ -402,7 +402,7 @@ static void a_kernel_with_fair_samples_needs_no_others(void **state)
         assert_int_equal(settle_last(&context, &ops[0], &events[0], &events[1], &line), TOLD_END);
         assert_int_equal(duration_of(1)->samples, gated ? 5 : 6);
     }
-    duration_of(1)->spread = 0;
+    duration_of(1)->spread = 700 * 700; /* steady */
     line_begin(&line, 0, 0);
     settle_last(&context, &ops[0], &events[0], &events[1], &line);
     assert_int_equal(duration_of(1)->samples, 6);
