@@ -97,7 +97,8 @@ static void put_figure(struct ws_table *table, const struct ws_finding *finding)
         ws_table_cell(table, "%.1f %%", value->number * 100);
 }
 
-/* The distance of the figure to the limit. If a rule holds, the finding with the smallest distance is shown. */
+/* Returns the distance of the figure from the limit. If a rule holds, the finding with the smallest distance is
+ * shown. */
 static double check_distance(const struct ws_rule *rule, const struct ws_finding *finding)
 {
     double far = finding->value.number - rule->value.number;

@@ -43,7 +43,8 @@ static void dump_print_text(const struct ws_text *text)
     putchar('"');
 }
 
-/* Prints a JSON string. JSON strings cannot hold bytes, so each byte becomes the character with the same number. */
+/* Prints a JSON string. JSON strings cannot hold arbitrary bytes, so each byte becomes the character with the same
+ * code. */
 static void print_json_text(const struct ws_text *text)
 {
     putchar('"');

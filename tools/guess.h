@@ -1,4 +1,4 @@
-/* Guesses which word the user meant by a mistyped word. */
+/* Guesses the word that the user mistyped. */
 #ifndef WALLSHIM_TOOLS_GUESS_H
 #define WALLSHIM_TOOLS_GUESS_H
 

@@ -117,8 +117,8 @@ static size_t processes_in(const char *path)
     return count;
 }
 
-/* Makes FOLDER/rank3.wst of "runs/rank3.json.gz", or FOLDER/rank3-1.wst if the file holds several processes.
- * Returns NULL if memory runs out. */
+/* Makes the name FOLDER/rank3.wst from "runs/rank3.json.gz", or FOLDER/rank3-1.wst if the file holds several
+ * processes. Returns NULL if memory runs out. */
 static char *name_in(const char *folder, const char *path, size_t process, size_t processes)
 {
     static const char *const suffixes[] = { ".gz", ".zst", ".xz", ".bz2", ".json", ".pftrace", ".sqlite" };

@@ -14,7 +14,7 @@ void tool_interrupts_start(void);
 void tool_interrupts_file(const char *path);
 void tool_interrupts_folder(const char *path);
 
-/* Names a folder to remove when a signal comes, with the files in it, which are called 0 to count - 1. */
+/* Names a folder to remove, with its files, when a signal comes. The files are called 0 to count - 1. */
 void tool_interrupts_scratch(const char *path, unsigned count);
 
 /* tool_interrupts_hold blocks the signals, tool_interrupts_release unblocks them. Between these two calls a command

@@ -16,7 +16,7 @@ static bool all_were_found(const struct tool_traces *traces)
     return traces->count > 1;
 }
 
-/* Returns when the job's last recording began; INT64_MIN: not known. */
+/* Returns the begin of the job's last recording; INT64_MIN: not known. */
 static int64_t start_of(const struct ws_model *model, const uint32_t *jobs, uint32_t job)
 {
     int64_t start = INT64_MIN, first, last;

@@ -4,11 +4,11 @@
 
 #include <stddef.h>
 
-/* Takes the path in WALLSHIM_LIBRARY. If this variable is not set, looks near this program, installed or in a build
- * tree. Returns 0, or TOOL_ERROR after a line on stderr. */
+/* Takes the path in WALLSHIM_LIBRARY. If this variable is not set, looks in the folders near this program, of an
+ * installation or of a build tree. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_find_library(char *path, size_t capacity);
 
-/* Returns the reason why nothing can be preloaded into the command, or NULL if it can. */
+/* Returns the reason why no library can be preloaded into the command, or NULL if one can be preloaded. */
 const char *tool_why_nothing(const char *command);
 
 #endif

@@ -22,8 +22,8 @@ static const char *default_name(void)
 }
 
 /* Makes the pattern that matches the traces of a given --output name. The pattern has '*' for each '%' sequence,
- * because only the shim knows the text that will replace it. With `counted`, the pattern is for names such as
- * "NAME-1.wst": the shim adds a counter if a name exists. */
+ * because only the shim knows the text that will replace the sequence. With `counted`, the pattern is for names such
+ * as "NAME-1.wst": the shim adds a counter if a name exists. */
 static char *pattern_of(const char *name, bool counted)
 {
     static const char ending[] = ".wst", number[] = "-[0-9]*";

@@ -9,13 +9,13 @@
 #include "window.h"
 
 struct tool_loaded {
-    struct ws_windows windows; /* of a window that was asked for */
+    struct ws_windows windows; /* the windows read, if the user asked for a window */
     struct ws_model *model;
     struct ws_report *report;
 };
 
-/* Reads the window of the traces, with progress on a terminal, and runs the analyses on all cores. Steps come from
- * where the window says. Returns 0, or TOOL_ERROR after a line on stderr. Call tool_unload in both cases, before
+/* Reads the window of the traces, with progress on a terminal, and runs the analyses on all cores. `window->steps` is
+ * the source of the steps. Returns 0, or TOOL_ERROR after a line on stderr. Call tool_unload in both cases, before
  * tool_traces_finish. */
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct tool_window *window,
               const struct ws_report_options *options);
@@ -34,11 +34,12 @@ struct tool_gpu {
     const struct ws_gpu *gpu; /* the GPU that --gpu names, or that its file describes */
     const struct ws_calibrations
         *calibrations;       /* for --gpu calibrated: this user's calibrations; each device of a trace uses its own */
-    struct ws_gpu_file file; /* memory for `gpu`, if it is described in a file */
+    struct ws_gpu_file file; /* memory for `gpu`, if a file describes it */
     struct ws_calibrations all;
 };
 
-/* Returns 0, or TOOL_ERROR after a line on stderr. Call tool_gpu_finish only if this returned 0. */
+/* Returns 0, or TOOL_ERROR after a line on stderr. Call tool_gpu_finish after a success; after an error the call is
+ * optional. */
 int tool_gpu_init(struct tool_gpu *gpu, const struct tool_arguments *arguments);
 
 void tool_gpu_finish(struct tool_gpu *gpu);
@@ -50,7 +51,7 @@ void tool_gpu_finish(struct tool_gpu *gpu);
             "calibrated (what wallshim calibrate measured on the trace's own GPU)"                                \
     }
 
-/* Returns standard output as a page. The page is as wide as the variable COLUMNS says, else as the terminal, else 100
+/* Returns standard output as a page. Its width is the variable COLUMNS, else the width of the terminal, else 100
  * columns. It has colour only on a terminal, and only if NO_COLOR is not set. */
 struct ws_page tool_page(const struct tool_arguments *arguments, size_t top);
 

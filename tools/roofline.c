@@ -258,7 +258,7 @@ static double roofline_padded(double size, double multiple)
     return ceil(size / multiple) * multiple;
 }
 
-/* Prints what keeps a GEMM off tensor cores; see analysis/roofline/gemms.h. */
+/* Prints the reasons why a GEMM does not use tensor cores well; see analysis/roofline/gemms.h. */
 static void print_hints(const struct question *question, struct ws_page *page)
 {
     const struct ws_gpu *gpu = question->gpu;

@@ -49,7 +49,7 @@ static int traces_take(struct tool_traces *traces, char *path, char *file, bool 
     return status;
 }
 
-/* Adds the traces of an archive, by the same rules as for a folder, or a single packed trace. */
+/* Adds a single packed trace, or the traces of an archive by the same rules as for a folder. */
 static int add_packed(struct tool_traces *traces, const char *path, const char *file, bool found)
 {
     struct ws_vector unpacked = WS_VECTOR(struct tool_unpacked);

@@ -8,7 +8,7 @@
 
 struct tool_traces {
     char **paths; /* paths as the user knows them */
-    char **files; /* what to open: the path itself, or a temporary file that was copied or unpacked from it */
+    char **files; /* files to open: the path itself, or a temporary file that was copied or unpacked from it */
     size_t count;
     bool *found; /* by index: found in a folder, not named on the command line */
 };
@@ -26,7 +26,7 @@ int tool_find_traces_at(struct tool_traces *traces, const char *path);
  * be left out if the command line names it, or if it is the only trace. */
 bool tool_trace_left_out(const struct tool_traces *traces, size_t index, const char *why);
 
-/* Paragraph of help texts: what a TRACE can be. */
+/* A paragraph for help texts: the forms that a TRACE can have. */
 #define TOOL_TRACES_TEXT                                                                                        \
     "A trace may also be - (standard input) or a pipe, packed by gzip, zstd, xz or bzip2, or an archive (tar, " \
     "zip), "                                                                                                    \

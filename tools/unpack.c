@@ -124,8 +124,8 @@ void tool_unpacked_finish(struct ws_vector *files)
 
 #ifdef WS_HAVE_LIBARCHIVE
 
-/* Limits against decompression bombs, as in input.c: unpacked traces are 15 to 100 times as large as packed ones.
- * DEEPEST is the maximum depth of archives in archives, below the file on the command line. */
+/* Limits against decompression bombs, as in src/input/input.c. Unpacked traces are 15 to 100 times as large as packed
+ * ones. DEEPEST is the maximum depth of archives in archives, below the file on the command line. */
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20, MOST_FILES = 1 << 16, DEEPEST = 3 };
 
 struct unpacking {
@@ -150,8 +150,8 @@ static void unpacked_clear(struct tool_unpacked *file)
     tool_scratch_remove(file->path);
 }
 
-/* Names a member "ranks.tar.gz/rank0.json". A file that is packed without an archive keeps the name of the packed
- * file. */
+/* Returns the name of a member: "ranks.tar.gz/rank0.json". A file that is packed without an archive keeps the name of
+ * the packed file. */
 static char *member_name(const struct unpacking *unpacking, struct archive_entry *entry)
 {
     char *result;

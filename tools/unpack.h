@@ -16,11 +16,11 @@ struct tool_unpacked {
  * sets *path, which the caller frees; or returns TOOL_ERROR after a line on stderr. */
 int tool_copy(int from, const char *name, char **path);
 
-/* Unpacks a file: gzip, zstd, xz or bzip2, alone or around a tar or zip archive. From an archive, unpacks only
- * members whose first bytes may be those of a trace. Names in an archive are only shown: no path is made of these
- * names. Adds struct tool_unpacked to `files`, in order of the names. Stores in *archive whether the file was an
- * archive. Unpacks a cut or damaged file as far as possible, and says so on stderr. Returns 0; or TOOL_ERROR after a
- * line on stderr. */
+/* Unpacks a file that is packed by gzip, zstd, xz or bzip2, or is a tar or zip archive, or both. From an archive,
+ * unpacks only members whose first bytes may be those of a trace. Names in an archive are only shown: no path is made
+ * of these names. Adds struct tool_unpacked to `files`, in order of the names. Stores in *archive whether the file
+ * was an archive. Unpacks a cut or damaged file as far as possible, and says so on stderr. Returns 0; or TOOL_ERROR
+ * after a line on stderr. */
 int tool_unpack(const char *name, const char *path, struct ws_vector *files, bool *archive);
 
 /* Converts a Perfetto trace to JSON in a temporary file. Returns 0 and sets *json to the file's path, which the

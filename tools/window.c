@@ -6,7 +6,7 @@
 
 #include "wire/options.h"
 
-/* Reads a word of --steps. Returns false if it is none. */
+/* Reads a word of --steps. Returns false if the text is no such word. */
 static bool read_word(const char *text, enum ws_steps_choice *choice)
 {
     static const char *const names[] = { [WS_STEPS_AUTO] = "auto",

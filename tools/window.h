@@ -9,16 +9,16 @@
 struct tool_window {
     enum ws_steps_choice steps;       /* the word of --steps; auto if it was not given */
     bool asked;                       /* false: read the whole recording */
-    struct ws_window_request request; /* if asked */
+    struct ws_window_request request; /* the window, if asked */
     char text[96];                    /* the switches as given, for messages */
 };
 
 /* Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_window_init(struct tool_window *window, const struct tool_arguments *arguments);
 
-/* Does nothing if no window was asked for. Else finds the window in the whole recording in *model, and replaces
- * *model by one that was read in this window. Call ws_windows_finish after the model is destroyed. Returns 0, or
- * TOOL_ERROR after a line on stderr; *model may then be NULL. */
+/* Does nothing if no window was asked for. Else *model holds the whole recording. Finds the window in that recording,
+ * and replaces *model by a model of the window alone. Call ws_windows_finish after the model is destroyed. Returns 0,
+ * or TOOL_ERROR after a line on stderr; *model may then be NULL. */
 int tool_window_apply(const struct tool_window *window, struct tool_reading *reading, struct ws_model **model,
                       struct ws_windows *windows, const struct ws_report_options *options, bool references_only);
 

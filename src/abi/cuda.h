@@ -1,8 +1,8 @@
 /* The part of the CUDA driver's binary interface that wallshim uses.
  *
- * wallshim builds without a CUDA toolkit, so it declares what it needs itself. Each name is the driver's name with
- * the prefix "ws_" or "WS_". tests/abi compares sizes, offsets and values with the toolkit's own cuda.h where a
- * toolkit is installed. Types that wallshim passes on without reading them are opaque.
+ * wallshim builds without a CUDA toolkit, so it declares the types and values that it needs. Each name is the
+ * driver's name with the prefix "ws_" or "WS_". tests/abi compares sizes, offsets and values with the toolkit's own
+ * cuda.h where a toolkit is installed. Types that wallshim passes on without reading them are opaque.
  *
  * Source: cuda.h of the CUDA 13.0 toolkit. */
 #ifndef WALLSHIM_ABI_CUDA_H

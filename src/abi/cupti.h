@@ -1,6 +1,6 @@
 /* The part of CUPTI's binary interface that wallshim uses: the range profiler and the profiler host. See abi/cuda.h
- * for the conventions. The first member of each structure is the structure's size. From this size CUPTI tells for
- * which CUPTI version the caller was built.
+ * for the conventions. The first member of each structure is the structure's size. By this size CUPTI knows the CUPTI
+ * version that the caller was built for.
  *
  * Source: cupti_range_profiler.h, cupti_profiler_host.h, cupti_profiler_target.h, cupti_target.h and cupti_result.h
  * of CUDA 13.0. The range profiler came with CUDA 12.6. */

@@ -32,7 +32,7 @@ struct ws_bytes_in {
 /* Maps integers near 0, positive or negative, to small unsigned integers: 0 -1 1 -2 … → 0 1 2 3 … */
 static inline uint64_t ws_zigzag(int64_t value)
 {
-    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* no signed shift: vector units lack it */
+    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* no signed 64-bit shift: AVX2 has none */
 }
 
 static inline int64_t ws_unzigzag(uint64_t value)
@@ -75,7 +75,7 @@ static inline void ws_bytes_put_varint(struct ws_bytes_out *out, uint64_t value)
     ws_bytes_put(out, bytes, size);
 }
 
-/* Returns the next `size` bytes and moves past them, or NULL if fewer are left. */
+/* Returns the next `size` bytes and moves past them. Returns NULL if fewer bytes are left. */
 static inline const uint8_t *ws_bytes_take(struct ws_bytes_in *in, size_t size)
 {
     if (in->failed || (size_t)(in->end - in->at) < size) {

@@ -29,8 +29,8 @@ static inline uint64_t ws_clock_ticks(void)
 #endif
 }
 
-/* Stores what ws_clock_ticks returns. On x86-64 it stores the two halves separately, which takes one instruction
- * less than joining them first. */
+/* Stores the time that ws_clock_ticks returns. On x86-64 this function stores the two halves separately, which takes
+ * one instruction less than joining them first. */
 static inline __attribute__((always_inline)) void ws_clock_store_ticks(uint64_t *to)
 {
 #if defined(__x86_64__)

@@ -25,7 +25,7 @@ void ws_log_set_level(enum ws_log_level level)
     current_level = level;
 }
 
-/* --- which file stderr is ---------------------------------------------------------------------- */
+/* --- the file behind stderr -------------------------------------------------------------------- */
 
 struct identity {
     uint32_t major, minor, device_major, device_minor;
@@ -78,8 +78,9 @@ static bool has_room(void)
     return poll(&file, 1, 0) == 1 && file.revents == POLLOUT;
 }
 
-/* poll() reports room in a pipe if a page fits, which is more than a line. Another thread may still fill the pipe
- * before this write, so the write must not wait. A kernel without RWF_NOWAIT for pipes gets a plain write. */
+/* poll() reports room in a pipe only if a page fits, and a line is shorter than a page. Another thread may still fill
+ * the pipe before this write, so the write must not wait. A kernel without RWF_NOWAIT for pipes gets a plain
+ * write. */
 static ssize_t write_pipe(const char *line, size_t length)
 {
 #ifdef RWF_NOWAIT

@@ -9,7 +9,8 @@ enum ws_log_level { WS_LOG_QUIET, WS_LOG_WARN, WS_LOG_DEBUG };
 
 void ws_log_set_level(enum ws_log_level level);
 
-/* Notes which file stderr is. The first message calls this function if nobody has called it before. */
+/* Notes the identity of the file behind stderr. The first message calls this function if nobody has called it
+ * before. */
 void ws_log_start(void);
 
 /* Writes one line: cut at 512 bytes, made safe for a terminal (base/printable.h), with the newline added. Keeps

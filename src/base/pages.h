@@ -13,8 +13,8 @@ void *ws_pages_alloc(size_t bytes);
  * NULL when memory runs out; the old array is then unchanged. */
 void *ws_pages_grow(void *pages, size_t used, size_t bytes);
 
-/* Maps memory to the whole pages between bytes `from` and `to` of an array, so that a thread that fills them later
- * takes no page faults. Keeps the contents. Returns 0, or -errno if the system cannot do this. */
+/* Maps memory to the whole pages between bytes `from` and `to` of an array, so that a thread takes no page faults
+ * when it fills them later. Keeps the contents. Returns 0, or -errno if the system cannot do this. */
 int ws_pages_touch(void *pages, size_t from, size_t to);
 
 #endif

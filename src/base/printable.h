@@ -1,5 +1,5 @@
-/* Makes text from files safe to print on a terminal: file names, host names, command lines, kernel names.
- * Characters that control the terminal, change the text direction or have no width are replaced. */
+/* Makes foreign texts safe to print on a terminal: file names, host names, command lines, kernel names. Characters
+ * that control the terminal, change the text direction or have no width are replaced. */
 #ifndef WALLSHIM_BASE_PRINTABLE_H
 #define WALLSHIM_BASE_PRINTABLE_H
 

@@ -21,8 +21,8 @@ static int vector_reserve(struct ws_vector *vector, size_t count)
     }
     size_t used = vector->count * vector->size;
     void *data = NULL;
-    /* Unused pages of a large array take no memory, but moving the array takes time. So reserve four times as
-     * much. */
+    /* Unused pages of a large array take no memory, but moving the array takes time. So reserve four times the needed
+     * capacity. */
     if (capacity * vector->size > LARGE) {
         data = ws_pages_grow(vector->data, used, 4 * capacity * vector->size);
         capacity *= data ? 4 : 1;

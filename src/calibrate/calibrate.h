@@ -20,7 +20,7 @@ struct ws_ceiling {
     struct ws_rate rate; /* GB/s or GFLOP/s; a median of 0: not measured */
     uint64_t size;       /* bytes that the copy or memset writes, or rows of the matrices */
     double drift;        /* lowest drift of all sizes (ws_rate.drift) */
-    char why_not[160];   /* the reason if it was not measured */
+    char why_not[160];   /* the reason, if the ceiling was not measured */
 };
 
 struct ws_calibration {
@@ -28,7 +28,7 @@ struct ws_calibration {
     struct ws_gpu_facts facts; /* facts.name points to `name` above */
     uint64_t l2_bytes, memory_free;
     int driver_version;
-    char blas[64]; /* "cuBLAS 13.1.0"; empty: not usable, and the why_not of each GEMM says why */
+    char blas[64]; /* "cuBLAS 13.1.0"; empty: no GEMM was measured, for the reason in its why_not */
     struct ws_ceiling copy, write, gemms[WS_PRECISION_COUNT];
 };
 

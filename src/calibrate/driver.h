@@ -46,7 +46,7 @@ struct ws_driver {
 };
 
 /* Opens the driver and makes the device with this ordinal current in the calling thread. Returns 0, or -errno with a
- * message that says what is missing and what to do. Call ws_driver_close in both cases. */
+ * message that names the problem and a remedy. Call ws_driver_close in both cases. */
 int ws_driver_open(struct ws_driver *driver, int ordinal, char *message, size_t capacity);
 
 void ws_driver_close(struct ws_driver *driver);

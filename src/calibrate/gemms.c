@@ -26,7 +26,7 @@ static const struct kind {
     uint32_t bytes, result_bytes;
     uint32_t mantissa;         /* bits of the mantissa; 0: an integer type */
     uint32_t bias;             /* exponent bias */
-    uint32_t least_capability; /* compute capability × 10, below which cuBLAS silently uses another precision */
+    uint32_t least_capability; /* × 10; below this compute capability cuBLAS silently uses another precision */
     bool by_lt;
 } kinds[] = {
     { WS_PRECISION_FP64, WS_CUDA_R_64F, WS_CUDA_R_64F, WS_CUBLAS_COMPUTE_64F, WS_CUDA_R_64F, &one_64, &zero_64, 8, 8,

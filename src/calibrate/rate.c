@@ -9,14 +9,14 @@ static int rate_compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts the times and returns the percentile: `share` of the times do not exceed it. */
+/* Sorts the times and returns a percentile of them: the 90th if `share` is 0.9. */
 static double rate_percentile(double *times, size_t count, double share)
 {
     qsort(times, count, sizeof(*times), rate_compare);
     double place = share * (double)(count - 1);
     size_t below = (size_t)place;
     double rest = place - (double)below;
-    /* If both times are equal, this form gives exactly that time. So rounding never makes a percentile exceed a
+    /* If both times are equal, this formula gives exactly that time. So rounding cannot make a percentile exceed a
      * higher percentile. */
     return below + 1 < count ? times[below] + (times[below + 1] - times[below]) * rest : times[below];
 }

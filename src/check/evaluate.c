@@ -16,7 +16,7 @@ struct evaluation {
     bool as_share;                  /* the figure is compared as a share */
     const json_t *process, *device;
     struct ws_judgement *judgement;
-    char *message; /* room for a text that says what is wrong with the rule */
+    char *message; /* buffer for an error message about the rule */
     size_t capacity;
 };
 

@@ -1,5 +1,5 @@
-/* Named figures for rules. A figure is a path into the report, or the sum of several values of the report. To add a
- * figure, add a row in figure.c. */
+/* Named figures for rules. A figure is one value of the report, or the sum of several values. To add a figure, add a
+ * row in figure.c. */
 #ifndef WALLSHIM_CHECK_FIGURE_H
 #define WALLSHIM_CHECK_FIGURE_H
 

@@ -68,8 +68,7 @@ static bool ends_in(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* Returns the unit that the key's suffix tells. A key without such a suffix has the unit of the key that contains
- * it. */
+/* Returns the unit that the key's suffix names. A key without such a suffix has the unit of the enclosing key. */
 static enum ws_unit find_unit_of(const char *key, enum ws_unit inherited)
 {
     if (ends_in(key, "_ns") || strstr(key, "_ns_per_") || !strcmp(key, "parts"))
@@ -151,7 +150,7 @@ static bool is_called(const json_t *row, const char *text)
 /* Sums over the selected rows. */
 struct sums {
     size_t rows;
-    double value; /* sum of the key's values */
+    double value; /* sum of the key's values; for min_ns and max_ns, their minimum or maximum */
     double count, total;
     double all; /* total_ns of all rows of the list */
     bool known; /* at least one row has the key */

@@ -38,8 +38,7 @@ const char *ws_word_now(const char *word);
 /* Returns the key of the object that is most similar to a missing key, or NULL if no key is similar. */
 const char *ws_nearest_key(const json_t *object, const char *key);
 
-/* Returns how many bytes to insert, remove or replace to turn one text into the other. Returns 100 if a text has more
- * than 40 bytes. */
+/* Returns the Levenshtein distance of the texts in bytes, or 100 if a text has more than 40 bytes. */
 size_t ws_edit_distance(const char *a, const char *b);
 
 /* Returns whether the distance is small enough to suggest the name. */

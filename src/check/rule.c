@@ -78,7 +78,7 @@ static int take_key(struct cursor *cursor, struct ws_path_part *part, char **tex
     return 0;
 }
 
-/* Reads what follows a '[': N, * or "TEXT", and then a ']'. */
+/* Reads the rest of an index, after its '[': N, * or "TEXT", then ']'. */
 static int take_index(struct cursor *cursor, struct ws_path_part *part, char **texts)
 {
     if (*cursor->at == '*') {

@@ -63,7 +63,7 @@ int ws_rule_parse(struct ws_rule *rule, const char *text, char *message, size_t 
 /* Frees a rule. Also accepts a rule that could not be parsed. */
 void ws_rule_finish(struct ws_rule *rule);
 
-/* Parses a path alone. */
+/* Parses a path that stands alone, not in a rule. */
 int ws_path_parse(struct ws_path *path, const char *text, char *message, size_t capacity);
 void ws_path_finish(struct ws_path *path);
 

@@ -61,8 +61,8 @@ static size_t samples_of(const struct ws_comparison *comparison, const struct ws
     return side->per[comparison->sampling].count;
 }
 
-/* The squared standard error of a mean, and its degrees of freedom. The devices of a job run in lockstep, so
- * their steps are not independent. Only the steps per device count as samples. */
+/* The squared standard error of a mean, and its degrees of freedom. The devices of a job run in lockstep, so their
+ * steps are not independent. Therefore the sample size is the number of steps per device. */
 struct spread {
     double square;
     double degrees;

@@ -55,8 +55,8 @@ static uint64_t key_by_numbers(const struct pool *pool, size_t kernel)
     return key_by_text(pool, kernel, true);
 }
 
-/* Writes the functor of a framework's wrapper kernel, that is, what the kernel computes: "mul". Writes "" if the name
- * does not tell it. */
+/* Writes the functor of a framework's wrapper kernel. The functor names the computation: "mul". Writes "" if the
+ * kernel's name holds no functor. */
 static void write_functor(const char *name, char functor[FUNCTOR])
 {
     char title[4096];
@@ -67,7 +67,7 @@ static void write_functor(const char *name, char functor[FUNCTOR])
         *functor = 0;
 }
 
-/* The functor inside the brackets is part of the key, because it tells what the kernel computes:
+/* The functor inside the brackets is part of the key, because it names the computation:
  * elementwise_kernel<…AddFunctor…> is not elementwise_kernel<…MulFunctor…>. */
 static uint64_t key_by_stem(const struct pool *pool, size_t kernel)
 {

@@ -11,8 +11,9 @@ enum ws_pairing {
     WS_PAIRED_BY_NUMBERS, /* names equal except for digits (another tile size, unrolling or version); if several
                            * kernels fit, those with most time are matched first */
     WS_PAIRED_BY_STEM,    /* names equal except for digits, template arguments and parameters; same functor, if any;
-                           * unique on each side; equal launches per step */
-    WS_PAIRED_BY_SHAPE, /* same grid and block; no different functors; unique on each side; equal launches per step */
+                           * unique on each side; equal numbers of launches per step */
+    WS_PAIRED_BY_SHAPE,   /* same grid and block; functors equal or unknown; unique on each side; equal numbers of
+                           * launches per step */
     WS_UNPAIRED,
     WS_PAIRING_COUNT
 };

@@ -1,11 +1,11 @@
-/* Shows the part in which two similar names differ. */
+/* Shows the part that differs between two similar names. */
 #ifndef WALLSHIM_COMPARE_NAME_DIFFERENCE_H
 #define WALLSHIM_COMPARE_NAME_DIFFERENCE_H
 
 #include "compare/compare.h"
 
-/* Writes the title of kernel `name` and, if `other` has the same title, the part of `name` that differs from `other`:
- * "add (vectorized_elementwise) …add<float>…". Returns text. */
+/* Writes the title of kernel `name`. If `other` has the same title, also writes the part of `name` that differs from
+ * `other`: "add (vectorized_elementwise) …add<float>…". Returns text. */
 const char *ws_name_difference(char *text, size_t capacity, const char *name, const char *other);
 
 /* Fills in ws_change.like for kernels. Returns 0 or -ENOMEM. */

@@ -250,7 +250,7 @@ int ws_report_side_init(struct ws_report_side *side, const struct ws_report *rep
                                      .has_window = report->window != NULL };
     if (report->window) {
         side->window = *report->window;
-        side->window.steps = NULL; /* they go with the report */
+        side->window.steps = NULL; /* the steps are freed before this side is */
     }
     int status = report_side_describe(side, report);
     status = status ? status : place_all(side, report, &places);

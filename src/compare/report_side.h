@@ -103,11 +103,11 @@ struct ws_report_side {
     struct ws_vector collectives;   /* struct ws_report_side_collective */
     struct ws_vector traces;        /* const char *: paths */
     const char *gpu;                /* name of one of the devices; "": not known */
-    const char *wall;               /* the report's verdict: what limits the program; "": none */
+    const char *wall;               /* the report's verdict: the wall of the program; "": none */
     const char *steps;              /* describes the steps if exactly one device has steps, else "" */
     const char *source;             /* source of the steps: none, marked, found, or both; a static text */
     bool has_window;                /* only a window of the recording was read */
-    struct ws_report_window window; /* if so; without its steps */
+    struct ws_report_window window; /* the window, if has_window; its `steps` is NULL */
     size_t running;                 /* number of devices that ran operations */
     uint64_t untimed;               /* operations without device times */
     struct ws_arena texts;

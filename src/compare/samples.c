@@ -25,7 +25,7 @@ struct device {
     const struct ws_track_causes *causes;
     const struct ws_track_comm *comm;
     struct ws_places places;
-    double *shape_times; /* by shape of the process */
+    double *shape_times; /* time of each shape, by index in ws_process.shapes */
     size_t comm_op; /* index of the next operation in comm->ops; operations and stretches come in order of time */
     struct ws_gap_walk walk;
     struct ws_gap gap; /* the next gap, if has_gap */
@@ -82,7 +82,7 @@ static void add_causes(struct ws_samples *samples, const struct causes *causes, 
         ws_sum_add(&samples->parts[i], causes->time[i] + (i == WS_PART_UNEXPLAINED ? left : 0), causes->error[i]);
 }
 
-/* Adds the idle time of the stretch that lies before the device's first operation or after its last operation. */
+/* Adds the idle time of a steady stretch before the device's first operation and after its last one. */
 static void sum_edges(const struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     for (int i = 0; i < 2; i++) {

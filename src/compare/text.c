@@ -280,7 +280,7 @@ static bool is_guessed(const struct ws_change *change)
     return is_paired(change) && change->pair->match != WS_PAIRED_BY_NAME;
 }
 
-/* Prints which kernels were matched by similarity. */
+/* Prints two kernels that were matched by similarity, and the reason. */
 static void put_guess(struct ws_table *table, const struct ws_comparison *comparison, const struct ws_change *change)
 {
     static const char *const because[WS_PAIRING_COUNT] = {
@@ -318,7 +318,7 @@ static const struct section {
     const struct ws_table_column *columns;
     size_t column_count;
     put_row put;
-    bool (*wants)(const struct ws_change *change); /* which changes to print; NULL: all */
+    bool (*wants)(const struct ws_change *change); /* whether to print the change; NULL: print all */
     enum ws_change_group group;
 } sections[] = {
     { "Parts", COLUMNS(named_columns), put_named, NULL, WS_CHANGE_PART },

@@ -1,8 +1,8 @@
 /* Chrome's trace event format, which Perfetto and chrome://tracing read.
  *
- * Each process of the trace becomes a process of the Chrome file. The threads of this process show the calls they
- * made and the named ranges. Each device becomes a process of its own, with the device's streams as threads. An arrow
- * leads from a call to the operation that the call launched.
+ * Each process of the trace becomes a process of the Chrome file. The threads of this process show their calls and
+ * named ranges. Each device becomes a process of its own, with the device's streams as threads. An arrow leads from a
+ * call to the operation that the call launched.
  */
 #include <errno.h>
 #include <stdlib.h>

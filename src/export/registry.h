@@ -25,7 +25,7 @@ extern const size_t ws_export_format_count;
 /* Returns NULL if there is no format of this name. */
 const struct ws_export_format *ws_export_find(const char *name);
 
-/* Returns the format whose suffix the file name ends in, or NULL if there is none. */
+/* Returns the format whose suffix is the end of the file name, or NULL if there is none. */
 const struct ws_export_format *ws_export_find_by_file(const char *path);
 
 extern const struct ws_export_format ws_export_chrome;

@@ -23,9 +23,9 @@ int ws_calibrations_init(struct ws_calibrations *calibrations);
 
 void ws_calibrations_finish(struct ws_calibrations *calibrations);
 
-/* Returns the calibration of the GPU with this UUID; *match is then WS_GPU_CALIBRATED. Otherwise returns the newest
- * calibration of a GPU with the same name (WS_GPU_CALIBRATED_ON_ANOTHER). Otherwise returns NULL (WS_GPU_UNKNOWN).
- * uuid and name may be empty or NULL. */
+/* Returns the calibration of the GPU with this UUID and name; *match is then WS_GPU_CALIBRATED. Otherwise returns the
+ * newest calibration of a GPU with the same name (WS_GPU_CALIBRATED_ON_ANOTHER). Otherwise returns NULL
+ * (WS_GPU_UNKNOWN). uuid and name may be empty or NULL. A UUID without a name is enough. */
 const struct ws_gpu_file *ws_calibrations_find(const struct ws_calibrations *calibrations, const char *uuid,
                                                const char *name, enum ws_gpu_match *match);
 

@@ -42,7 +42,7 @@ struct ws_gpu {
                        [WS_CORES_COUNT]; /* GFLOP/s; 0: these cores do not support the precision */
     const char *source;
     const char *calibrated; /* date of the calibration, "2026-11-21"; NULL: not calibrated */
-    uint32_t measured;      /* which figures were measured: a bit per precision, and WS_GPU_MEASURED_BYTES */
+    uint32_t measured;      /* bits of the measured figures: one per precision, and WS_GPU_MEASURED_BYTES */
     const struct ws_gpu
         *sheet; /* of a calibrated GPU, the table's row with the data sheet's figures; NULL: unknown */
 };

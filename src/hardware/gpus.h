@@ -6,12 +6,12 @@
  * A row fits a device if all words of the row's name are in the device's name. A size such as 40GB also fits if the
  * device has that much memory: some board names, such as A100-PG509-200, hold no size. If several rows fit, the row
  * with most words is used. Of rows with equally many words, the row with the nearest memory size is used. Figures
- * that a source gives with sparsity were halved. Figures of ordinary cores that a source does not state are cores × 2
- * × clock.
+ * that a source gives with sparsity were halved. Where a source states no figure for ordinary cores, the figure is
+ * cores × 2 × clock.
  *
- * NOT VERIFIED AGAINST A DATA SHEET: no row was compared with the maker's document itself, because no such document
- * could be read where the rows were written. In November 2026 the rows were compared with texts that quote these
- * documents. The list names the maker's document for each row, and the figures that a quotation of it confirms.
+ * NOT VERIFIED AGAINST A DATA SHEET: no row was compared with the maker's own document, because these documents were
+ * not at hand when the rows were written. In November 2026 the rows were compared with texts that quote these
+ * documents. For each row the list names the maker's document and the figures that a quotation confirms.
  *
  * V100        nvidia.com volta-v100-datasheet-update-us-1165301-r5.pdf: fp64, fp32, fp16
  * V100 PCIE   the same: fp64, fp32, fp16

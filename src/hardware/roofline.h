@@ -33,7 +33,7 @@ struct ws_roof ws_roof_of_ordinary(const struct ws_gpu *gpu, enum ws_precision p
 /* C[m,n] = A[m,k] · B[k,n], `batch` times: 2·m·n·k FLOPs, (m·k + k·n + m·n) elements. */
 struct ws_work ws_work_gemm(double m, double n, double k, double batch, double element_bytes);
 
-/* A chain of pointwise kernels: each reads what the kernel before it wrote. If the chain is fused, only its first
+/* A chain of pointwise kernels: each reads the output of the kernel before it. If the chain is fused, only its first
  * input and its last output are moved, not the results between kernels. `inputs` is the number of inputs of each
  * kernel; the inputs after the first are read whether or not the chain is fused. */
 struct ws_work ws_work_chain(double kernels, bool fused, double elements, double inputs, double flops_per_element,

@@ -1,8 +1,8 @@
 /* The record families: every table that a trace can hold, column by column.
  *
- * The row structures (record.h), the encoder and decoder of src/wire, the names that `wallshim dump` prints and the
- * tables of FORMAT.md are made from this list. To add a column, add a line at the end of its family and raise
- * WS_FORMAT_MINOR. Readers take an absent column as 0.
+ * The row structures (record.h), the encoder and decoder of src/wire, and the names that `wallshim dump` prints are
+ * made from this list. A test compares the list with the tables of FORMAT.md. To add a column, add a line at the end
+ * of its family and raise WS_FORMAT_MINOR. Readers take an absent column as 0.
  *
  * Units: host times are nanoseconds of CLOCK_MONOTONIC. Device times are nanoseconds of the clock of the operation's
  * context. The origin of a context's clock is arbitrary; family `clock` maps the context's clock to the host's.
@@ -16,10 +16,10 @@
  * PLAIN                   predicts 0
  * DELTA                   predicts the value of the row before
  * KEY                     for few distinct values in a repeating order: predicts from the two rows before
- * The other codings predict from the last row that has the same value in a KEY column. The KEY column is `thread` for
- * THREAD, and the family's first column for the other codings. They predict that this row repeats from the last one:
+ * The other codings look at the last row that has the same value in a KEY column. The KEY column is `thread` for
+ * THREAD, and the family's first column for the other codings. They predict that one number is the same in both rows:
  * THREAD, FIRST           the value
- * LENGTH(column)          the difference from that column
+ * LENGTH(column)          the difference between the value and `column`
  * GAP(end, thread)        the distance from the previous `end` on the same thread
  * STREAM_GAP(end)         the distance from the previous `end` on the same stream (the stream of the shape) */
 #ifndef WALLSHIM_RECORD_FAMILIES_H
@@ -49,7 +49,7 @@
     F(call)       /* one host call that is not an operation: wait, allocation, module load … */ \
     F(collective) /* one NCCL call */                                                             \
     F(range)      /* a named time range of a thread: operator, Python function, step … */       \
-    F(loss)       /* a count of what the trace lacks */                                           \
+    F(loss)       /* a count of data that the trace lacks */                                      \
     F(metric)     /* a hardware counter: its meaning */                                           \
     F(counter)    /* the value of a hardware counter for one launch */
 
@@ -131,7 +131,7 @@
     I(uint32_t, size, PLAIN)   \
     I(uint32_t, device, PLAIN) \
     I(uint64_t, handle, PLAIN) \
-    I(uint64_t, name_hash, PLAIN) /* the same on all ranks of a communicator, unique to it; 0: unknown */
+    I(uint64_t, name_hash, PLAIN) /* equal on all ranks of one communicator, and on no others; 0: unknown */
 
 #define WS_COLUMNS_graph_node(I, S)                           \
     I(uint32_t, graph, DELTA) /* the executable graph's id */ \
@@ -148,7 +148,7 @@
     I(uint32_t, context, DELTA)  \
     I(int64_t, device_ns, DELTA) \
     I(int64_t, host_ns, DELTA)   \
-    I(uint32_t, error_ns, PLAIN) /* the true value is within ± this of host_ns */
+    I(uint32_t, error_ns, PLAIN) /* maximum error of host_ns */
 
 #define WS_COLUMNS_op(I, S)                                                               \
     I(uint32_t, shape, KEY)                                                               \
@@ -158,7 +158,7 @@
     I(int64_t, host_end, LENGTH(host_begin))                                              \
     I(int64_t, begin, STREAM_GAP(end)) /* device clock; flags give its quality */         \
     I(int64_t, end, LENGTH(begin))                                                        \
-    I(uint32_t, begin_error, FIRST) /* the true begin is within ± this of `begin` */     \
+    I(uint32_t, begin_error, FIRST) /* maximum error of `begin` */                        \
     I(uint32_t, end_error, FIRST)                                                         \
     I(uint32_t, flags, FIRST)  /* enum ws_op_flags, ws_op_begin_quality … */            \
     I(uint32_t, params, FIRST) /* family params, or 0 */                                  \
@@ -191,8 +191,8 @@
     I(uint32_t, reduction, DELTA)                  /* ncclRedOp_t */                                          \
     I(int32_t, peer, DELTA)                        /* root, or the other rank of send and recv; -1 none */    \
     I(uint64_t, sequence, DELTA)                   /* number of the call on this communicator and rank */     \
-    I(uint64_t, first_launch, THREAD)              /* correlation of the call's first launch; 0: none */      \
-    I(uint64_t, last_launch, LENGTH(first_launch)) /* of its last launch, up to the outermost ncclGroupEnd */ \
+    I(uint64_t, first_launch, THREAD)              /* correlation: first launch of call or group; 0 = none */ \
+    I(uint64_t, last_launch, LENGTH(first_launch)) /* correlation: last launch of call or group */            \
     I(int32_t, result, PLAIN)
 
 #define WS_COLUMNS_range(I, S)                                                                \
@@ -215,7 +215,7 @@
     I(uint32_t, device, PLAIN)                                                             \
     I(uint32_t, group, DELTA)    /* metrics of one group are read together; from 1 */      \
     I(uint32_t, quantity, PLAIN) /* enum ws_quantity */                                    \
-    I(uint32_t, weight, PLAIN)   /* the metric's value is multiplied by this */            \
+    I(uint32_t, weight, PLAIN)   /* factor for the metric's value */                       \
     S(precision)                 /* of the operations: fp16 …, see ws_precision_named */ \
     S(group_name)                                                                          \
     S(name) /* CUPTI's name */

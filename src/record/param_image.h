@@ -3,9 +3,9 @@
  * buffers have equal images. Column `words` of family params holds the addresses. Parameters of 1, 2, 4 or 8 bytes
  * are 0 in the image.
  *
- * Column layout: u16 number of the first word; u16 number of words; one bit per word, set if the word differs from
- * the third word before it (the first three words: if it is not 0); then the words whose bit is set.
- * The distance is three words because unused entries in PyTorch's tables repeat every 24 bytes. */
+ * Column layout: u16 number of the first word; u16 number of words; one bit per word; the words whose bit is set. The
+ * bit is set if the word differs from the third word before it. Zeros stand before the first word. The distance is
+ * three words because unused entries in PyTorch's tables repeat every 24 bytes. */
 #ifndef WALLSHIM_RECORD_PARAM_IMAGE_H
 #define WALLSHIM_RECORD_PARAM_IMAGE_H
 

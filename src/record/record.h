@@ -56,7 +56,7 @@ enum ws_space {
     WS_SPACE_ARRAY,
     WS_SPACE_MANAGED,
     WS_SPACE_PEER, /* another device's memory */
-    WS_SPACE_HOST, /* host memory, pageable or pinned: unknown which */
+    WS_SPACE_HOST, /* host memory; unknown whether pageable or pinned */
     WS_SPACE_COUNT
 };
 
@@ -87,7 +87,7 @@ enum ws_quality {
 
 enum ws_op_flags {
     WS_OP_BEGIN_QUALITY = 0x3, /* enum ws_quality of begin */
-    WS_OP_END_QUALITY = 0xc,   /* enum ws_quality of end, << 2 */
+    WS_OP_END_QUALITY = 0xc,   /* enum ws_quality of end, shifted left by 2 bits */
     WS_OP_BLOCKING = 0x10,     /* the call returns only when the work is done */
     WS_OP_CAPTURED = 0x20,     /* captured into a graph: has not run yet */
     WS_OP_DEPENDENT = 0x40,    /* programmatic dependent launch: may overlap the kernel before it */
@@ -109,7 +109,7 @@ static inline enum ws_quality ws_op_end_quality(const struct ws_op *op)
     return (enum ws_quality)((op->flags & WS_OP_END_QUALITY) >> 2);
 }
 
-/* What a hardware counter counts, and in what unit. */
+/* The quantity that a hardware counter counts, and its unit. */
 enum ws_quantity {
     WS_QUANTITY_UNKNOWN,
     WS_QUANTITY_TIME, /* ns */

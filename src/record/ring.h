@@ -3,11 +3,11 @@
  *
  * A record is one or more adjacent slots and begins with struct ws_ring_header. The producer never waits: when the
  * ring is full it counts a lost record. The producer usually touches only its own cache lines: it reads `tail`, the
- * consumer's position, once in WS_RING_LOOK_EVERY slots, or once in a quarter of the ring if that is less. The
+ * consumer's position, only once per WS_RING_LOOK_EVERY slots or per quarter of the ring, whichever is less. The
  * producer wakes the consumer only when WS_RING_LOOK_EVERY slots, or a quarter of the ring, wait to be read. A wake
  * takes microseconds. If both threads share a core, the producer also waits while the consumer runs. A record is
- * complete once `head` has been stored past it (release). If the producer dies, the records below `head` stay valid;
- * the slots above `head` are not valid. */
+ * complete once the producer has moved `head` past the record, with release order. If the producer dies, the records
+ * below `head` stay valid; the slots above `head` are not valid. */
 #ifndef WALLSHIM_RECORD_RING_H
 #define WALLSHIM_RECORD_RING_H
 
@@ -32,7 +32,7 @@ struct ws_ring_header {
 struct ws_ring {
     /* The producer's cache line. */
     _Alignas(64) _Atomic uint64_t head; /* slots written since the start */
-    uint64_t room_until;                /* limit of head until the next read of tail */
+    uint64_t room_until;                /* head may grow to this value before the next read of tail */
     uint64_t mask;                      /* number of slots − 1 */
     char *slots;
     void (*wake)(void); /* called when many slots wait to be read; NULL: nobody to wake */
@@ -51,7 +51,7 @@ static inline char *ws_ring_slot(const struct ws_ring *ring, uint64_t position)
 {
     char *slot = ring->slots + (position & ring->mask) * WS_RING_SLOT;
     if (!slot)
-        __builtin_unreachable(); /* `slot` is never NULL: saves the producer a comparison */
+        __builtin_unreachable(); /* `slot` is never NULL; this hint saves the producer a comparison */
     return slot;
 }
 

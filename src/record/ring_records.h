@@ -18,8 +18,8 @@ enum ws_ring_kind {
     WS_RING_EVENT,  /* an event recorded after operations without an end event: it is the end event of all of them */
 };
 
-/* header.detail: enum ws_op_flags. In the bits that hold the two qualities in a trace (WS_OP_BEGIN_QUALITY,
- * WS_OP_END_QUALITY) it holds enum ws_ring_op_detail. */
+/* header.detail: enum ws_op_flags. But the bits that hold the two qualities in a trace (WS_OP_BEGIN_QUALITY,
+ * WS_OP_END_QUALITY) hold enum ws_ring_op_detail here. */
 struct ws_ring_op {
     struct ws_ring_header header;
     uint64_t ticks_begin, ticks_end;
@@ -49,7 +49,7 @@ enum ws_ring_op_inner {
     WS_RING_OP_HAS_PARAMS = 2,
     WS_RING_OP_COUNTED = 16,    /* counted among the copies of its stream and context */
     WS_RING_OP_ENGINE_BUSY = 8, /* other streams had unfinished copies in the same direction */
-    WS_RING_OP_HELD = 4,        /* has no end event: the stream's next event ends it */
+    WS_RING_OP_HELD = 4,        /* no end event of its own: the stream's next event is its end event */
 };
 
 /* header.detail: the function's number, enum ws_function_id. header.shape: the context. */

@@ -13,7 +13,7 @@
 
 #include "base/vector.h"
 
-/* A wall is what limits the speed of a program: a resource of the GPU, or a delay. */
+/* A wall is the limit of a program's speed: a resource of the GPU, or a delay. */
 enum ws_wall {
     WS_WALL_NONE,
     WS_WALL_COMPUTE,

@@ -30,9 +30,9 @@ struct ws_analysis {
     enum ws_scope scope;
     size_t result_size;
 
-    /* Analyses whose results run() reads; NULL after the last. Before run() is called for a subject, each needed
-     * analysis of the same scope has finished for this subject, and each needed analysis of another scope has
-     * finished for every subject. Needs must not form a cycle. */
+    /* Analyses whose results run() reads; NULL after the last. Before run() is called for a subject, the needed
+     * analyses have finished: those of the same scope for this subject, those of other scopes for every subject.
+     * Needs must not form a cycle. */
     const struct ws_analysis *needs[WS_MOST_NEEDS];
     bool last; /* runs after all analyses that are not `last` have finished, for every subject */
 
@@ -79,7 +79,7 @@ enum ws_steps_choice {
 };
 
 /* The window of the recording that the model holds (model/window.h). Times are in ns from the begin of the first
- * operation of all devices. */
+ * operation on any device. */
 struct ws_report_window {
     int64_t begin, end; /* INT64_MIN, INT64_MAX: from the recording's begin, to its end */
     bool by_steps;
@@ -109,10 +109,10 @@ enum { WS_WINDOW_TEXT = 160 };
 /* Writes "launched from 1.2 s to 3 s (steps 2 to 4)". Returns `text`; "" for the whole recording. */
 const char *ws_report_window_text(const struct ws_report_window *window, char text[WS_WINDOW_TEXT]);
 
-/* The window as JSON; an edge that is also the recording's is left out. NULL if memory runs out. */
+/* Returns the window as JSON, or NULL if memory runs out. Leaves out an edge that is also the recording's. */
 json_t *ws_report_window_json(const struct ws_report_window *window);
 
-/* Prints which window was read; nothing for the whole recording. */
+/* Prints the window that was read. Prints nothing for the whole recording. */
 void ws_report_print_window(const struct ws_report *report, struct ws_page *page);
 
 /* Writes "rank 3", or the name of the trace's file. */

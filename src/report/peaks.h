@@ -10,8 +10,8 @@
  * first device that it describes, provided that all described devices have the same name. */
 const struct ws_device *ws_track_peaks_device(const struct ws_model *model, const struct ws_track *track);
 
-/* The GPU whose peaks apply to the track. A GPU that the user named comes first; then a calibrated one, if the user
- * asked for calibrated peaks; else the GPU that the trace's description matches. */
+/* Finds the GPU whose peaks apply to the track. The GPU that the user named has priority. Calibrated peaks, if the
+ * user asked for them, come next. Otherwise the trace's description selects the GPU. */
 enum ws_gpu_match ws_track_gpu(const struct ws_report *report, const struct ws_track *track, struct ws_gpu *gpu);
 
 /* Finds the GPU in the table by the name and the figures in the trace. */

@@ -1,4 +1,4 @@
-/* A report: runs all analyses of a model, prints their sections, or returns them as JSON. */
+/* A report runs all analyses of a model. It prints their sections, or returns their results as JSON. */
 #ifndef WALLSHIM_REPORT_REPORT_H
 #define WALLSHIM_REPORT_REPORT_H
 
@@ -24,7 +24,7 @@ void ws_report_destroy(struct ws_report *report);
 /* Does a section have this name, or does exactly one heading contain this text? */
 bool ws_report_has_section(const struct ws_analyses *analyses, const char *name);
 
-/* Prints one page: what was recorded, the wall, what to do first, and the heaviest kernels. */
+/* Prints one page: the recording, the wall, the first advice, and the kernels with most time. */
 void ws_report_print_summary(const struct ws_report *report, struct ws_page *page);
 
 /* Prints the given sections, which must exist, in the report's order. Prints all of them if count is 0. */

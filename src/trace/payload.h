@@ -27,7 +27,7 @@ struct ws_payload {
 int ws_payload_read(struct ws_payload *payload, const struct ws_frame_source *source,
                     const struct ws_frame_place *place);
 
-/* Returns the bytes of the footer. In the payload they follow a uint32_t, the size of the head. */
+/* Returns the bytes of the footer. In the payload these bytes follow a uint32_t, the size of the head. */
 struct ws_bytes_in ws_payload_footer(const struct ws_payload *payload);
 
 void ws_payload_finish(struct ws_payload *payload);

@@ -17,7 +17,8 @@
 
 /* Limits against files made to exhaust memory or time. In real files a row takes two to five bytes, and one and a
  * half times as many when decompressed. The limits are much higher: rows_anyhow rows and raw_anyhow decompressed
- * bytes, plus ROWS_A_BYTE and RAW_A_BYTE per byte of the file. Frames beyond a limit count as lost. */
+ * bytes, plus ROWS_A_BYTE rows and RAW_A_BYTE decompressed bytes per byte of the file. Frames beyond a limit count as
+ * lost. */
 enum { ROWS_A_BYTE = 4, RAW_A_BYTE = 64 };
 static const uint64_t rows_anyhow = 4 << 20, raw_anyhow = 64 << 20;
 
@@ -317,7 +318,7 @@ static int end_file(struct ws_reader *reader)
     return 0;
 }
 
-/* Reads the footer. Counts as lost those rows that the footer counts but that were not read. */
+/* Reads the footer. If the footer counts more rows than the frames before it held, the missing rows count as lost. */
 static int read_footer(struct ws_reader *reader)
 {
     struct ws_bytes_in in = ws_payload_footer(&reader->payload);
@@ -349,8 +350,8 @@ static void reader_note_gap(struct ws_reader *reader, const struct ws_frame_plac
         start_rescue(reader, place->offset);
 }
 
-/* Counts the rows missing before those of this frame. Returns false if a frame that is not a dictionary's repeats row
- * numbers of earlier frames: only dictionaries are repeated. */
+/* Counts the rows missing before those of this frame. Returns false if the frame wrongly repeats row numbers of
+ * earlier frames: only dictionaries are repeated. */
 static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *header)
 {
     if (header->family >= WS_FAMILY_COUNT)

@@ -33,17 +33,16 @@ struct ws_damage {
     uint64_t lost_bytes;                 /* bytes skipped in search of the next frame */
     uint64_t torn_bytes;                 /* bytes of an unfinished frame at the end */
     bool no_footer;                      /* the writer did not finish, or the file was cut */
-    uint64_t lost_rows[WS_FAMILY_COUNT]; /* missing rows, as far as later row numbers show */
+    uint64_t lost_rows[WS_FAMILY_COUNT]; /* missing rows, found by gaps in the row numbers */
 };
 
 struct ws_reader;
 
 /* Opens a trace. Returns 0 or -errno: -ENOENT, -EACCES …; -EINVAL: not a wallshim trace; -EPROTO: a newer major
- * version. After an error, message (if capacity > 0) holds one line that names the file, the problem and what to
- * do. */
+ * version. After an error, message (if capacity > 0) holds one line that names the file, the problem and a remedy. */
 int ws_reader_open(struct ws_reader **reader, const char *path, char *message, size_t capacity);
 
-/* What the footer says about the whole trace. */
+/* The facts about the whole trace that the footer holds. */
 struct ws_summary {
     uint64_t rows[WS_FAMILY_COUNT];
     int64_t host_first, host_last; /* range of all host times; first > last: none */

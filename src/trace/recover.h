@@ -1,4 +1,4 @@
-/* Finds the frames of a file that may be damaged, and records which rows were seen. */
+/* Finds the frames of a file that may be damaged, and records the rows seen so far. */
 #ifndef WALLSHIM_TRACE_RECOVER_H
 #define WALLSHIM_TRACE_RECOVER_H
 
@@ -15,7 +15,7 @@ struct ws_frame_source {
     bool any_file_id; /* the file header is unreadable; the first frame found sets file_id */
 };
 
-/* The position of a frame, and how many bytes were skipped to find it. */
+/* The position of a frame, and the number of bytes skipped to find it. */
 struct ws_frame_place {
     uint64_t offset; /* of the frame's header */
     uint64_t skipped;

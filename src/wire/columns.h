@@ -20,10 +20,10 @@ enum ws_coding {
     WS_CODING_PLAIN,  /* predicts 0 */
     WS_CODING_DELTA,  /* predicts the value of the row before */
     WS_CODING_LAST,   /* predicts the remembered value */
-    WS_CODING_LENGTH, /* codes the difference between the value and the base column's, like LAST: the prediction is
-                         the last difference of a row with the same key */
-    WS_CODING_GAP,    /* codes the difference between the value and the base column's last value in the same group,
-                         like LAST */
+    WS_CODING_LENGTH, /* codes a difference: the value minus the base column's value in the same row. Predicts the
+                         difference in the last row with the same key */
+    WS_CODING_GAP,    /* codes a difference: the value minus the base column's last value in the same group. Predicts
+                         like LENGTH */
     WS_CODING_SLOTS,  /* stores the frame's distinct values, and for each row the index of its value */
     WS_CODING_TEXT,
     WS_CODING_COUNT
@@ -68,9 +68,9 @@ struct ws_columns_encoder;
 size_t ws_columns_encoder_size(uint32_t max_rows);
 struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_rows);
 
-/* Appends the columns of `count` rows to `to`. Marks head or planes of `to` as failed if they are too small. `groups`
- * maps the values of the group column of a `grouped` column to groups; values that the map lacks belong to group
- * 0. */
+/* Appends the columns of `count` rows to `to`. Marks head or planes of `to` as failed if they are too small. For a
+ * `grouped` column, `groups` maps each value of its group column to a group. Values that the map lacks belong to
+ * group 0. */
 void ws_columns_encode(struct ws_columns_encoder *encoder, const struct ws_layout *layout, const void *rows,
                        uint32_t count, const struct ws_map *groups, struct ws_encoded *to);
 
@@ -85,9 +85,9 @@ struct ws_column_place {
     size_t stride;
 };
 
-/* Decodes `count` rows, column by column. `places` has one entry per column of the layout, aligned for its values.
- * Texts point into the payload. Columns absent from the payload become 0; unknown columns are skipped. Returns 0 or
- * -EBADMSG. */
+/* Decodes `count` rows, column by column. `places` has one entry per column of the layout. The memory of each entry
+ * is aligned for the column's values. Texts point into the payload. Columns absent from the payload become 0; unknown
+ * columns are skipped. Returns 0 or -EBADMSG. */
 int ws_columns_decode_into(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
                            size_t size, uint32_t count, const struct ws_column_place *places);
 

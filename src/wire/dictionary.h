@@ -25,7 +25,7 @@ struct ws_dictionary {
 
 void ws_dictionary_add(struct ws_dictionary *dictionary, const void *row);
 
-/* Copies the rows with numbers from `first` on to `rows`, and their texts to `texts`, as long as they fit. Returns
+/* Copies rows to `rows` and their texts to `texts`, beginning with row number `first`, as long as they fit. Returns
  * the number of rows copied. max_text must be large enough for the texts of any row, so that at least one row is
  * copied. */
 uint32_t ws_dictionary_copy(const struct ws_dictionary *dictionary, uint32_t first, uint32_t max_rows,

@@ -50,8 +50,8 @@ int ws_encoder_flush(struct ws_encoder *encoder);
 /* Flushes, then writes all dictionaries again, the footer with the index of frames, and the trailer. */
 int ws_encoder_finish(struct ws_encoder *encoder);
 
-/* Returns the number of the family's rows that are in no frame, because the sink refused them or they were too long.
- * A dictionary row no longer counts once a repeat contains it. */
+/* Returns the number of the family's rows that are in no frame, because the sink refused them, they were too long or
+ * memory ran out. A dictionary row no longer counts once a repeat contains it. */
 uint64_t ws_encoder_lost(const struct ws_encoder *encoder, enum ws_family family);
 
 /* Returns the bytes given to the sink so far. */

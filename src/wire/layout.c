@@ -4,7 +4,7 @@
 
 /* LAYOUT defines one function per family. The function expands the family's list of columns twice: into an
  * enumeration of the columns' indices (column_NAME), and into the table of columns. The CODING_ macros use the
- * indices. The enumeration is local, because families share names of columns. */
+ * indices. The enumeration is local, because several families have columns of the same name. */
 
 #define INDEX_INTEGER(type, name, coding) column_##name,
 #define INDEX_TEXT(name) column_##name,

@@ -129,7 +129,7 @@ struct ws_option_old_name {
 const struct ws_option_old_name *ws_option_old_name(const char *name);
 
 /* Returns the option's value in the environment, or NULL. The environment may use the variable's former name. Stores
- * the name that the environment uses in *variable. */
+ * in *variable the name that the environment uses. */
 const char *ws_option_in_environment(const struct ws_option_info *info, const char **variable);
 
 /* Writes the accepted values to `text`, for messages: "SIZE, as 64M or 2G, from 4K to 4G". Returns `text`. */
@@ -148,7 +148,7 @@ void ws_options_from_environment(struct ws_options *options, const struct ws_opt
 int ws_parse_duration(const char *text, uint64_t *ns);
 int ws_parse_size(const char *text, uint64_t *bytes);
 
-/* Parses "1s/30s" to on and period in ns; "" gives 0 and 0 (always on). Returns 0 or -EINVAL. */
+/* Parses "1s/30s" into *on and *period, in ns. "" gives 0 and 0, which means always on. Returns 0 or -EINVAL. */
 int ws_parse_burst(const char *text, uint64_t *on, uint64_t *period);
 
 #endif
