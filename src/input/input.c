@@ -18,7 +18,8 @@ enum { PACKED_PIECE = 64 * 1024, GZIP_WINDOW = 15 + 16 };
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20 };
 
 struct ws_input {
-    /* Of the thread that reads ahead, if there is one; the fields behind them are then the thread's. */
+    /* If a thread reads ahead, the reader uses these three fields, and only the thread changes the fields after them.
+     * Without such a thread, `ahead` is NULL. */
     struct ws_ahead *ahead;
     const struct ws_ahead_piece *ready; /* the piece that is being read */
     size_t ready_taken;

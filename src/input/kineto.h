@@ -137,14 +137,14 @@ struct kineto {
     struct ws_vector threads;             /* struct kineto_name */
     int64_t pid;                          /* process of the first host call, if has_pid */
     bool has_pid;
-    int64_t first;           /* time of the first event read; 0: none yet */
-    bool has_schema;         /* the file has a schema version */
-    bool has_base;           /* the file has a base for its times */
-    int64_t rank;            /* rank in the job; -1: unknown */
-    uint64_t known, unknown; /* number of events of the profiler's categories; of others with name and duration */
-    const char *writer;      /* message about another program that seems to have written the file; or NULL */
-    struct ws_text label;    /* label of the rank being read, if the file holds several ranks */
-    struct ws_intern groups; /* struct ws_text: the keys that identify process groups */
+    int64_t first;                /* time of the first event read; 0: none yet */
+    bool has_schema;              /* the file has a schema version */
+    bool has_base;                /* the file has a base for its times */
+    int64_t rank;                 /* rank in the job; -1: unknown */
+    uint64_t known, unknown;      /* count of the profiler's events; count of other events with name and duration */
+    const char *writer;           /* message about another program that seems to have written the file; or NULL */
+    struct ws_text label;         /* label of the rank being read, if the file holds several ranks */
+    struct ws_intern groups;      /* struct ws_text: the keys that identify process groups */
     struct ws_vector group_ranks; /* struct kineto_group, parallel to `groups` and to ws_gather.comms */
     struct ws_vector configured;  /* struct kineto_group, from the configuration in the file */
     struct ws_map configured_of;  /* hash of a name → index + 1 of the first group with that name */
@@ -294,7 +294,7 @@ void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t b
  * kernel. */
 void kineto_take_communication_kernel(struct kineto *kineto);
 
-/* Call it after all events: finds this process's rank in each group. */
+/* Finds this process's rank in each group. Call this function after all events. */
 void kineto_end_groups(struct kineto *kineto);
 
 #endif

@@ -62,7 +62,7 @@ enum kineto_category kineto_category_of(const char *text, size_t length)
         { "overhead", CATEGORY_REPEATED },
         { "Trace", CATEGORY_REPEATED },
     };
-    static const char *const calls[] = { "_runtime", "_driver" }; /* also other vendors' devices: xpu_runtime … */
+    static const char *const calls[] = { "_runtime", "_driver" }; /* suffixes, also of other vendors: xpu_runtime … */
     for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
         if (strlen(categories[i].text) == length && !memcmp(categories[i].text, text, length))
             return categories[i].category;
@@ -215,8 +215,8 @@ static struct ws_text inner_name(struct ws_text text)
     return text;
 }
 
-/* Writes when the trace started, if the file has no base time. In such a file times count from 1970, and the first
- * event gives the start. */
+/* Writes the start time of the trace if the file has no base time. The times in such a file count from 1970, and the
+ * first event's time is taken as the start. */
 static void say_start(struct kineto *kineto)
 {
     const int64_t year_2001 = 1000000000000000000;

@@ -11,7 +11,7 @@ enum { NSIGHT_COLUMNS = 20 };
 
 struct nsight {
     struct ws_gather *gather;
-    struct ws_intern processes; /* int64_t globalPid; the trace has the pid and name of the first process */
+    struct ws_intern processes; /* int64_t: globalPids; pid and name of the first go into the metadata */
     int64_t pid;                /* pid of the process that is read; -1: several, or unknown */
     struct ws_map visible;      /* number of a GPU + 1 → number that the process uses for it + 1 */
     struct ws_map recorded;     /* event → context it was recorded in, or NSIGHT_AMBIGUOUS */
@@ -21,10 +21,10 @@ struct nsight {
 struct nsight_table {
     const char *name;
     const char *columns[NSIGHT_COLUMNS]; /* "column", or "column>Table.value": the value in the row of Table whose id
-                                            is in the column */
+                                            equals the column */
     void (*take)(struct nsight *nsight, sqlite3_stmt *row);
     const char *order; /* column to order by; NULL: none */
-    bool of_device;    /* rows are operations of devices: a process that has rows used a device */
+    bool of_device;    /* the rows are operations on devices, so a process with rows used a device */
 };
 
 /* Read the tables that hold details of calls (nsight_details.c). */
@@ -40,7 +40,8 @@ void nsight_init(struct nsight *nsight, struct ws_gather *gather);
 /* Notes that this is the only process that used a device. */
 void nsight_alone(struct nsight *nsight, int64_t global);
 
-/* Restricts reading to one process and notes its number, because the file may lack a description of the process. */
+/* Notes that only this process is read. Writes the process's pid at once, because the file may lack a description of
+ * the process. */
 void nsight_choose(struct nsight *nsight, int64_t global);
 
 void nsight_finish(struct nsight *nsight);

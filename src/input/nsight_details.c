@@ -19,7 +19,7 @@ static int64_t context_of(struct nsight *nsight, sqlite3_stmt *row)
     return (int64_t)nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), sqlite3_column_int64(row, CONTEXT));
 }
 
-/* Reads an allocation or release: the name of the call tells which. */
+/* Reads an allocation or release. The name of the call tells which of the two it is. */
 void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t correlation = sqlite3_column_int64(row, CORRELATION), bytes = sqlite3_column_int64(row, AFTER_PLACE + 1);

@@ -14,7 +14,7 @@
 
 struct ws_source;
 
-/* What a file is, judged by its first bytes. */
+/* The kind of a file, judged by its first bytes. */
 enum ws_source_kind {
     WS_SOURCE_UNKNOWN,
     WS_SOURCE_OWN,     /* a wallshim trace */
@@ -23,7 +23,7 @@ enum ws_source_kind {
     WS_SOURCE_PERFETTO /* a Perfetto trace: it must be turned into JSON first (perfetto.h) */
 };
 
-/* How many bytes at the start of a file the functions below look at. */
+/* The number of bytes at the start of a file that the functions below look at. */
 enum { WS_SOURCE_HEAD = 512 };
 
 enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size);
