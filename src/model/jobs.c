@@ -12,11 +12,11 @@
 
 enum { SCRIPT = 256 };
 
-/* What a recording tells about its job. Unknown fields are NULL or 0. */
+/* Facts about a recording that show its job. Unknown fields are NULL or 0. */
 struct claim {
     const struct ws_process *process;
     const char *job, *rank, *world, *host, *program, *pid, *parent, *file;
-    char script[SCRIPT]; /* the first two words of its command line that are not switches */
+    char script[SCRIPT]; /* the first two words of the command line that are not options */
     int64_t first, last; /* first > last: unknown */
     uint64_t *names;     /* sorted hashes of its communicators' names */
     size_t name_count;

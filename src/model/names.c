@@ -92,7 +92,7 @@ uint32_t ws_build_shape_name(struct ws_build *build, const struct ws_process *pr
     }
     const struct ws_function *function = ws_entries_find(&process->functions, row->function);
     bool named = (row->kind == WS_OP_COPY || row->kind == WS_OP_MEMSET) && function && function->name.length;
-    if (named) /* an imported trace has the other profiler's name */
+    if (named) /* in an imported trace, the other profiler named the operation */
         return name_index(build, function->name.data, (enum ws_op_kind)row->kind, WS_ACTIVITY_MEMORY);
     switch (row->kind) {
     case WS_OP_KERNEL:

@@ -43,7 +43,7 @@ static int ops_grow(struct ws_ops *ops, size_t count, size_t expected)
         capacity *= 2;
     if (count >= UINT32_MAX)
         return -EFBIG;
-    ws_ops_complete(ops); /* after this no thread touches the columns, which may now move */
+    ws_ops_complete(ops); /* stops the helper thread, because the columns may now move */
 #define GROW(type, name)                                                                            \
     {                                                                                               \
         type *grown = ws_pages_grow(ops->name, ops->count * sizeof(type), capacity * sizeof(type)); \
@@ -143,9 +143,9 @@ static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
     return ws_sparse_add(&ops->correlations, op, beyond);
 }
 
-/* Stores the begins of an operation. The first operation of a block that has an interval sets the block's base.
- * Operations without an interval may have any times, so they do not set the base, and their begin on the device is
- * not stored. */
+/* Stores the begins of an operation. In each block, the first operation with an interval sets the block's base. An
+ * operation without an interval may have any times. So it does not set the base, and its begin on the device is not
+ * stored. */
 static int set_times(struct ws_ops *ops, size_t op, int64_t begin, int64_t host_begin, bool interval)
 {
     if (op % WS_TIMES_BLOCK == 0)
