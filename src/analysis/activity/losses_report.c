@@ -56,8 +56,8 @@ static void print_counted(const struct ws_process *process, struct ws_page *page
                      ws_format_count(number, count), count == 1 ? " was" : "es were");
 }
 
-/* Warns of recordings with one hardware queue. With one queue, an event waits for all earlier work in the queue, of
- * every stream. */
+/* Warns of recordings with one hardware queue. With one queue, an event waits for all earlier work of every
+ * stream. */
 static void print_one_queue(const struct ws_process *process, struct ws_page *page)
 {
     const char *queues = ws_process_meta(process, "queues");

@@ -6,7 +6,7 @@
  * operations that the profiler or a later tool dropped.
  *
  * Traces of other profilers hold CUPTI's correlation ids. Correlation ids number all calls in order of time, even
- * calls that the trace leaves out. They show two things:
+ * calls that the trace leaves out. These ids show two things:
  * - an operation whose id is smaller than the ids of all recorded calls was launched before the recording began;
  * - if the ids of consecutive recorded calls differ by a lot, the trace leaves out most calls. A framework makes up
  *   to about 20 runtime calls per launch: the median differences in ten traces are between 1 and 19.
