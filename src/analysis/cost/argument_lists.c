@@ -197,8 +197,8 @@ static uint64_t argument_lists_count_elements(const struct ws_param_block *block
     return elements;
 }
 
-/* Does the optimizer unscale the gradients? An optimizer that does also writes the gradients. The last two parameters
- * of its kernel are the addresses of the loss's scale and of a flag for infinities. */
+/* Does the optimizer unscale the gradients? An optimizer that unscales gradients also writes them. The last two
+ * parameters of its kernel are the addresses of the loss's scale and of a flag for infinities. */
 static bool scales_gradients(const struct ws_param_block *block)
 {
     uint32_t behind = 8 * (block->image.first + block->image.count) - 1, last = behind, before = 0;

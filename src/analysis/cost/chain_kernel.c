@@ -148,7 +148,7 @@ bool ws_operands_read(struct ws_operands *operands, const struct ws_process *pro
             addresses[operands->count] = word;
             operands->address[operands->count++] = word.value;
         } else if (!word.offset && word.size == 4 && iterator->operands && word.value <= INT32_MAX) {
-            operands->elements = word.value; /* the first parameter of TensorIterator's kernels */
+            operands->elements = word.value; /* TensorIterator's first parameter is this number */
         }
     }
     if (arrays_are_first(addresses, operands->count, iterator->operands))

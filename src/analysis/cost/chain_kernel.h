@@ -39,7 +39,7 @@ struct ws_operands {
     uint64_t address[WS_OPERANDS_MOST];
     uint32_t count;
     double bytes[WS_OPERANDS_MOST]; /* of each array; 0: not known */
-    uint32_t ordered;               /* number of arrays known to be read or written; they come first */
+    uint32_t ordered;               /* number of arrays that are known to be read or written; these come first */
     uint32_t written;  /* the first `written` arrays are written; the following ones up to `ordered` are read */
     uint64_t elements; /* per array; 0: not known */
 };
@@ -48,7 +48,7 @@ struct ws_operands {
 bool ws_operands_read(struct ws_operands *operands, const struct ws_process *process, uint32_t params,
                       const struct ws_iterator *iterator);
 
-/* Where data may pass between the kernels of a chain. Bit i stands for the boundary between kernels i and i + 1. */
+/* The flow of data in a chain. Bit i stands for the boundary between kernels i and i + 1. */
 struct ws_chain_links {
     uint32_t shared;  /* a kernel before the boundary and a kernel after it have an address in common */
     uint32_t ordered; /* a kernel before the boundary writes an address that a kernel after it reads */

@@ -25,7 +25,7 @@ struct ws_operator_cost {
     double bytes;                           /* 0: not known */
     double written;                         /* bytes written; `bytes` includes them; 0: not known */
     double intensity_most;                  /* upper limit of FLOPs per byte, if nothing else is known; else 0 */
-    enum ws_element element;                /* of the operands of a product; else of the largest tensor */
+    enum ws_element element;                /* type of a product's operands, else of the largest tensor */
     double m, n, k, batch;                  /* sizes of a GEMM; 0: not a GEMM */
     bool columns;                           /* the GEMM's matrices are column-major as in BLAS; false: row-major */
     double heads, queries, keys, head_size; /* sizes of attention, with `batch`; 0: not attention */

@@ -55,7 +55,7 @@ bool ws_table_read(struct ws_offset_table *table, const struct ws_param_block *b
  * is not 0. Returns 0 if elements overlap. */
 uint64_t ws_table_touched(const struct ws_offset_table *table, uint32_t array, uint32_t element_bytes);
 
-/* The smallest stride of an array that is not 0, in bytes; 0: there is none. */
+/* The smallest stride other than 0 of an array, in bytes; 0: all strides are 0. */
 uint32_t ws_table_least_stride(const struct ws_offset_table *table, uint32_t array);
 
 #endif
