@@ -123,7 +123,7 @@ static inline int64_t ws_activity_origin(const struct ws_track *track, const str
     return track->window ? track->window->first : activity->begin;
 }
 
-/* Moves the gaps that the recording does not cover from `gaps` to `holes`. Returns 0 or -ENOMEM. */
+/* Moves gaps from `gaps` to `holes` if the recording does not cover them. Returns 0 or -ENOMEM. */
 struct ws_process_recorded;
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
                                      const struct ws_process_recorded *recorded, struct ws_track_activity *activity);

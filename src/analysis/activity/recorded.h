@@ -8,8 +8,9 @@
  * Traces of other profilers hold CUPTI's correlation ids. Correlation ids number all calls in order of time, even
  * calls that the trace leaves out. These ids show two things:
  * - an operation whose id is smaller than the ids of all recorded calls was launched before the recording began;
- * - if the ids of consecutive recorded calls differ by a lot, the trace leaves out most calls. A framework makes up
- *   to about 20 runtime calls per launch: the median differences in ten traces are between 1 and 19.
+ * - if the ids of consecutive recorded calls differ by a lot, the trace leaves out most calls. Small differences are
+ *   normal, because a framework makes up to about 20 runtime calls per launch: the median differences in ten traces
+ *   are between 1 and 19.
  *
  * If a launch call has no operation, the trace lacks this operation. Exceptions are launches that were captured into
  * a graph, and operations that ran after the recording's end. The launch of a CUDA graph often lacks its kernels.
