@@ -2,8 +2,9 @@
  *
  * A foreign file names things by texts and numbers of its own. It lists a kernel and the call that launched the
  * kernel in different places and in any order. The functions below turn names into identifiers. They keep operations
- * and calls in memory until the end of the file, and then join them. Ranges become rows at once. An importer adds its
- * data piece by piece and finally calls ws_gather_finish. ws_gather_next returns the finished blocks.
+ * and calls in memory until the end of the file, and then join each operation with its call. Ranges become rows at
+ * once. An importer adds its data piece by piece and finally calls ws_gather_finish. ws_gather_next returns the
+ * finished blocks.
  *
  * When memory runs out, `error` is set, and all functions return 0 and change nothing. An importer checks `error`
  * once per piece. */

@@ -1,4 +1,5 @@
-/* Joins operations with the calls that made them, and outputs the rows of both in order of host time. */
+/* Joins operations with the calls that made them, and outputs the rows of operations and calls in order of host
+ * time. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -203,7 +203,7 @@ static bool restart(struct ws_json *json)
     return true;
 }
 
-/* If the parser failed at a word such as NaN, reads the word as null, moves *at past it and returns true. */
+/* If the parser failed at a word such as NaN, reads the word as null, moves *at past the word and returns true. */
 static bool read_no_number_as_null(struct ws_json *json, const unsigned char *begin, const unsigned char **at,
                                    const unsigned char *end)
 {

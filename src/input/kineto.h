@@ -8,8 +8,8 @@
 
 #include "input/gather.h"
 
-/* The JSON fields that the importer reads: X(name, key in the file). GROUP_CONFIG and the fields after it never occur
- * in events, so they have no bit in kineto_event.seen. */
+/* The JSON fields that the importer reads: X(name, key in the file). GROUP_CONFIG and all later fields never occur in
+ * events, so these fields have no bit in kineto_event.seen. */
 #define KINETO_KEYS(X)                       \
     X(TRACE_EVENTS, "traceEvents")           \
     X(DEVICE_PROPERTIES, "deviceProperties") \
@@ -154,7 +154,7 @@ struct kineto {
  * ...]". */
 struct kineto_group {
     struct ws_text name, ranks;
-    uint32_t place; /* index of this process's rank in `ranks` of a configured group; UINT32_MAX: not in it */
+    uint32_t place; /* index of this process's rank in `ranks` of a configured group; UINT32_MAX: not in `ranks` */
 };
 
 static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key key)
@@ -218,10 +218,10 @@ enum kineto_category kineto_category_of(const char *text, size_t length);
 
 void kineto_init(struct kineto *kineto, struct ws_gather *gather);
 
-/* Restricts reading to one rank and stores its number and label. */
+/* Restricts reading to one rank and stores the rank's number and label. */
 void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank);
 
-/* Notes which program wrote the file, if the name or number of a process shows it. */
+/* Notes the program that wrote the file, if the name or number of a process shows the program. */
 void kineto_note_process(struct kineto *kineto, const char *text, size_t length);
 
 /* Handles a complete event. */
@@ -252,7 +252,7 @@ struct kineto_configured {
     struct kineto_text name, ranks;
 };
 
-/* Stores a value of a group. Call it once for each rank in the group's array of ranks. */
+/* Stores a value of a group. Call this function once for each rank in the group's array of ranks. */
 void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *group, enum kineto_key key,
                              const char *text, size_t length);
 

@@ -139,7 +139,8 @@ static bool is_function(struct ws_text function, const char *name)
     return function.length == strlen(name) && !memcmp(function.data, name, function.length);
 }
 
-/* Returns the count as NCCL defines it. For gathers and scatters NCCL counts the elements of one rank's part. */
+/* Returns the number of elements by NCCL's definition of `count`. For gathers and scatters NCCL counts the elements
+ * of one rank's part. */
 static uint64_t kineto_collectives_count_of(struct ws_text function, int64_t in, int64_t out, int64_t ranks)
 {
     int64_t count = is_function(function, "ncclReduceScatter") || is_function(function, "ncclScatter") ||

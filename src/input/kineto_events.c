@@ -352,8 +352,7 @@ static void kineto_events_take_call(struct kineto *kineto, int64_t begin, int64_
     ws_gather_call(kineto->gather, &call);
 }
 
-/* Returns the innermost Python frame of the stack that is outside installed packages, or an empty text if there is
- * none. */
+/* Returns the stack's innermost Python frame outside installed packages, or an empty text if there is none. */
 static struct ws_text own_frame(struct ws_text stack)
 {
     static const char *const packages[] = { "/site-packages/", "/dist-packages/", "/lib/python" };

@@ -13,8 +13,8 @@ struct nsight {
     struct ws_gather *gather;
     struct ws_intern processes; /* int64_t: globalPids; pid and name of the first go into the metadata */
     int64_t pid;                /* pid of the process that is read; -1: several, or unknown */
-    struct ws_map visible;      /* number of a GPU + 1 → number that the process uses for it + 1 */
-    struct ws_map recorded;     /* event → context it was recorded in, or NSIGHT_AMBIGUOUS */
+    struct ws_map visible;      /* number of a GPU + 1 → the process's number for this GPU + 1 */
+    struct ws_map recorded;     /* event → context in which the event was recorded, or NSIGHT_AMBIGUOUS */
 };
 
 /* A table of the export. Columns missing in a file are NULL. */
@@ -46,8 +46,8 @@ void nsight_choose(struct nsight *nsight, int64_t global);
 
 void nsight_finish(struct nsight *nsight);
 
-/* Makes `id`, an identifier of one process, unique in the file. global is the process's globalPid, or a globalTid of
- * the process. */
+/* Turns `id`, which is unique in its process, into an identifier that is unique in the file. global is the process's
+ * globalPid, or a globalTid of the process. */
 uint64_t nsight_of_process(struct nsight *nsight, int64_t global, int64_t id);
 
 static inline struct ws_text nsight_text(sqlite3_stmt *row, int column)

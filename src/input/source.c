@@ -34,7 +34,7 @@ static const struct ws_importer *importer_claiming(const unsigned char *head, si
     return NULL;
 }
 
-/* Reads the first bytes of a file. Returns how many bytes it read, or 0 if the file cannot be read. */
+/* Reads the first bytes of a file. Returns the number of bytes read, or 0 if the file cannot be read. */
 static size_t read_head(const char *path, unsigned char head[WS_SOURCE_HEAD])
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);

@@ -28,8 +28,8 @@ enum { WS_SOURCE_HEAD = 512 };
 
 enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size);
 
-/* Returns the kind of a file. JSON compressed with gzip is WS_SOURCE_FOREIGN, because its importer unpacks it. A file
- * that cannot be read is WS_SOURCE_UNKNOWN. */
+/* Returns the kind of a file. JSON compressed with gzip is WS_SOURCE_FOREIGN, because the importer of JSON also reads
+ * gzip. A file that cannot be read is WS_SOURCE_UNKNOWN. */
 enum ws_source_kind ws_source_kind_of_file(const char *path);
 
 /* Opens a file. Messages call the file `name`, or its path if name is NULL. Returns 0, or -errno with a message that

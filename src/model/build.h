@@ -16,8 +16,8 @@ int ws_process_load(struct ws_process *process, struct ws_arena *texts, const ch
                     size_t part, const struct ws_window *window, const struct ws_model_options *options,
                     char *message, size_t capacity);
 
-/* Returns the clock map of a context and makes it if needed. The pointer is valid until the next map is made. Returns
- * NULL when memory runs out. */
+/* Returns the clock map of a context, and makes the map if needed. The pointer is valid until the next map is made.
+ * Returns NULL when memory runs out. */
 struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context);
 
 static inline struct ws_clock_map *ws_process_clock_at(const struct ws_process *process, size_t index)

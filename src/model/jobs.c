@@ -203,8 +203,8 @@ static bool is_tied(const struct claim *a, const struct claim *b)
     return are_equal(a->program, b->program) && !strcmp(a->script, b->script) && overlap(a, b, 0);
 }
 
-/* Returns whether a process belongs to a job: a tie connects it to a process of the job, and no process of the job
- * refutes it (jobs.h). */
+/* Returns whether a process belongs to a job (jobs.h). A process belongs to the job of the other processes in its
+ * file. Otherwise a tie must connect the process to one of the job, and no refutation may separate it from one. */
 static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t count, uint32_t job, size_t process)
 {
     bool tied = false;

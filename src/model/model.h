@@ -40,7 +40,7 @@ struct ws_op_shape {
     uint32_t stream;  /* index into ws_process.streams, or WS_NOWHERE */
     uint32_t context; /* index into ws_process.clocks */
     uint32_t track;   /* index into ws_model.tracks */
-    bool lost;        /* operations refer to the shape, but the trace has no row for it */
+    bool lost;        /* operations refer to the shape, but the trace lacks the shape's row */
 };
 
 #define WS_NOWHERE UINT32_MAX

@@ -47,7 +47,7 @@ static void copy_name(char *text, size_t capacity, const struct ws_shape *shape)
         snprintf(text, capacity, "Memcpy %cto%c (%s -> %s)", from, to, from_word, to_word);
 }
 
-/* Returns the index of a name and adds it if it is new. Returns WS_NOWHERE when memory runs out. */
+/* Returns the index of a name, and adds the name if it is new. Returns WS_NOWHERE when memory runs out. */
 static uint32_t name_index(struct ws_build *build, const char *text, enum ws_op_kind kind, enum ws_activity activity)
 {
     uint64_t key = XXH3_64bits_withSeed(text, strlen(text), ws_salt + kind);

@@ -96,7 +96,7 @@ static int set_wide(struct ws_ops *ops, size_t op, enum ws_op_wide column, int64
     return 0;
 }
 
-/* Stores a length in its 32-bit column, or in `wide` if it does not fit. */
+/* Stores a length in its 32-bit column, or in `wide` if the length does not fit. */
 static int set_length(struct ws_ops *ops, size_t op, enum ws_op_wide column, uint32_t *narrow, int64_t length)
 {
     return ws_op_fit_length(narrow, length) ? 0 : set_wide(ops, op, column, length);
@@ -162,7 +162,7 @@ static int set_times(struct ws_ops *ops, size_t op, int64_t begin, int64_t host_
     return status;
 }
 
-/* Sets the times of a row on device and host, and the flags that follow from them. */
+/* Sets the device times and host times of a row, and the flags that depend on these times. */
 static INLINE int add_times(struct ws_ops *ops, size_t op, const struct ws_op_columns *rows, size_t row)
 {
     int64_t begin = WS_OP_AT(rows, begin, row), end = WS_OP_AT(rows, end, row);

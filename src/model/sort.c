@@ -118,7 +118,7 @@ struct merge {
     struct head *heaps;
 };
 
-/* Copies the next element of a run, and the elements after it that are before time `next`. Usually many elements in a
+/* Copies the next element of a run, and all following elements with a time before `next`. Usually many elements in a
  * row come from the same run. */
 static uint32_t *sort_copy_before(uint32_t *to, struct head *head, int64_t next, const struct merge *merge)
 {

@@ -1,5 +1,5 @@
-/* A sparse column: values that few rows have. It takes two bits per row, plus the values in a list. Rows are added
- * in ascending order. */
+/* A sparse column: values that few rows have. The column takes two bits per row, plus the values in a list. Rows are
+ * added in ascending order. */
 #ifndef WALLSHIM_MODEL_SPARSE_H
 #define WALLSHIM_MODEL_SPARSE_H
 

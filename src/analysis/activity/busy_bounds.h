@@ -8,9 +8,9 @@
  * times the number of operations. SYSTEMATIC_NS allows for a constant error in the time between two events. Its value
  * is our choice. The shim measures this error (shim/timing/dispatch.h).
  *
- * Operations of one stream do not overlap. So the sum of the lengths of a stream's operations is busy time, whenever
- * they ran. Only the overlap of several streams depends on when operations ran. The overlap of streams is at most the
- * time of all streams except the busiest. */
+ * Operations of one stream do not overlap. So the sum of the lengths of a stream's operations is busy time, no matter
+ * when the operations ran. Only the overlap of several streams depends on when operations ran. The overlap of streams
+ * is at most the time of all streams except the busiest. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_BUSY_BOUNDS_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_BUSY_BOUNDS_H
 

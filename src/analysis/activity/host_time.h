@@ -20,9 +20,9 @@ enum ws_host_use {
     WS_USE_COUNT
 };
 
-/* ns. If the first launch of a kernel takes longer than this, we assume that it also loaded the kernel's module: the
- * driver loads modules lazily. Other launches take 2 to 20 µs, except launches of graphs. The threshold is our
- * choice.
+/* ns. If the first launch of a kernel takes longer than this, we assume that the launch also loaded the kernel's
+ * module: the driver loads modules lazily. Other launches take 2 to 20 µs, except launches of graphs. The threshold
+ * is our choice.
  */
 #define WS_LAUNCH_MOST 500000
 

@@ -1,9 +1,9 @@
-/* The coverage of a recording: does the trace hold all operations that ran? If it does not, a device may have been
- * busy when the trace shows no operation on it.
+/* The coverage of a recording: does the trace hold all operations that ran? If operations are missing, a device may
+ * have been busy at times when the trace shows no operation on it.
  *
- * A trace by Wallshim holds everything that the process launched, and counts what it lost. Traces of other profilers
- * may lack operations without saying so: operations that ran when the recording began, kernels of CUDA graphs, and
- * operations that the profiler or a later tool dropped.
+ * A trace by Wallshim holds all operations that the process launched, except those that the trace counts as lost.
+ * Traces of other profilers may lack operations without saying so: operations that ran when the recording began,
+ * kernels of CUDA graphs, and operations that the profiler or a later tool dropped.
  *
  * Traces of other profilers hold CUPTI's correlation ids. Correlation ids number all calls in order of time, even
  * calls that the trace leaves out. These ids show two things:

@@ -3,8 +3,8 @@
  * - pauses. While recording is off (for example with --burst or --capture-range), the shim only counts calls, and
  *   regularly writes the count into the trace. The device may be busy meanwhile;
  * - the lead-in: the beginning of a trace of another profiler. The device still runs work that was launched before
- *   the recording, and the trace lacks this work. A stream runs its work in order. If its first recorded operation
- *   was queued long before it began, the stream was busy with older work until then;
+ *   the recording, and the trace lacks this work. A stream runs its work in order. If the stream's first recorded
+ *   operation was queued long before the operation began, the stream was busy with older work until then;
  * - the edges of a window (model/window.h): the device still ran work that was launched before the window, or already
  *   ran work that was launched after it.
  */
@@ -86,7 +86,7 @@ static int turn_into_holes(const uint64_t *marks, struct ws_track_activity *acti
     return 0;
 }
 
-/* Returns for how many ns of the gap the operation that ended the gap was already queued. */
+/* Returns the ns of the gap during which the operation that ended the gap was already queued. */
 static int64_t queued_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
                          const struct ws_gap *gap)
 {

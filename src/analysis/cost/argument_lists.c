@@ -5,8 +5,8 @@
 #include "base/minmax.h"
 
 /* Kernels over lists of tensors: csrc/multi_tensor_apply.cuh of apex, and PyTorch's
- * ATen/native/cuda/MultiTensorApply.cuh, which derives from it. The kernel's parameter is a structure with these
- * members, in this order:
+ * ATen/native/cuda/MultiTensorApply.cuh, which derives from apex's file. The kernel's parameter is a structure with
+ * these members, in this order:
  * - the addresses of the tensors, list by list; a template argument gives the number of lists;
  * - the number of elements of each tensor;
  * - in some kernels, for each tensor, a scalar or the address of a counter;

@@ -17,7 +17,8 @@ struct ws_param_block {
 /* Returns false if the parameters were not recorded. */
 bool ws_block_open(struct ws_param_block *block, const struct ws_process *process, uint32_t params);
 
-/* Reads the number of 1 to 8 bytes at this offset. Returns false if it was not recorded or is an address. */
+/* Reads the number of 1 to 8 bytes at this offset. Returns false if the number was not recorded, or if an address is
+ * recorded there. */
 bool ws_block_number(const struct ws_param_block *block, uint32_t offset, uint32_t size, uint64_t *value);
 
 /* The device address at this offset; 0: not an address, or not recorded. */

@@ -54,7 +54,7 @@ bool ws_process_serves(const struct ws_process *process);
  *   the kernel's name does not give the size of an element, half a byte is assumed.
  * - Attention that reads keys for one query does 2·g FLOPs for each element of the keys and values, where g query
  *   heads share the keys of one head. In published models with grouped queries, g is at most 16. An element of the
- *   keys has at least one byte. Latent attention (MLA) shares keys among all heads, so no limit is given for it. */
+ *   keys has at least one byte. Latent attention (MLA) shares keys among all heads, so no limit is given for MLA. */
 double ws_server_step_intensity(const struct ws_server_step *step, enum ws_kernel_class class,
                                 const struct ws_matmul_name *matmul, const char *kernel);
 
