@@ -127,7 +127,8 @@ uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape)
 
 void ws_gather_meta(struct ws_gather *gather, const char *key, const char *value, size_t length);
 
-/* Adds a complete row. The row's texts must live until ws_gather_next has returned the row and is called again. */
+/* Adds a complete row. ws_gather_next returns the row later. The row's texts must live until the call of
+ * ws_gather_next after that. */
 void ws_gather_row(struct ws_gather *gather, enum ws_family family, const void *row);
 
 /* Copies a text. The copy lives as long as `gather`. */

@@ -12,7 +12,7 @@
 
 /* Interned texts by sequence, kind and iid. A structure filled with zeros holds no texts. */
 struct perfetto_texts {
-    struct ws_map places; /* key of a text → its address */
+    struct ws_map places; /* key of a text → address of the text */
     struct ws_arena arena;
 };
 

@@ -22,9 +22,9 @@ static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, 
     return NULL;
 }
 
-/* A range of operations whose times one thread maps to the host's clock. Each thread counts in its own copy of the
- * tracks. The threads allocate no memory in the model. An interval that needs memory in the model is kept in `far`,
- * and stored in the model after all threads have ended. */
+/* A range of operations whose times one thread maps to the host's clock. Each thread counts operations in its own
+ * copy of the tracks. The threads allocate no memory in the model. An interval that needs memory in the model is kept
+ * in `far`, and stored in the model after all threads have ended. */
 struct share {
     size_t from, to; /* operations, in whole blocks of ws_times */
     struct ws_clock_cursor *cursors;

@@ -76,7 +76,7 @@ static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 /* A walk over gaps in order of time. */
 struct ws_gap_walk {
     const struct ws_gaps *gaps;
-    size_t first;  /* index of the first of the 64 operations that the walk is at */
+    size_t first;  /* index of the first operation in the current group of 64 */
     uint64_t left; /* bit i: operation first + i ended a gap that ws_gap_next has not returned yet */
 };
 

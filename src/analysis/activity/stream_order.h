@@ -1,6 +1,6 @@
 /* The order between streams: records of events, waits for events, and operations that block a stream without using
- * the device (host functions, waits for memory values). The entries of each event, or of each stream, are in order of
- * their calls.
+ * the device (host functions, waits for memory values). Within an event, or within a stream, the entries are in order
+ * of their calls.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H

@@ -17,8 +17,8 @@ static const struct {
     { "cos_kernel", 1 },
 };
 
-/* Reads the parameter types of the lambda that computes an element, and returns their number. This lambda is the last
- * one with parameters in the name before the type of the arrays. */
+/* Reads the parameter types of the lambda that computes an element, and returns their number. In the name, it is the
+ * last lambda with parameters before the type of the arrays. */
 static uint32_t lambda_parameters(const char *name, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES])
 {
     const char *mark = mangled ? "EUl" : "lambda(", *last = NULL;

@@ -14,7 +14,8 @@ const char *ws_behind(const char *text, const char *part);
  * "masked_softmax_warp_forward" is not "softmax_warp_forward". */
 bool ws_goes_before(const char *name, const char *at);
 
-/* Reads the types of the template arguments of the name that ends at `at`. Returns the number of types. */
+/* Reads the types of the template arguments. `at` points to the begin of the arguments, behind the name. Returns the
+ * number of types. */
 uint32_t ws_arguments_at(const char *at, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES]);
 
 /* Reads a TensorIterator functor: the element sizes of the kernel's arrays, the output first, and the FLOPs per

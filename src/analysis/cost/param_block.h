@@ -32,9 +32,11 @@ uint32_t ws_block_next_address(const struct ws_param_block *block, uint32_t offs
 
 enum { WS_TABLE_DIMS = 25, WS_TABLE_ARRAYS = 6 };
 
-/* ATen's OffsetCalculator (ATen/cuda/detail/OffsetCalculator.cuh). Its layout: the number of dimensions as u32;
- * for each of 25 dimensions its size, and the multiplier and shift that divide by it (IntegerDivider.cuh); for
- * each of 25 dimensions the stride of every array in bytes. Unused sizes are 1, unused strides 0. */
+/* ATen's OffsetCalculator (ATen/cuda/detail/OffsetCalculator.cuh). Its layout, in numbers of 32 bits:
+ * - the number of dimensions;
+ * - for each of 25 dimensions: the size, and the multiplier and shift to divide by it (IntegerDivider.cuh);
+ * - for each of 25 dimensions: the stride of every array, in bytes.
+ * Unused sizes are 1, unused strides are 0. */
 struct ws_offset_table {
     uint32_t dims, arrays;
     uint32_t sizes[WS_TABLE_DIMS];

@@ -170,7 +170,7 @@ static const struct rule rules[] = {
       "naive_conv|gridwise_conv|convfwd|convbwd|dnnl_conv|xdlops_conv|_conv2d|conv_transpose|conv::",
       WS_CLASS_CONV },
 
-    /* Routines of cuBLAS and similar libraries other than GEMMs. */
+    /* Routines other than GEMMs, of cuBLAS and similar libraries. */
     { "axpy|scal_kernel|scalkernel|swap_kernel", WS_CLASS_POINTWISE },
     { "asum|nrm2|amax_kernel|iamax", WS_CLASS_REDUCTION },
 
