@@ -32,7 +32,8 @@ struct finder {
 
 /* --- the common clock -------------------------------------------------------------------------- */
 
-/* The correction of the process's clock that collectives gave, or NULL: then the time of day relates the hosts. */
+/* Returns the correction of the process's clock, estimated from collectives. NULL: there is none, so CLOCK_REALTIME
+ * relates the hosts. */
 static const struct ws_rank_clock *windows_clock(const struct finder *finder, const struct ws_process *process)
 {
     const struct ws_job_comm *job = ws_report_result(finder->whole, &ws_analysis_comm_match, 0);
@@ -43,7 +44,8 @@ static const struct ws_rank_clock *windows_clock(const struct finder *finder, co
     return NULL;
 }
 
-/* ns by which the process's clock is before that of the first process, by CLOCK_REALTIME; 0 on one host. */
+/* Returns the ns to add to a time of the process's clock to get the time of the first process's clock, by
+ * CLOCK_REALTIME. Returns 0 if both processes ran on one host, or if CLOCK_REALTIME is not known. */
 static int64_t realtime_shift(const struct finder *finder, const struct ws_process *process)
 {
     const struct ws_process *first = ws_model_process(finder->whole->model, 0);
@@ -60,7 +62,7 @@ static int64_t windows_to_common(const struct finder *finder, const struct ws_pr
     return clock ? ws_rank_to_reference(clock, time) : ws_sum(time, realtime_shift(finder, process));
 }
 
-/* An open edge stays open. */
+/* An edge that is not given (INT64_MIN, INT64_MAX) is returned unchanged. */
 static int64_t windows_from_common(const struct finder *finder, const struct ws_process *process, int64_t time)
 {
     const struct ws_rank_clock *clock = windows_clock(finder, process);
@@ -124,7 +126,7 @@ static bool is_asked(const struct ws_window_request *request, const struct ws_st
     return step->number >= request->first_step && step->number <= request->last_step;
 }
 
-/* Widens the window of a process to the steps of a track that were asked for. */
+/* Widens the window of a process so that it contains the requested steps of a track. */
 static void windows_take_steps(struct finder *finder, size_t track)
 {
     const struct ws_track_steps *steps = ws_report_result(finder->whole, &ws_analysis_steps, track);
@@ -172,7 +174,7 @@ static void place_by_steps(struct finder *finder)
     shown->end = end - finder->origin;
 }
 
-/* --- what the whole recording says of the window ----------------------------------------------- */
+/* --- facts about the window from the whole recording ------------------------------------------- */
 
 static int describe_device(const struct finder *finder, size_t index, struct ws_window *window)
 {
@@ -202,7 +204,8 @@ static int describe_device(const struct finder *finder, size_t index, struct ws_
     return status;
 }
 
-/* Keeps the steps that were asked for, or those that the host began and ended in the window. */
+/* Keeps the requested steps. If the user asked for a range of times, keeps the steps that the host began and ended in
+ * the window. */
 static int keep_steps(const struct finder *finder, size_t track, const struct ws_window *window)
 {
     const struct ws_track_steps *steps = ws_report_result(finder->whole, &ws_analysis_steps, track);
@@ -219,7 +222,8 @@ static int keep_steps(const struct finder *finder, size_t track, const struct ws
     return status;
 }
 
-/* Fills in the windows of a process whose edges are known. Adds its operations in the window to *held. */
+/* Fills in the devices and steps of a process's window, whose edges are known. Adds the number of the process's
+ * operations in the window to *held. */
 static int describe_process(struct finder *finder, size_t index, uint64_t *held)
 {
     const struct ws_process *process = ws_model_process(finder->whole->model, index);
@@ -236,9 +240,9 @@ static int describe_process(struct finder *finder, size_t index, uint64_t *held)
     return status;
 }
 
-/* --- the message on a window that holds nothing ------------------------------------------------ */
+/* --- the message about an empty window --------------------------------------------------------- */
 
-/* Writes which steps there are: "the recording has steps 0 to 9". */
+/* Writes the numbers of the recording's steps: "the recording has steps 0 to 9". */
 static void name_steps(const struct finder *finder, char *message, size_t capacity)
 {
     uint64_t least = UINT64_MAX, most = 0;

@@ -1,16 +1,17 @@
 /* Finds the windows of a recording's processes (model/window.h): by time, or by the numbers of steps.
  *
- * Times of all processes are on one clock, which comm_clocks.c estimates from collectives; where nothing was matched,
- * processes of different hosts are compared by CLOCK_REALTIME. Times count from the begin of the first operation of
- * all devices. A window by steps is of each process from the begin of its own first to the end of its own last step,
- * on the host. A process without such steps gets the span of the others. */
+ * The times of all processes are put on one clock, which comm_clocks.c estimates from collectives. If no collectives
+ * were matched, CLOCK_REALTIME relates the clocks of different hosts. Times count from the begin of the first
+ * operation on any device. If the user asks for steps, the window of each process reaches from the begin of the
+ * process's first requested step to the end of its last one, on the host. A process without these steps gets the time
+ * from the first begin to the last end of the other processes' windows. */
 #ifndef WALLSHIM_ANALYSIS_WINDOWS_H
 #define WALLSHIM_ANALYSIS_WINDOWS_H
 
 #include "analysis/steps/given_steps.h"
 #include "report/report.h"
 
-/* What the user asks for: a time, or steps. */
+/* The user's request: a range of times, or a range of steps. */
 struct ws_window_request {
     bool by_steps;
     int64_t from, to;               /* ns; INT64_MIN, INT64_MAX: not given */
@@ -18,18 +19,18 @@ struct ws_window_request {
 };
 
 struct ws_windows {
-    struct ws_window *list; /* by process of the whole recording */
+    struct ws_window *list; /* one window for each process of the whole recording */
     size_t count;
     struct ws_given_steps steps;
     struct ws_report_window shown;
 };
 
-/* The analyses that ws_windows_init needs of the whole recording. They do not print. */
+/* The analyses of the whole recording that ws_windows_init needs. They print nothing. */
 extern const struct ws_analyses ws_window_analyses;
 
-/* Finds the windows. `whole` is a report of ws_window_analyses; the windows outlive it and its model. Returns 0,
- * -ENOMEM, or -ENODATA if the window holds no operation. On failure writes a message. Call ws_windows_finish in all
- * cases. */
+/* Finds the windows. `whole` is a report made by ws_window_analyses. The windows may outlive the report and its
+ * model. Returns 0, -ENOMEM, or -ENODATA if the window holds no operation. On failure writes a message. Call
+ * ws_windows_finish in all cases. */
 int ws_windows_init(struct ws_windows *windows, const struct ws_report *whole,
                     const struct ws_window_request *request, char *message, size_t capacity);
 void ws_windows_finish(struct ws_windows *windows);

@@ -7,14 +7,15 @@
 
 enum { PIECES = 4 };
 
-/* The thread fills pieces in turn. The reader holds the piece that it got last; the others hold what comes next. */
+/* The thread fills pieces in turn. The reader uses the piece that it got last. The other pieces hold the data after
+ * that piece. */
 struct ws_ahead {
     void (*fill)(void *user, struct ws_ahead_piece *piece);
     void *user;
     pthread_t thread;
-    pthread_mutex_t lock; /* for the fields below */
+    pthread_mutex_t lock; /* protects `filled`, `given` and `stop` */
     pthread_cond_t changed;
-    uint64_t filled, given; /* numbers of pieces, since the start */
+    uint64_t filled, given; /* number of pieces filled, and number given to the reader */
     bool stop;
     struct ws_ahead_piece pieces[PIECES];
 };
@@ -47,7 +48,7 @@ static void *fill_pieces(void *user)
     return NULL;
 }
 
-/* The thread takes no signals: the command's own thread handles Ctrl-C. */
+/* Starts the thread with all signals blocked: another thread of the command handles Ctrl-C. */
 static int start_thread(struct ws_ahead *ahead)
 {
     sigset_t all, before;

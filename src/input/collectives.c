@@ -95,7 +95,8 @@ static struct ws_gather_collective *innermost_around(const struct ws_vector *col
     return found ? &list[low - 1] : NULL;
 }
 
-/* Assigns the operation to the collective. launch holds the correlation ids of its first and last launch. */
+/* Assigns the operation to the collective. launch holds the correlation ids of the collective's first and last
+ * launch. */
 static void add_launch(struct ws_gather *gather, struct ws_gather_op *op, struct ws_gather_collective *collective,
                        uint64_t launch[2])
 {

@@ -46,7 +46,7 @@ static bool decimal_append(int64_t *number, int digit)
  * for every other text, and for results that are too large. */
 static bool parse_plain(const char *text, size_t length, int shift, int64_t *value)
 {
-    enum { MOST_DIGITS = 19 }; /* a uint64_t holds all numbers of so many digits */
+    enum { MOST_DIGITS = 19 }; /* a uint64_t holds every number with this many digits */
     uint64_t result = 0;
     size_t point = length;
     if (length > MOST_DIGITS + 1)

@@ -87,7 +87,8 @@ struct ws_text ws_gather_text(struct ws_gather *gather, const char *text, size_t
     return (struct ws_text){ copy, copy ? (uint32_t)gather_cut(text, length) : 0 };
 }
 
-/* Stores the number of a text in *id. Returns whether the text is new. The caller must then write the text's row. */
+/* Stores the number of a text in *id. Returns whether the text is new. If it is new, the caller must write the text's
+ * row. */
 static bool is_new_text(struct ws_gather *gather, struct ws_intern *intern, const char *text, size_t length,
                         uint32_t *id)
 {

@@ -2,8 +2,9 @@
  *
  * A foreign file names things by texts and numbers of its own. It lists a kernel and the call that launched the
  * kernel in different places and in any order. The functions below turn names into identifiers. They keep operations
- * and calls in memory until the end of the file, and then join them. Ranges become rows at once. An importer adds its
- * data piece by piece and finally calls ws_gather_finish. ws_gather_next returns the finished blocks.
+ * and calls in memory until the end of the file, and then join each operation with its call. Ranges become rows at
+ * once. An importer adds its data piece by piece and finally calls ws_gather_finish. ws_gather_next returns the
+ * finished blocks.
  *
  * When memory runs out, `error` is set, and all functions return 0 and change nothing. An importer checks `error`
  * once per piece. */
@@ -32,7 +33,7 @@ struct ws_gather_call {
     uint32_t thread;
 };
 
-/* What a framework records about a collective call. */
+/* A framework's record of a collective call. */
 struct ws_gather_collective {
     int64_t begin, end; /* host times on `thread`; kernels launched in between belong to the collective */
     uint64_t count;
@@ -41,9 +42,9 @@ struct ws_gather_collective {
     uint32_t function; /* identifier in family driver_function; 0: the record only names the communicator */
     uint32_t comm;     /* index in ws_gather.comms, from 1; 0: unknown */
     uint32_t datatype;
-    uint32_t stream; /* stream of the collective's operations; set when they are joined */
+    uint32_t stream; /* stream of the collective's operations; set when operations and calls are joined */
     int32_t peer;
-    bool all_parts; /* `count` covers the parts of all ranks; NCCL counts only one part */
+    bool all_parts; /* `count` covers the data of all ranks; NCCL's count covers one rank's part */
     uint32_t op;    /* index of the kernel's operation + 1, if a kernel names the collective; else 0 */
 };
 
@@ -56,7 +57,7 @@ struct ws_gather_memory {
     uint32_t function, thread;
 };
 
-/* What the file says about a call in another place than the call's own record. A field of 0 is unknown. */
+/* Data about a call that the file stores outside the call's own record. A field of 0 is unknown. */
 struct ws_gather_detail {
     uint64_t correlation; /* correlation id of the call; never 0 */
     uint64_t object;      /* event or memory pool */
@@ -65,7 +66,7 @@ struct ws_gather_detail {
     int32_t result;
     bool records; /* the call records the event */
     bool waits;   /* the call waits for the event; the wait counts only if the event was recorded before */
-    bool used;    /* the call was found */
+    bool used;    /* a call with this correlation id was found */
 };
 
 struct ws_gather {
@@ -77,7 +78,7 @@ struct ws_gather {
     struct ws_intern shapes;       /* struct ws_shape without driver_function */
     struct ws_intern final_shapes; /* struct final_shape (join.c) */
     struct ws_vector attributes;   /* struct ws_call_kind, by driver function */
-    struct ws_vector communicates; /* bool, by function: the kernel is one of NCCL or RCCL */
+    struct ws_vector communicates; /* bool, by function: whether the kernel is one of NCCL or RCCL */
     struct ws_vector spans;        /* struct ws_gather_span, by context */
     struct ws_map context_of;      /* device → its first context */
     struct ws_vector ops;          /* struct ws_gather_op */
@@ -126,10 +127,11 @@ uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape)
 
 void ws_gather_meta(struct ws_gather *gather, const char *key, const char *value, size_t length);
 
-/* Adds a complete row. The row's texts must live until ws_gather_next has returned the row and is called again. */
+/* Adds a complete row. ws_gather_next returns the row later. The row's texts must live until the call of
+ * ws_gather_next after that. */
 void ws_gather_row(struct ws_gather *gather, enum ws_family family, const void *row);
 
-/* Returns a copy of a text that lives as long as gather. */
+/* Copies a text. The copy lives as long as `gather`. */
 struct ws_text ws_gather_text(struct ws_gather *gather, const char *text, size_t length);
 
 void ws_gather_op(struct ws_gather *gather, const struct ws_gather_op *op);
@@ -140,7 +142,7 @@ void ws_gather_collective(struct ws_gather *gather, const struct ws_gather_colle
 
 void ws_gather_memory(struct ws_gather *gather, const struct ws_gather_memory *memory);
 
-/* Adds details of a call, before or after the call itself. Known details are not overwritten. */
+/* Adds details of a call. The call itself may be added earlier or later. Known details are not overwritten. */
 void ws_gather_detail(struct ws_gather *gather, const struct ws_gather_detail *detail);
 
 /* --- results ----------------------------------------------------------------------------------- */
@@ -175,7 +177,7 @@ bool ws_is_step(const char *name, size_t length, uint64_t *number);
  * unchanged. */
 struct ws_text ws_collective_function(struct ws_text name);
 
-/* Returns the ncclDataType_t of a type as PyTorch writes it ("BFloat16", "c10::BFloat16"), or WS_NO_TYPE. */
+/* Returns the ncclDataType_t for PyTorch's name of a type ("BFloat16", "c10::BFloat16"), or WS_NO_TYPE. */
 uint32_t ws_collective_type(struct ws_text name);
 #define WS_NO_TYPE UINT32_MAX
 
@@ -202,7 +204,8 @@ int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
  * outermost call makes this first request, because calls are processed in order of begin. */
 const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
 
-/* Returns how many details of memory belong to no call. Call it after all calls were processed. */
+/* Returns the number of details with an address that belong to no call. Call this function after all calls were
+ * processed. */
 uint64_t ws_gather_lone_details(struct ws_gather *gather);
 
 /* Returns the correlation id for a row. */

@@ -13,8 +13,8 @@ struct ws_importer {
      * with the file. Unreadable parts are counted in damage. */
     int (*read)(void *state, struct ws_damage *damage, char *message, size_t capacity);
     /* `processes` returns how many processes the file has, at least 1. `choose` restricts the rows to one of these
-     * processes. It is called before the first read. Both functions are NULL if files of the format hold only one
-     * process. */
+     * processes. `choose` is called before the first read. Both functions are NULL if files of the format hold only
+     * one process. */
     size_t (*processes)(void *state);
     void (*choose)(void *state, size_t process);
     void (*position)(const void *state, uint64_t *done, uint64_t *total);

@@ -13,12 +13,13 @@
 
 enum { PACKED_PIECE = 64 * 1024, GZIP_WINDOW = 15 + 16 };
 
-/* A limit against decompression bombs: UNPACKED_ANYHOW bytes plus MOST_UNPACKED times the bytes read. Real traces
- * grow fifteen to forty times when decompressed. A bomb can grow a thousand times. */
+/* A limit against decompression bombs: UNPACKED_ANYHOW bytes plus MOST_UNPACKED times the bytes read. A decompressed
+ * trace is fifteen to forty times as large as the file. A decompressed bomb can be a thousand times as large. */
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20 };
 
 struct ws_input {
-    /* Of the thread that reads ahead, if there is one; the fields behind them are then the thread's. */
+    /* If a thread reads ahead, the reader uses these three fields, and only the thread changes the fields after them.
+     * Without such a thread, `ahead` is NULL. */
     struct ws_ahead *ahead;
     const struct ws_ahead_piece *ready; /* the piece that is being read */
     size_t ready_taken;

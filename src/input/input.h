@@ -19,7 +19,8 @@ struct ws_input;
 /* Returns 0 or -errno. */
 int ws_input_open(struct ws_input **input, const char *path);
 
-/* Lets a thread decompress the file ahead of ws_input_read. Without memory for it, reading works as before. */
+/* Starts a thread that decompresses the file ahead of ws_input_read. If the thread cannot be started, ws_input_read
+ * decompresses the file itself. */
 void ws_input_read_ahead(struct ws_input *input);
 
 /* Reads at most size bytes. Returns the number of bytes, 0 at the end (see ws_input_end), or -errno. -E2BIG means

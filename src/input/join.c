@@ -1,4 +1,5 @@
-/* Joins operations with the calls that made them, and outputs the rows of both in order of host time. */
+/* Joins operations with the calls that made them, and outputs the rows of operations and calls in order of host
+ * time. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -196,8 +197,8 @@ static void put_memory(struct ws_gather *gather, const struct ws_gather_memory *
     ws_gather_row(gather, WS_FAMILY_call, &row);
 }
 
-/* Writes clock comparisons that say that device clock and host clock are equal. Imported files give device times on
- * the host's clock. */
+/* Writes clock comparisons in which device time and host time are equal. Imported files give device times on the
+ * host's clock. */
 static void put_clocks(struct ws_gather *gather)
 {
     const struct ws_gather_span *spans = gather->spans.data;

@@ -23,7 +23,7 @@ struct ws_json {
     void *user;
     yajl_handle parser;
     bool started;
-    bool muted; /* a new parser is being brought to the current depth: no callbacks */
+    bool muted; /* no callbacks, while a new parser is brought to the current depth */
     bool too_deep;
     size_t depth;
     char open[DEEPEST]; /* '{' or '[', by depth */
@@ -203,7 +203,7 @@ static bool restart(struct ws_json *json)
     return true;
 }
 
-/* If the parser failed at a word such as NaN, reads the word as null, moves *at past it and returns true. */
+/* If the parser failed at a word such as NaN, reads the word as null, moves *at past the word and returns true. */
 static bool read_no_number_as_null(struct ws_json *json, const unsigned char *begin, const unsigned char **at,
                                    const unsigned char *end)
 {
@@ -253,7 +253,7 @@ static bool begins_item(const unsigned char *begin, const unsigned char *brace, 
     return found && before > begin && before[-1] == ',';
 }
 
-/* Returns where the next item begins, or `end`. Counts the bytes before it as skipped. */
+/* Returns the begin of the next item, or `end`. Counts the bytes before the item as skipped. */
 static const unsigned char *seek_item(struct ws_json *json, const unsigned char *begin, const unsigned char *from,
                                       const unsigned char *end)
 {
@@ -292,7 +292,7 @@ unsigned char *ws_json_room(struct ws_json *json, size_t *size)
     return json->piece + HELD;
 }
 
-/* Returns where the last token begins. This token may continue in the next piece. */
+/* Returns the begin of the last token. This token may continue in the next piece. */
 static const unsigned char *last_word(const unsigned char *begin, const unsigned char *end)
 {
     for (const unsigned char *at = end; at > begin && end - at < HELD; at--)

@@ -22,7 +22,8 @@ void ws_json_pass_over(struct ws_json *json, void (*on_broken)(void *user));
 /* Returns the number of bytes skipped. */
 uint64_t ws_json_passed(const struct ws_json *json);
 
-/* Returns where to put the next piece of the input, and stores its maximum size in *size. */
+/* Returns the address at which the caller puts the next piece of the input. Stores the maximum size of the piece in
+ * *size. */
 unsigned char *ws_json_room(struct ws_json *json, size_t *size);
 
 /* Parses the piece. Returns false for invalid JSON or if a callback returned 0. */

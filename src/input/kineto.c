@@ -48,7 +48,7 @@ struct reading {
     struct place places[DEPTH];
     unsigned depth;   /* number of levels in use */
     unsigned events;  /* depth inside the array of events */
-    unsigned skipped; /* unused maps and arrays open inside the last level */
+    unsigned skipped; /* number of unused maps and arrays that are open inside the last level */
     struct ws_device device;
     struct kineto_configured group;
     struct kineto_inputs inputs;
@@ -141,7 +141,7 @@ static enum node node_within(const struct reading *reading, bool is_map)
         bool is_map;
         enum node node;
     } nodes[] = {
-        /* those that every event has stand first */
+        /* the rows that every event needs stand first */
         { NODE_EVENTS, KINETO_NONE, true, NODE_EVENT },
         { NODE_EVENT, KINETO_ARGS, true, NODE_ARGS },
         { NODE_DIMENSIONS, KINETO_NONE, false, NODE_DIMENSION },
@@ -198,7 +198,7 @@ static int begin(struct reading *reading, bool is_map)
         return 1;
     }
     reading->places[reading->depth++] = (struct place){ .node = node };
-    /* A top-level array may hold anything. Its events show whether it is a trace. */
+    /* A top-level array may hold anything. The events in the array show whether the file is a trace. */
     if (node == NODE_EVENTS) {
         reading->has_events |= reading->depth > 1;
         reading->events = reading->depth;

@@ -8,8 +8,8 @@
 
 #include "input/gather.h"
 
-/* The JSON fields that the importer reads: X(name, key in the file). GROUP_CONFIG and the fields after it never occur
- * in events, so they have no bit in kineto_event.seen. */
+/* The JSON fields that the importer reads: X(name, key in the file). GROUP_CONFIG and all later fields never occur in
+ * events, so these fields have no bit in kineto_event.seen. */
 #define KINETO_KEYS(X)                       \
     X(TRACE_EVENTS, "traceEvents")           \
     X(DEVICE_PROPERTIES, "deviceProperties") \
@@ -137,14 +137,14 @@ struct kineto {
     struct ws_vector threads;             /* struct kineto_name */
     int64_t pid;                          /* process of the first host call, if has_pid */
     bool has_pid;
-    int64_t first;           /* time of the first event read; 0: none yet */
-    bool has_schema;         /* the file has a schema version */
-    bool has_base;           /* the file has a base for its times */
-    int64_t rank;            /* rank in the job; -1: unknown */
-    uint64_t known, unknown; /* number of events of the profiler's categories; of others with name and duration */
-    const char *writer;      /* message about another program that seems to have written the file; or NULL */
-    struct ws_text label;    /* label of the rank being read, if the file holds several ranks */
-    struct ws_intern groups; /* struct ws_text: the keys that identify process groups */
+    int64_t first;                /* time of the first event read; 0: none yet */
+    bool has_schema;              /* the file has a schema version */
+    bool has_base;                /* the file has a base for its times */
+    int64_t rank;                 /* rank in the job; -1: unknown */
+    uint64_t known, unknown;      /* count of the profiler's events; count of other events with name and duration */
+    const char *writer;           /* message about another program that seems to have written the file; or NULL */
+    struct ws_text label;         /* label of the rank being read, if the file holds several ranks */
+    struct ws_intern groups;      /* struct ws_text: the keys that identify process groups */
     struct ws_vector group_ranks; /* struct kineto_group, parallel to `groups` and to ws_gather.comms */
     struct ws_vector configured;  /* struct kineto_group, from the configuration in the file */
     struct ws_map configured_of;  /* hash of a name → index + 1 of the first group with that name */
@@ -154,7 +154,7 @@ struct kineto {
  * ...]". */
 struct kineto_group {
     struct ws_text name, ranks;
-    uint32_t place; /* index of this process's rank in `ranks` of a configured group; UINT32_MAX: not in it */
+    uint32_t place; /* index of this process's rank in `ranks` of a configured group; UINT32_MAX: not in `ranks` */
 };
 
 static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key key)
@@ -218,10 +218,10 @@ enum kineto_category kineto_category_of(const char *text, size_t length);
 
 void kineto_init(struct kineto *kineto, struct ws_gather *gather);
 
-/* Restricts reading to one rank and stores its number and label. */
+/* Restricts reading to one rank and stores the rank's number and label. */
 void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank);
 
-/* Notes which program wrote the file, if the name or number of a process shows it. */
+/* Notes the program that wrote the file, if the name or number of a process shows the program. */
 void kineto_note_process(struct kineto *kineto, const char *text, size_t length);
 
 /* Handles a complete event. */
@@ -252,7 +252,7 @@ struct kineto_configured {
     struct kineto_text name, ranks;
 };
 
-/* Stores a value of a group. Call it once for each rank in the group's array of ranks. */
+/* Stores a value of a group. Call this function once for each rank in the group's array of ranks. */
 void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *group, enum kineto_key key,
                              const char *text, size_t length);
 
@@ -294,7 +294,7 @@ void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t b
  * kernel. */
 void kineto_take_communication_kernel(struct kineto *kineto);
 
-/* Call it after all events: finds this process's rank in each group. */
+/* Finds this process's rank in each group. Call this function after all events. */
 void kineto_end_groups(struct kineto *kineto);
 
 #endif

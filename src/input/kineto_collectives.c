@@ -67,8 +67,8 @@ static uint32_t named_group(struct kineto *kineto)
     return id;
 }
 
-/* Returns the group of a call in a trace of an earlier version. There the inputs of record_param_comms hold the
- * call's number, the group's address in this process, the rank and the group's size. */
+/* Returns the group of a call in a trace by an earlier version of PyTorch. In such a trace the inputs of
+ * record_param_comms hold the call's number, the group's address in this process, the rank and the group's size. */
 static uint32_t unnamed_group(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;
@@ -139,7 +139,8 @@ static bool is_function(struct ws_text function, const char *name)
     return function.length == strlen(name) && !memcmp(function.data, name, function.length);
 }
 
-/* Returns the count as NCCL defines it. For gathers and scatters NCCL counts the elements of one rank's part. */
+/* Returns the number of elements by NCCL's definition of `count`. For gathers and scatters NCCL counts the elements
+ * of one rank's part. */
 static uint64_t kineto_collectives_count_of(struct ws_text function, int64_t in, int64_t out, int64_t ranks)
 {
     int64_t count = is_function(function, "ncclReduceScatter") || is_function(function, "ncclScatter") ||
@@ -151,7 +152,7 @@ static uint64_t kineto_collectives_count_of(struct ws_text function, int64_t in,
     return count > 0 ? (uint64_t)count : 0;
 }
 
-/* Reads a collective from the arguments that later versions write. */
+/* Reads a collective from the arguments that later versions of PyTorch write. */
 static struct ws_gather_collective described(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;

@@ -62,7 +62,7 @@ enum kineto_category kineto_category_of(const char *text, size_t length)
         { "overhead", CATEGORY_REPEATED },
         { "Trace", CATEGORY_REPEATED },
     };
-    static const char *const calls[] = { "_runtime", "_driver" }; /* also other vendors' devices: xpu_runtime … */
+    static const char *const calls[] = { "_runtime", "_driver" }; /* suffixes, also of other vendors: xpu_runtime … */
     for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
         if (strlen(categories[i].text) == length && !memcmp(categories[i].text, text, length))
             return categories[i].category;
@@ -215,8 +215,8 @@ static struct ws_text inner_name(struct ws_text text)
     return text;
 }
 
-/* Writes when the trace started, if the file has no base time. In such a file times count from 1970, and the first
- * event gives the start. */
+/* Writes the start time of the trace if the file has no base time. The times in such a file count from 1970, and the
+ * first event's time is taken as the start. */
 static void say_start(struct kineto *kineto)
 {
     const int64_t year_2001 = 1000000000000000000;
@@ -352,8 +352,7 @@ static void kineto_events_take_call(struct kineto *kineto, int64_t begin, int64_
     ws_gather_call(kineto->gather, &call);
 }
 
-/* Returns the innermost Python frame of the stack that is outside installed packages, or an empty text if there is
- * none. */
+/* Returns the stack's innermost Python frame outside installed packages, or an empty text if there is none. */
 static struct ws_text own_frame(struct ws_text stack)
 {
     static const char *const packages[] = { "/site-packages/", "/dist-packages/", "/lib/python" };

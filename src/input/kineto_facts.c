@@ -1,4 +1,4 @@
-/* What a trace says outside of its events: devices, and the ranks of process groups. */
+/* Facts that a trace gives outside of its events: devices, and the ranks of process groups. */
 #include <errno.h>
 #include <string.h>
 

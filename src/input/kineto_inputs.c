@@ -82,8 +82,8 @@ void kineto_take_value(struct kineto_inputs *inputs, const char *text, size_t le
     kineto_inputs_append(inputs, &inputs->values, " ", 1);
 }
 
-/* Returns whether the operator's FLOPs or bytes depend on the values of its inputs. Only then are the values stored,
- * because they make every text different. */
+/* Returns whether the operator's FLOPs or bytes depend on the values of its inputs. The values are stored only for
+ * these operators, because values make every text different. */
 static bool is_decided_by_values(const struct ws_text *operator)
 {
     return memmem(operator->data, operator->length, "conv", 4) ||

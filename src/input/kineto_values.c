@@ -47,7 +47,7 @@ void kineto_take_event_value(struct kineto *kineto, enum kineto_key key, const c
         /* fall through */
     case KINETO_TID:
         keep_number(event, key, text, length, 0);
-        if (is_text && !kineto_saw(event, key)) /* "stream 7": any unique number will do */
+        if (is_text && !kineto_saw(event, key)) /* a text like "stream 7" gets its hash as its number */
             event->number[key] = (int64_t)(ws_hash(text, length) | (uint64_t)1 << 63);
         break;
     default:

@@ -111,7 +111,7 @@ struct ws_text ws_collective_function(struct ws_text name)
 
 uint32_t ws_collective_type(struct ws_text name)
 {
-    /* Names of a type, and its ncclDataType_t: 0 is ncclInt8 … */
+    /* Names of a type, and the number of its ncclDataType_t: 0 = ncclInt8 … */
     static const struct {
         const char *words[3];
         uint32_t type;

@@ -11,20 +11,20 @@ enum { NSIGHT_COLUMNS = 20 };
 
 struct nsight {
     struct ws_gather *gather;
-    struct ws_intern processes; /* int64_t globalPid; the trace has the pid and name of the first process */
+    struct ws_intern processes; /* int64_t: globalPids; pid and name of the first go into the metadata */
     int64_t pid;                /* pid of the process that is read; -1: several, or unknown */
-    struct ws_map visible;      /* number of a GPU + 1 → number that the process uses for it + 1 */
-    struct ws_map recorded;     /* event → context it was recorded in, or NSIGHT_AMBIGUOUS */
+    struct ws_map visible;      /* number of a GPU + 1 → the process's number for this GPU + 1 */
+    struct ws_map recorded;     /* event → context in which the event was recorded, or NSIGHT_AMBIGUOUS */
 };
 
 /* A table of the export. Columns missing in a file are NULL. */
 struct nsight_table {
     const char *name;
     const char *columns[NSIGHT_COLUMNS]; /* "column", or "column>Table.value": the value in the row of Table whose id
-                                            is in the column */
+                                            equals the column */
     void (*take)(struct nsight *nsight, sqlite3_stmt *row);
     const char *order; /* column to order by; NULL: none */
-    bool of_device;    /* rows are operations of devices: a process that has rows used a device */
+    bool of_device;    /* the rows are operations on devices, so a process with rows used a device */
 };
 
 /* Read the tables that hold details of calls (nsight_details.c). */
@@ -40,13 +40,14 @@ void nsight_init(struct nsight *nsight, struct ws_gather *gather);
 /* Notes that this is the only process that used a device. */
 void nsight_alone(struct nsight *nsight, int64_t global);
 
-/* Restricts reading to one process and notes its number, because the file may lack a description of the process. */
+/* Notes that only this process is read. Writes the process's pid at once, because the file may lack a description of
+ * the process. */
 void nsight_choose(struct nsight *nsight, int64_t global);
 
 void nsight_finish(struct nsight *nsight);
 
-/* Makes `id`, an identifier of one process, unique in the file. global is the process's globalPid, or a globalTid of
- * the process. */
+/* Turns `id`, which is unique in its process, into an identifier that is unique in the file. global is the process's
+ * globalPid, or a globalTid of the process. */
 uint64_t nsight_of_process(struct nsight *nsight, int64_t global, int64_t id);
 
 static inline struct ws_text nsight_text(sqlite3_stmt *row, int column)

@@ -10,12 +10,13 @@
 enum { LONGEST_VALUE = 1 << 24, LONGEST_NAME = 1 << 17 };
 
 /* Limits on the cost of reading. A malicious file could take endless time or memory by cyclic pages or endless rows.
- * A real export takes less than one step of SQLite's virtual machine per byte of the file, and half a byte of values.
+ * For each byte of a real export, SQLite's virtual machine takes less than one step and reads half a byte of values.
  * The limits per byte are much higher. */
 enum { STEPS_A_UNIT = 1000, STEPS_A_BYTE = 10, BYTES_A_BYTE = 64 };
 static const uint64_t steps_anyhow = 20000000, bytes_anyhow = 64 << 20;
 
-/* Makes "file:PATH?immutable=1": SQLite then takes no lock and creates no other file next to the database. */
+/* Makes the URI "file:PATH?immutable=1". With such a URI, SQLite takes no lock and creates no other file next to the
+ * database. */
 static char *make_uri(const char *path)
 {
     char *uri = malloc(strlen(path) * 3 + 32), *at = uri;

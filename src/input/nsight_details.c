@@ -12,14 +12,14 @@ static int64_t nsight_details_device_of(sqlite3_stmt *row)
     return nsight_is_null(row, DEVICE) ? -1 : sqlite3_column_int64(row, DEVICE);
 }
 
-/* Returns the number of the row's context, combined with the process so that it is unique in the file. Contexts of
- * operations are numbered in the same way. */
+/* Returns a number for the row's context. The number contains the process, so that it is unique in the file. Contexts
+ * of operations are numbered in the same way. */
 static int64_t context_of(struct nsight *nsight, sqlite3_stmt *row)
 {
     return (int64_t)nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), sqlite3_column_int64(row, CONTEXT));
 }
 
-/* Reads an allocation or release: the name of the call tells which. */
+/* Reads an allocation or release. The name of the call tells which of the two it is. */
 void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t correlation = sqlite3_column_int64(row, CORRELATION), bytes = sqlite3_column_int64(row, AFTER_PLACE + 1);

@@ -337,7 +337,8 @@ static void take_start(struct nsight *nsight, sqlite3_stmt *row)
     char text[32];
     if (nsight_is_null(row, 0))
         return;
-    /* Times count from the start of the session. Later versions give the wall-clock time of the start. */
+    /* Times count from the start of the session. Later versions of Nsight Systems also write the wall-clock time of
+     * the start. */
     int size = snprintf(text, sizeof(text), "%lld", (long long)sqlite3_column_int64(row, 0));
     ws_gather_meta(nsight->gather, "start_realtime_ns", text, (size_t)size);
     size = snprintf(text, sizeof(text), "%lld", (long long)sqlite3_column_int64(row, 1));

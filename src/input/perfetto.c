@@ -54,8 +54,8 @@ struct perfetto {
     struct ws_vector slices; /* struct slice, in order of the begins in the file */
     struct ws_vector marks;  /* struct mark */
     struct perfetto_texts texts;
-    size_t next;    /* second pass: the slice to write */
-    size_t written; /* events */
+    size_t next;    /* second pass: index of the next slice to write */
+    size_t written; /* number of events written */
 };
 
 /* --- packets ----------------------------------------------------------------------------------- */
@@ -120,7 +120,7 @@ static Perfetto__TracePacket *next_packet(struct perfetto *perfetto)
     return packet;
 }
 
-/* --- first pass: tracks, and which end belongs to which begin ---------------------------------------- */
+/* --- first pass: tracks, and the end of each slice --------------------------------------------------- */
 
 static struct track *track_at(const struct perfetto *perfetto, uint64_t uuid)
 {

@@ -7,10 +7,11 @@
 
 #include "base/salted.h"
 
-/* Limits against malicious files, in which many events may repeat a long text that the trace holds once. */
+/* Limits against malicious files: the nesting of an event's arguments, and their size in bytes. Arguments may repeat
+ * a long interned text many times. */
 enum { DEEPEST = 16, LARGEST_ARGUMENTS = 16 << 20 };
 
-/* --- names that the trace holds once ------------------------------------------------------------- */
+/* --- interned texts ------------------------------------------------------------------------------ */
 
 static uint64_t interned_key(uint32_t sequence, enum perfetto_interned kind, uint64_t iid)
 {
@@ -158,7 +159,7 @@ char *perfetto_arguments(const struct perfetto_texts *texts, uint32_t sequence, 
     return NULL;
 }
 
-/* --- what an event is ----------------------------------------------------------------------------- */
+/* --- the category of an event --------------------------------------------------------------------- */
 
 static bool has_key(const char *arguments, const char *key)
 {

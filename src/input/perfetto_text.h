@@ -1,4 +1,4 @@
-/* Internal to the reader of Perfetto traces: names that the trace holds once, and arguments of events as JSON. */
+/* Internal to the reader of Perfetto traces: interned texts, and the arguments of events as JSON. */
 #ifndef WALLSHIM_INPUT_PERFETTO_TEXT_H
 #define WALLSHIM_INPUT_PERFETTO_TEXT_H
 
@@ -12,7 +12,7 @@
 
 /* Interned texts by sequence, kind and iid. A structure filled with zeros holds no texts. */
 struct perfetto_texts {
-    struct ws_map places; /* key of a text → its address */
+    struct ws_map places; /* key of a text → address of the text */
     struct ws_arena arena;
 };
 
@@ -41,7 +41,7 @@ char *perfetto_arguments(const struct perfetto_texts *texts, uint32_t sequence, 
 /* Returns whether the arguments belong to an event that ran on a device. */
 bool perfetto_is_of_device(const char *arguments);
 
-/* Returns the category that Kineto's JSON gives to an event with such a name and such arguments. of_device tells
+/* Returns the category that Kineto's JSON gives to an event with this name and these arguments. of_device tells
  * whether the event's track belongs to a device. */
 const char *perfetto_category(const char *name, const char *arguments, bool of_device);
 

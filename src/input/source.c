@@ -18,7 +18,7 @@ static const struct ws_importer *const importers[] = { &ws_importer_kineto, &ws_
 
 struct ws_source {
     const char *path, *name;
-    struct ws_reader *reader; /* of a wallshim trace; if NULL, the members below are used */
+    struct ws_reader *reader; /* reader of a wallshim trace; if NULL, an importer reads the file */
     const struct ws_importer *importer;
     void *state;
     bool ended;
@@ -34,7 +34,7 @@ static const struct ws_importer *importer_claiming(const unsigned char *head, si
     return NULL;
 }
 
-/* Reads the first bytes of a file. Returns how many bytes it read, or 0 if the file cannot be read. */
+/* Reads the first bytes of a file. Returns the number of bytes read, or 0 if the file cannot be read. */
 static size_t read_head(const char *path, unsigned char head[WS_SOURCE_HEAD])
 {
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -84,8 +84,9 @@ enum ws_source_kind ws_source_kind_of_file(const char *path)
     ssize_t got = ws_input_read(input, head, sizeof(head));
     ws_input_close(input);
     inner = ws_source_kind_of(head, got > 0 ? (size_t)got : 0);
-    /* The file must be unpacked only if the contents are a trace or are compressed themselves. For other contents the
-     * importer says what is wrong. */
+    /* The file must be unpacked first if its contents are compressed themselves, or a trace in another format than
+     * Kineto's JSON. Kineto's importer takes all other contents: it reads gzip, and says what is wrong with contents
+     * that are no trace. */
     return inner == WS_SOURCE_OWN || inner == WS_SOURCE_PACKED || inner == WS_SOURCE_PERFETTO ||
                    (inner == WS_SOURCE_FOREIGN && !ws_importer_kineto.claims(head, (size_t)got))
                ? WS_SOURCE_PACKED
@@ -111,7 +112,7 @@ static void add_hint(const struct ws_source *source, char *message, size_t capac
                  other ? other : "");
 }
 
-/* Replaces the file's path, with which a message of the reader begins, by the file's name. */
+/* A message of the reader begins with the file's path. Replaces this path by the file's name. */
 static void put_name(const struct ws_source *source, char *message, size_t capacity)
 {
     size_t length = strlen(source->path);
@@ -199,10 +200,10 @@ void ws_source_choose(struct ws_source *source, size_t process)
     if (!source->importer || !source->importer->choose)
         return;
     source->importer->choose(source->state, process);
-    /* Traces imported from one file belong to one recording, even if they were imported at different times. The
-     * file's full path shows that. */
+    /* Traces imported from one file belong to one recording, even if they were imported at different times. So each
+     * of these traces gets the full path of the file. */
     char *path = realpath(source->name, NULL);
-    if (!path) /* an unpacked file exists only at a path of our own */
+    if (!path) /* a member of an archive has no path: take the path of the unpacked copy */
         path = realpath(source->path, NULL);
     if (path)
         ws_gather_meta(&source->gather, "import_file", path, strlen(path));

@@ -14,7 +14,7 @@
 
 struct ws_source;
 
-/* What a file is, judged by its first bytes. */
+/* The kind of a file, judged by its first bytes. */
 enum ws_source_kind {
     WS_SOURCE_UNKNOWN,
     WS_SOURCE_OWN,     /* a wallshim trace */
@@ -23,13 +23,13 @@ enum ws_source_kind {
     WS_SOURCE_PERFETTO /* a Perfetto trace: it must be turned into JSON first (perfetto.h) */
 };
 
-/* How many bytes at the start of a file the functions below look at. */
+/* The number of bytes at the start of a file that the functions below look at. */
 enum { WS_SOURCE_HEAD = 512 };
 
 enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size);
 
-/* Returns the kind of a file. JSON compressed with gzip is WS_SOURCE_FOREIGN, because its importer unpacks it. A file
- * that cannot be read is WS_SOURCE_UNKNOWN. */
+/* Returns the kind of a file. JSON compressed with gzip is WS_SOURCE_FOREIGN, because the importer of JSON also reads
+ * gzip. A file that cannot be read is WS_SOURCE_UNKNOWN. */
 enum ws_source_kind ws_source_kind_of_file(const char *path);
 
 /* Opens a file. Messages call the file `name`, or its path if name is NULL. Returns 0, or -errno with a message that

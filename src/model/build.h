@@ -10,14 +10,14 @@ struct ws_build {
     struct ws_map names; /* hash of a name → index + 1 */
 };
 
-/* Reads the rows of the process with index `part` in the file: all, or those of the window if it is not NULL.
- * Messages call the file `path`. Returns 0, or -errno with a message. */
+/* Reads the rows of the process with index `part` in the file. If `window` is not NULL, reads only the rows in the
+ * window. Messages call the file `path`. Returns 0, or -errno with a message. */
 int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, const char *file,
                     size_t part, const struct ws_window *window, const struct ws_model_options *options,
                     char *message, size_t capacity);
 
-/* Returns the clock map of a context and makes it if needed. The pointer is valid until the next map is made. Returns
- * NULL when memory runs out. */
+/* Returns the clock map of a context, and makes the map if needed. The pointer is valid until the next map is made.
+ * Returns NULL when memory runs out. */
 struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context);
 
 static inline struct ws_clock_map *ws_process_clock_at(const struct ws_process *process, size_t index)
@@ -31,8 +31,8 @@ int ws_process_set_meta(struct ws_process *process, const char *key, const char 
 
 void ws_process_finish(struct ws_process *process);
 
-/* Resolves the references of a loaded process: shapes to streams, contexts, devices and names. Then makes the tracks
- * of the process and maps its times to the host's clock. Returns 0 or -ENOMEM. */
+/* Completes a loaded process. Makes its tracks, finds the stream, context, track and name of each shape, maps the
+ * times to the host's clock, and orders operations and ranges. Returns 0 or -ENOMEM. */
 int ws_process_resolve(struct ws_build *build, uint32_t process);
 
 /* Returns the track of a device of the process, or the track without a device if the device has no track. */

@@ -100,8 +100,8 @@ static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *fr
         cursor->error_ns = ws_min(error, WS_TIME_MOST);
 }
 
-/* Prepares the fast path for the piece that starts at `from`, if all its times can be mapped without overflow checks.
- * Does not note the error of the piece, because the caller does that. */
+/* Prepares the fast path for the piece that starts at `from`, if all times in the piece can be mapped without
+ * overflow checks. Does not note the error of the piece, because the caller does that. */
 static void prepare_fast_path(struct ws_clock_cursor *cursor, const struct ws_clock *from)
 {
     int64_t length;

@@ -48,9 +48,9 @@ static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t d
     return cursor->host + since + ws_clock_nearest((double)since * cursor->skew);
 }
 
-/* An operation cannot begin before its launch. Returns the time of the launch if the mapped begin is earlier by at
- * most error_ns plus the error of the clock map. Otherwise returns the mapped begin. So begins do not change if there
- * are no knots, or in imported traces, where both errors are 0. */
+/* An operation cannot begin before its launch. Returns the time of the launch if the mapped begin is earlier than the
+ * launch, by at most error_ns plus the error of the clock map. Otherwise returns the mapped begin. So begins do not
+ * change if there are no knots. They do not change in imported traces either, because there both errors are 0. */
 static inline int64_t ws_clock_launched(const struct ws_clock_cursor *cursor, int64_t begin, int64_t launched,
                                         int64_t error_ns)
 {

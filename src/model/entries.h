@@ -1,5 +1,6 @@
 /* The rows of a dictionary family (kernel names, streams …) by identifier. A file may hold several rows with the same
- * identifier. The last of them counts. Importers write a row again when they learn more, such as a thread's name. */
+ * identifier. The last of these rows counts. Importers write a row again when they learn more, such as a thread's
+ * name. */
 #ifndef WALLSHIM_MODEL_ENTRIES_H
 #define WALLSHIM_MODEL_ENTRIES_H
 

@@ -56,8 +56,8 @@ void ws_host_finish(struct ws_host *host);
  * is logarithmic in the distance moved. */
 void ws_host_seek(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t time);
 
-/* Stores the event of the three lists that begins next in *event, and moves the cursor past this event. Returns false
- * if no further event begins before `until`. */
+/* Finds the next event of the three lists by begin. Stores the event in *event, and moves the cursor past the event.
+ * Returns false if no further event begins before `until`. */
 bool ws_host_next(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t until,
                   struct ws_host_event *event);
 

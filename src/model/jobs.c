@@ -12,11 +12,11 @@
 
 enum { SCRIPT = 256 };
 
-/* What a recording tells about its job. Unknown fields are NULL or 0. */
+/* Facts about a recording that show its job. Unknown fields are NULL or 0. */
 struct claim {
     const struct ws_process *process;
     const char *job, *rank, *world, *host, *program, *pid, *parent, *file;
-    char script[SCRIPT]; /* the first two words of its command line that are not switches */
+    char script[SCRIPT]; /* the first two words of the command line that are not options */
     int64_t first, last; /* first > last: unknown */
     uint64_t *names;     /* sorted hashes of its communicators' names */
     size_t name_count;
@@ -203,8 +203,8 @@ static bool is_tied(const struct claim *a, const struct claim *b)
     return are_equal(a->program, b->program) && !strcmp(a->script, b->script) && overlap(a, b, 0);
 }
 
-/* Returns whether a process belongs to a job: a tie connects it to a process of the job, and no process of the job
- * refutes it (jobs.h). */
+/* Returns whether a process belongs to a job (jobs.h). A process belongs to the job of the other processes in its
+ * file. Otherwise a tie must connect the process to one of the job, and no refutation may separate it from one. */
 static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t count, uint32_t job, size_t process)
 {
     bool tied = false;

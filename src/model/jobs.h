@@ -15,7 +15,8 @@
  * number of jobs, or -ENOMEM. */
 int ws_jobs_find(const struct ws_model *model, uint32_t *jobs);
 
-/* Stores CLOCK_REALTIME minus CLOCK_MONOTONIC at the recording's begin, in ns. Returns false if it is not known. */
+/* Stores CLOCK_REALTIME minus CLOCK_MONOTONIC at the recording's begin, in ns. Returns false if the difference is not
+ * known. */
 bool ws_process_realtime(const struct ws_process *process, int64_t *offset);
 
 /* Stores the times of the recording's first and last call or operation, in ns of CLOCK_REALTIME. Returns false if the

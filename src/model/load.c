@@ -121,7 +121,7 @@ static void keep_window(const struct ws_process *process, enum ws_family family,
     list->count = kept;
 }
 
-/* Adds the operations of a block; of a process with a window, the runs of rows that are in it. */
+/* Adds the operations of a block. If the process has a window, adds only the runs of rows that are in the window. */
 static int load_add_ops(struct ws_process *process, const struct ws_block *block, size_t expected)
 {
     const struct ws_op_columns ops = ws_block_ops(block);

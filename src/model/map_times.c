@@ -22,9 +22,9 @@ static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, 
     return NULL;
 }
 
-/* A range of operations whose times one thread maps to the host's clock. Each thread counts in its own copy of the
- * tracks. The threads allocate no memory in the model. Intervals that need such memory are kept in `far` and stored
- * in the model at the end. */
+/* A range of operations whose times one thread maps to the host's clock. Each thread counts operations in its own
+ * copy of the tracks. The threads allocate no memory in the model. An interval that needs memory in the model is kept
+ * in `far`, and stored in the model after all threads have ended. */
 struct share {
     size_t from, to; /* operations, in whole blocks of ws_times */
     struct ws_clock_cursor *cursors;
@@ -103,8 +103,8 @@ static struct interval map_one(const struct mapping *mapping, struct share *shar
     return mapped;
 }
 
-/* Maps the times of one block of ws_times. Reads all times before it changes the base of the block, because they are
- * stored relative to the base. */
+/* Maps the times of one block of ws_times. Reads all times before it changes the base of the block, because the times
+ * are stored relative to the base. */
 static int map_block(const struct mapping *mapping, struct share *share, size_t from, size_t to)
 {
     struct ws_ops *ops = &mapping->process->ops;

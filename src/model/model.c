@@ -82,7 +82,7 @@ int ws_model_create(struct ws_model **result, const char *const *paths, size_t c
     return status;
 }
 
-/* Moves a process and its tracks within the model and updates the pointers to them. */
+/* Moves a process and its tracks within the model, and updates the indices that refer to them. */
 static void move(struct ws_model *model, size_t from, size_t to, uint32_t first_track)
 {
     struct ws_process *process = ws_model_process(model, from);

@@ -40,13 +40,13 @@ struct ws_op_shape {
     uint32_t stream;  /* index into ws_process.streams, or WS_NOWHERE */
     uint32_t context; /* index into ws_process.clocks */
     uint32_t track;   /* index into ws_model.tracks */
-    bool lost;        /* operations refer to the shape, but the trace has no row for it */
+    bool lost;        /* operations refer to the shape, but the trace lacks the shape's row */
 };
 
 #define WS_NOWHERE UINT32_MAX
 
-/* The maximum number of devices per process, because each device costs time in every analysis. No machine has that
- * many. */
+/* The maximum number of devices per process. There is a limit, because each device costs time in every analysis. No
+ * machine has more devices. */
 enum { WS_MOST_DEVICES = 512 };
 
 struct ws_meta_entry {
@@ -65,7 +65,7 @@ struct ws_clock_map {
 struct ws_process {
     const char *path;               /* path of the process's file, as the user gave it */
     const char *file;               /* path to open; may be an unpacked copy of the file */
-    size_t part, parts;             /* index of this process in its file, and how many processes the file has */
+    size_t part, parts;             /* index of this process in its file, and number of processes in the file */
     const struct ws_window *window; /* the part of the recording that was read; NULL: the whole */
     struct ws_vector meta;          /* struct ws_meta_entry */
     struct ws_map meta_places;      /* hash of a key → index + 1 of the key's last entry */
@@ -96,15 +96,15 @@ struct ws_process {
     struct ws_damage damage;
     uint64_t file_bytes;
     uint32_t first_track, track_count;   /* in ws_model.tracks */
-    size_t devices_most, devices_beyond; /* maximum number of devices; number of devices beyond it, which count as one
-                                            unknown device */
+    size_t devices_most, devices_beyond; /* maximum number of devices; number of further devices, which together count
+                                            as one unknown device */
 };
 
 /* One device as used by one process: its operations, ordered by begin. */
 struct ws_track {
     uint32_t process;                      /* index into ws_model.processes */
     uint32_t device;                       /* ordinal + 1; 0: unknown */
-    const struct ws_window_device *window; /* NULL: the whole recording was read, or the device is not in it */
+    const struct ws_window_device *window; /* NULL: all was read, or the window does not list the device */
     uint32_t *order;                       /* indices of timed operations; part of ws_process.order */
     size_t count;                          /* number of timed operations */
     uint64_t untimed;                      /* number of operations that ran at an unknown time */
@@ -135,8 +135,8 @@ struct ws_model_options {
      * the user gave are opened. */
     const char *const *files;
     bool references_only; /* load only dictionaries: no operations, calls, collectives or ranges */
-    /* If not NULL: the processes to read, and the window of each. The paths are then ignored. The windows must
-     * outlive the model. */
+    /* The processes to read, and the window of each process. NULL: the files at the paths are read in full. If
+     * `windows` is set, the paths are ignored. The windows must outlive the model. */
     const struct ws_window *windows;
     size_t window_count;
 };

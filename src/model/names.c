@@ -47,7 +47,7 @@ static void copy_name(char *text, size_t capacity, const struct ws_shape *shape)
         snprintf(text, capacity, "Memcpy %cto%c (%s -> %s)", from, to, from_word, to_word);
 }
 
-/* Returns the index of a name and adds it if it is new. Returns WS_NOWHERE when memory runs out. */
+/* Returns the index of a name, and adds the name if it is new. Returns WS_NOWHERE when memory runs out. */
 static uint32_t name_index(struct ws_build *build, const char *text, enum ws_op_kind kind, enum ws_activity activity)
 {
     uint64_t key = XXH3_64bits_withSeed(text, strlen(text), ws_salt + kind);
@@ -92,7 +92,7 @@ uint32_t ws_build_shape_name(struct ws_build *build, const struct ws_process *pr
     }
     const struct ws_function *function = ws_entries_find(&process->functions, row->function);
     bool named = (row->kind == WS_OP_COPY || row->kind == WS_OP_MEMSET) && function && function->name.length;
-    if (named) /* an imported trace has the other profiler's name */
+    if (named) /* in an imported trace, the other profiler named the operation */
         return name_index(build, function->name.data, (enum ws_op_kind)row->kind, WS_ACTIVITY_MEMORY);
     switch (row->kind) {
     case WS_OP_KERNEL:

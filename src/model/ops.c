@@ -43,7 +43,7 @@ static int ops_grow(struct ws_ops *ops, size_t count, size_t expected)
         capacity *= 2;
     if (count >= UINT32_MAX)
         return -EFBIG;
-    ws_ops_complete(ops); /* after this no thread touches the columns, which may now move */
+    ws_ops_complete(ops); /* stops the helper thread, because the columns may now move */
 #define GROW(type, name)                                                                            \
     {                                                                                               \
         type *grown = ws_pages_grow(ops->name, ops->count * sizeof(type), capacity * sizeof(type)); \
@@ -96,7 +96,7 @@ static int set_wide(struct ws_ops *ops, size_t op, enum ws_op_wide column, int64
     return 0;
 }
 
-/* Stores a length in its 32-bit column, or in `wide` if it does not fit. */
+/* Stores a length in its 32-bit column, or in `wide` if the length does not fit. */
 static int set_length(struct ws_ops *ops, size_t op, enum ws_op_wide column, uint32_t *narrow, int64_t length)
 {
     return ws_op_fit_length(narrow, length) ? 0 : set_wide(ops, op, column, length);
@@ -143,9 +143,9 @@ static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
     return ws_sparse_add(&ops->correlations, op, beyond);
 }
 
-/* Stores the begins of an operation. The first operation of a block that has an interval sets the block's base.
- * Operations without an interval may have any times, so they do not set the base, and their begin on the device is
- * not stored. */
+/* Stores the begins of an operation. In each block, the first operation with an interval sets the block's base. An
+ * operation without an interval may have any times. So it does not set the base, and its begin on the device is not
+ * stored. */
 static int set_times(struct ws_ops *ops, size_t op, int64_t begin, int64_t host_begin, bool interval)
 {
     if (op % WS_TIMES_BLOCK == 0)
@@ -162,7 +162,7 @@ static int set_times(struct ws_ops *ops, size_t op, int64_t begin, int64_t host_
     return status;
 }
 
-/* Sets the times of a row on device and host, and the flags that follow from them. */
+/* Sets the device times and host times of a row, and the flags that depend on these times. */
 static INLINE int add_times(struct ws_ops *ops, size_t op, const struct ws_op_columns *rows, size_t row)
 {
     int64_t begin = WS_OP_AT(rows, begin, row), end = WS_OP_AT(rows, end, row);

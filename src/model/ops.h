@@ -31,7 +31,8 @@ struct ws_ops {
 #define COLUMN(type, name) type *name;
     WS_OP_COLUMNS(COLUMN)
 #undef COLUMN
-    /* Begins on the device, on the host's clock once the model is loaded. A begin is valid only if ws_op_is_timed. */
+    /* The begin of each operation on the device. In a loaded model, these times are on the host's clock. A begin is
+     * valid only if ws_op_is_timed. */
     struct ws_times begin;
     struct ws_times host_begin;
     size_t based;                  /* 1 + the last row whose begin on the device set the base of its block */
@@ -160,8 +161,8 @@ static inline int64_t ws_op_host_end(const struct ws_ops *ops, size_t op)
     return ws_op_host_begin(ops, op) + ws_op_host_length(ops, op);
 }
 
-/* Returns whether the call that made the operation is known. If the call is unknown, as in some imported traces, both
- * host times equal the begin on the device. */
+/* Returns whether the call that made the operation is known. Some imported traces lack calls. Without a call, both
+ * host times of an operation equal its begin on the device. */
 static inline bool ws_op_has_call(const struct ws_ops *ops, size_t op)
 {
     return ops->flags[op] & WS_OP_CALLED;

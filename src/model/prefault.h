@@ -1,6 +1,6 @@
-/* Faults in memory ahead of its use. The system provides a page at the first write to it. For large arrays this takes
- * as long as filling them. A helper thread therefore touches the pages of later rows while another thread fills
- * earlier rows. */
+/* Faults in memory ahead of its use. The system provides a page at the first write to it. For a large array,
+ * providing the pages takes as long as filling the array. A helper thread therefore touches the pages of later rows
+ * while another thread fills earlier rows. */
 #ifndef WALLSHIM_MODEL_PREFAULT_H
 #define WALLSHIM_MODEL_PREFAULT_H
 

@@ -19,7 +19,7 @@ struct ws_thread_ranges {
 };
 
 struct ws_ranges {
-    struct ws_vector rows;    /* struct ws_range; in file order until ws_ranges_order, by place afterwards */
+    struct ws_vector rows;    /* struct ws_range; in file order until ws_ranges_order, then indexed by place */
     struct ws_vector threads; /* struct ws_thread_ranges, ordered by identifier */
     uint32_t *parents;        /* by place: the enclosing range on the same thread, or WS_NO_RANGE */
 };

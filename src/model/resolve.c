@@ -194,7 +194,7 @@ static int resolve_shapes(struct ws_build *build, struct ws_process *process)
     return status;
 }
 
-/* Removes the track without a device if it has no operations, which is the usual case. */
+/* Removes the track without a device if it has no operations. Usually it has none. */
 static void drop_empty_track(struct ws_model *model, struct ws_process *process)
 {
     struct ws_track *first = ws_model_track(model, process->first_track);

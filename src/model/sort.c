@@ -114,12 +114,12 @@ struct merge {
     const uint32_t *indices;
     const struct ws_times *times;
     size_t runs;
-    size_t *cuts; /* by part and run: where the part begins in the run; after the last part, the end of each run */
+    size_t *cuts; /* by part and run: first index of the part in the run; a last row has the runs' ends */
     struct head *heaps;
 };
 
-/* Copies the next element of a run, and the elements after it that are before time `next`. Mostly many elements of
- * one run follow each other. */
+/* Copies the next element of a run, and all following elements with a time before `next`. Usually many elements in a
+ * row come from the same run. */
 static uint32_t *sort_copy_before(uint32_t *to, struct head *head, int64_t next, const struct merge *merge)
 {
     do {

@@ -33,7 +33,7 @@ static bool is_foreign(const char *name, int path_length)
     for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
         if (memmem(name, (size_t)path_length, foreign[i], strlen(foreign[i])))
             return true;
-    return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens the paths of PyTorch's own files to this */
+    return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens paths of PyTorch's files to "torch/…" */
 }
 
 enum { UNKNOWN, OWN, FOREIGN };
@@ -69,7 +69,7 @@ uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int6
     return annotation != WS_NO_RANGE ? annotation : operator;
 }
 
-/* Names in the code that torch.compile generates: its files, and the ranges around its calls. */
+/* Parts of the names of generated files and of ranges around generated code, as torch.compile writes them. */
 static const char *const of_compiled[] = { "/torchinductor_", "CompiledFxGraph", "Torch-Compiled Region" };
 
 static bool is_compiled(const char *name)
@@ -85,8 +85,8 @@ bool ws_source_is_compiled(const struct ws_process *process, uint32_t place)
     return place != WS_NO_RANGE && is_compiled(source_line_name_of(process, ws_range(&process->ranges, place)));
 }
 
-/* Returns the innermost function of the program around a place in compiled code, or WS_NO_RANGE. A generated file
- * means nothing to the reader; the function that called it does. */
+/* Returns the innermost function of the program around a range in compiled code, or WS_NO_RANGE. A reader of the
+ * report knows this function, but not the generated file. */
 static uint32_t caller_of_compiled(const struct ws_process *process, uint32_t place)
 {
     const struct ws_ranges *ranges = &process->ranges;

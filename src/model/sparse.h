@@ -1,5 +1,5 @@
-/* A sparse column: values that few rows have. It takes two bits per row, plus the values in a list. Rows are added
- * in ascending order. */
+/* A sparse column: values that few rows have. The column takes two bits per row, plus the values in a list. Rows are
+ * added in ascending order. */
 #ifndef WALLSHIM_MODEL_SPARSE_H
 #define WALLSHIM_MODEL_SPARSE_H
 
@@ -31,8 +31,8 @@ static inline size_t ws_sparse_count(const struct ws_sparse *sparse)
     return sparse->values.count;
 }
 
-/* Counts the bits that are set in a word. Most words have at most one set bit. Only other words use the builtin,
- * because it is a library call if the CPU may lack an instruction for it. */
+/* Counts the bits that are set in a word. Most words have at most one set bit. Only the other words use the builtin,
+ * because the compiler makes it a library call unless all target CPUs have an instruction for it. */
 static inline size_t ws_sparse_bits(uint64_t word)
 {
     return word & (word - 1) ? (size_t)__builtin_popcountll(word) : word != 0;
@@ -62,7 +62,7 @@ static inline const uint64_t *ws_sparse_last(const struct ws_sparse *sparse, siz
     return rows ? (const uint64_t *)sparse->values.data + rows - 1 : NULL;
 }
 
-/* Returns the first row that has a value, starting at this row, or SIZE_MAX if there is none. */
+/* Returns the first row, from this row on, that has a value, or SIZE_MAX if there is none. */
 size_t ws_sparse_next(const struct ws_sparse *sparse, size_t row);
 
 #endif

@@ -35,7 +35,7 @@ static void parse_type(struct ws_tensor *tensor, const char *text, size_t length
         }
 }
 
-/* Parses "[2,3]". Returns false for anything but a list of sizes, such as a list of tensors. */
+/* Parses "[2,3]". Returns false for all other texts, for example for a list of tensors. */
 static bool parse_sizes(struct ws_tensor *tensor, const char *text, const char *end)
 {
     const char *at = text + 1;
@@ -114,7 +114,7 @@ size_t ws_tensors_parse(const struct ws_text *inputs, struct ws_tensor tensors[W
         bool sized = !open || parse_sizes(tensor, open, word_end);
         if (equals)
             parse_values(tensor, equals + 1, next);
-        for (uint32_t i = 0; i < tensor->rank; i++) /* an empty tensor may still have a side of any length */
+        for (uint32_t i = 0; i < tensor->rank; i++) /* checked too, because `elements` of an empty tensor is 0 */
             sized = sized && tensor->size[i] < 1e15;
         tensor->known = sized && tensor->element_bytes && tensor->elements < 1e15;
         at = stop ? stop + 1 : end;

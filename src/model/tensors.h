@@ -11,8 +11,8 @@
 
 enum { WS_TENSOR_RANK = 8, WS_TENSOR_VALUES = 4, WS_TENSORS = 32 };
 
-/* Element types that have a peak of their own on a GPU. All other known types are WS_ELEMENT_OTHER: only their size
- * matters. */
+/* Element types for which a GPU has its own peak of FLOP/s. All other known types are WS_ELEMENT_OTHER, because only
+ * their size matters. */
 enum ws_element {
     WS_ELEMENT_UNKNOWN,
     WS_ELEMENT_OTHER,

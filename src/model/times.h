@@ -39,8 +39,8 @@ static inline void ws_times_base(struct ws_times *times, size_t row, int64_t bas
     times->bases[row / WS_TIMES_BLOCK] = base;
 }
 
-/* Sets a time if its distance from the base of the block fits 32 bits. If the distance does not fit, returns false;
- * then use ws_times_set_far. */
+/* Sets a time if its distance from the base of the block fits 32 bits. If the distance does not fit, returns false,
+ * and the caller must use ws_times_set_far. */
 static inline bool ws_times_fit(struct ws_times *times, size_t row, int64_t time)
 {
     int64_t offset;

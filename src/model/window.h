@@ -1,11 +1,14 @@
-/* A window of a recording: the part of a process that is read, as if recording had begun and ended there.
+/* A window of a recording: only a part of a process's rows is read, as if the recording had begun and ended at the
+ * window's edges.
  *
- * A call, an operation and a collective are in the window if the host began the call there: an operation counts where
- * it was launched, whenever it runs. So each operation is in exactly one of two windows that meet. If the trace lacks
- * the launch, both host times of the operation equal its begin on the device, which then decides.
+ * A call, an operation or a collective is in the window if its host call began in the window. The time at which an
+ * operation ran on the device does not matter. So if one window begins where another ends, an operation is in only
+ * one of the two. If the trace lacks the launch of an operation, both host times of the operation equal its begin on
+ * the device, so this begin decides.
  * - Ranges are cut at the edges. Step markers are in the window only as a whole.
- * - Losses are in the window if they were counted there or up to WS_LOSSES_LATE ns later, or at an unknown time.
- * - Everything that other rows refer to is read: names, streams, shapes, clocks. */
+ * - Losses are in the window if they were counted in the window or up to WS_LOSSES_LATE ns after it. Losses that were
+ *   counted at an unknown time are in every window.
+ * - All rows that other rows refer to are read: names, streams, shapes, clocks. */
 #ifndef WALLSHIM_MODEL_WINDOW_H
 #define WALLSHIM_MODEL_WINDOW_H
 
@@ -21,19 +24,20 @@
  */
 enum { WS_LOSSES_LATE = 300000000 };
 
-/* What the whole recording says of a device. Times are in ns of the host's clock. */
+/* Facts about a device that come from the whole recording. Times are in ns of the host's clock. */
 struct ws_window_device {
     uint32_t device; /* ordinal + 1; 0: unknown */
-    bool later;      /* the window leaves out operations that were launched before it */
+    bool later;      /* the recording has operations that were launched before the window */
     int64_t first;   /* begin of the device's first operation */
-    /* When work from outside the window ran, between the first begin and the last end of the window's operations. */
+    /* The intervals of operations that are not in the window, but ran between the first begin and the last end of the
+     * window's operations. */
     struct ws_interval_set outside;
 };
 
 struct ws_window {
     const char *path, *file; /* as in struct ws_process */
     size_t part;
-    int64_t begin, end;       /* ns of the process's own host clock; `end` is outside */
+    int64_t begin, end;       /* ns of the process's own host clock; `end` is not in the window */
     struct ws_vector devices; /* struct ws_window_device */
 };
 
@@ -42,10 +46,10 @@ static inline bool ws_window_holds(const struct ws_window *window, int64_t host_
     return host_begin >= window->begin && host_begin < window->end;
 }
 
-/* Is a row of this family in the window? Cuts ranges at the window's edges. */
+/* Is a row of this family in the window? Cuts a range at the window's edges. */
 bool ws_window_take(const struct ws_window *window, enum ws_family family, void *row);
 
-/* What the whole recording says of the device, or NULL. */
+/* Returns the facts about the device, or NULL. */
 const struct ws_window_device *ws_window_device(const struct ws_window *window, uint32_t device);
 
 #endif

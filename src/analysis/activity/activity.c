@@ -27,7 +27,7 @@ struct reach {
     int64_t stretched; /* latest end so far, if every operation ended as late as its error allows */
 };
 
-/* Marks the operation at index `place` of the track's order: a gap ended when it began. */
+/* Marks the operation at index `place` of the track's order: a gap ended when this operation began. */
 static void activity_note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, size_t place)
 {
     result->gaps.bits[place / 64].ends |= 1ULL << place % 64;

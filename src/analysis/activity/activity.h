@@ -35,7 +35,7 @@ struct ws_gaps {
 };
 
 /* A period that the trace does not cover, although the device may have been busy. Recording was off, or the device
- * still ran work from before the recording (unrecorded.c). */
+ * ran work from outside the recorded time (unrecorded.c). */
 struct ws_hole {
     int64_t begin, end; /* ns, host clock */
 };
@@ -76,7 +76,7 @@ static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 /* A walk over gaps in order of time. */
 struct ws_gap_walk {
     const struct ws_gaps *gaps;
-    size_t first;  /* index of the first of the 64 operations that the walk is at */
+    size_t first;  /* index of the first operation in the current group of 64 */
     uint64_t left; /* bit i: operation first + i ended a gap that ws_gap_next has not returned yet */
 };
 
@@ -110,20 +110,20 @@ static inline int64_t ws_gap_length(const struct ws_gap *gap)
     return gap->end - gap->begin;
 }
 
-/* The recorded part of the span, in ns. Reports give busy and idle time as percentages of it. */
+/* The recorded part of the span, in ns. Reports give busy and idle time as percentages of this part. */
 static inline int64_t ws_activity_known(const struct ws_track_activity *activity)
 {
     return activity->span - activity->unrecorded;
 }
 
-/* The moment from which reports count a device's times: the begin of its first operation. In a window it is that of
- * the whole recording. */
+/* The moment from which reports count a device's times: the begin of its first operation. In a window, it is the
+ * begin of the device's first operation in the whole recording. */
 static inline int64_t ws_activity_origin(const struct ws_track *track, const struct ws_track_activity *activity)
 {
     return track->window ? track->window->first : activity->begin;
 }
 
-/* Moves the gaps that the recording does not cover from `gaps` to `holes`. Returns 0 or -ENOMEM. */
+/* Moves gaps from `gaps` to `holes` if the recording does not cover them. Returns 0 or -ENOMEM. */
 struct ws_process_recorded;
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
                                      const struct ws_process_recorded *recorded, struct ws_track_activity *activity);
@@ -138,7 +138,8 @@ enum { WS_HELD_LEAST = 1000000 };
 
 /* Did the operation begin more than WS_HELD_LEAST after its launch call returned and after `reach`, the end of all
  * earlier recorded operations? If such an operation is the first of its stream, the stream was busy with work from
- * before the recording. Always false for Wallshim's own traces, because they record what they leave out. */
+ * before the recording. Always false for Wallshim's own traces, because they count the operations that they leave
+ * out. */
 static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op, int64_t reach)
 {
     const struct ws_ops *ops = &process->ops;

@@ -5,12 +5,12 @@
  * lengths. The length of a computed operation comes from measured launches of the same shape. The mean of n such
  * samples with standard deviation s lies within 3 s / √n of the true mean in 99.7 % of cases (central limit theorem;
  * all samples count as independent). The true total of a shape is bounded by this mean, plus or minus its error,
- * times the number of operations. SYSTEMATIC_NS allows for a constant error in the time between two events (our
- * choice; the shim measures the constant, see shim/timing/dispatch.h).
+ * times the number of operations. SYSTEMATIC_NS allows for a constant error in the time between two events. Its value
+ * is our choice. The shim measures this error (shim/timing/dispatch.h).
  *
- * Operations of one stream do not overlap. So the sum of the lengths of a stream's operations is busy time, whenever
- * they ran. Only the overlap of several streams depends on when operations ran. The overlap of streams is at most the
- * time of all streams except the busiest. */
+ * Operations of one stream do not overlap. So the sum of the lengths of a stream's operations is busy time, no matter
+ * when the operations ran. Only the overlap of several streams depends on when operations ran. The overlap of streams
+ * is at most the time of all streams except the busiest. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_BUSY_BOUNDS_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_BUSY_BOUNDS_H
 

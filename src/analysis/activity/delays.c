@@ -124,8 +124,8 @@ static void delays_choose(struct series *series)
             series->buckets[median]; /* `values` also holds the median's bucket, whose values are smaller */
 }
 
-/* Part i is the range of 1 << shift values that starts at least + (i << shift). Moves the values in this part to the
- * front and returns their number. */
+/* Part i holds 1 << shift values, from `least` + (i << shift) on. Moves the values in this part to the front and
+ * returns their number. */
 static size_t delays_gather(int64_t *values, size_t count, int64_t least, unsigned shift, size_t part)
 {
     size_t found = 0;

@@ -213,8 +213,8 @@ static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_
     host_time_add(window, WS_USE_OWN, &pause, from, to - input - comm);
 }
 
-/* Moves the cursor back to the first events that may touch a window, by at most MOST_BACK events. Without this
- * limit, a large clock error (`slack`) would make every window begin at the start of the recording. */
+/* Moves the cursor back to the first events that may touch a window, by at most MOST_BACK events. Without this limit,
+ * a large clock error (`slack`) would move the cursor back to the start of the recording for every window. */
 static void seek_back(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t from, int64_t slack)
 {
     enum { MOST_BACK = 64 };

@@ -20,9 +20,9 @@ enum ws_host_use {
     WS_USE_COUNT
 };
 
-/* ns. If the first launch of a kernel takes longer than this, we assume that it also loaded the kernel's module: the
- * driver loads modules lazily. Other launches take 2 to 20 µs, except launches of graphs. The threshold is our
- * choice.
+/* ns. If the first launch of a kernel takes longer than this, we assume that the launch also loaded the kernel's
+ * module: the driver loads modules lazily. Other launches take 2 to 20 µs, except launches of graphs. The threshold
+ * is our choice.
  */
 #define WS_LAUNCH_MOST 500000
 
@@ -35,8 +35,8 @@ struct ws_host_time {
     struct ws_host host;
     uint32_t *firsts;              /* by name: the first operation of this name */
     uint8_t *functions;            /* enum ws_host_use by index in ws_process.driver_functions */
-    struct ws_interval_set *input; /* by thread: its ranges named like a data loader */
-    struct ws_interval_set *comm;  /* by thread: its ranges of collectives */
+    struct ws_interval_set *input; /* by thread: the thread's ranges that are named like a data loader */
+    struct ws_interval_set *comm;  /* by thread: the thread's ranges of collectives */
 };
 
 /* How a thread spent a window of host time. Times are in ns. */
@@ -54,9 +54,9 @@ struct ws_host_window {
 /* Scope: process. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_host_time;
 
-/* Computes how the cursor's thread spent the window from `from` to `to`. Calls with windows in order of time are
- * fastest. A call that ended up to `slack` ns before `from` touches the window too, because the clocks of host and
- * device may differ by `slack`. */
+/* Computes how the cursor's thread spent the window from `from` to `to`. The function is fastest if the windows of
+ * its uses come in order of time. A host call that ended up to `slack` ns before `from` touches the window too,
+ * because the clocks of host and device may differ by `slack`. */
 void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor *cursor, int64_t from, int64_t to,
                          int64_t slack, struct ws_host_window *window);
 

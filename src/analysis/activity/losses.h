@@ -6,7 +6,7 @@
 
 struct ws_process_losses {
     uint64_t count[WS_LOSS_COUNT];
-    uint64_t unknown; /* losses whose reason this version does not know */
+    uint64_t unknown; /* losses for a reason that this version of wallshim does not know */
     uint64_t total;
     uint64_t nameless; /* operations whose description was lost */
 };

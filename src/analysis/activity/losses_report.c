@@ -44,7 +44,7 @@ static void print_end(const struct ws_process *process, struct ws_page *page)
                      "the program ended by _exit or quick_exit; operations that still ran then have no times");
 }
 
-/* Reports how many launches were delayed by reading hardware counters. */
+/* Reports the number of launches that were delayed while hardware counters were read. */
 static void print_counted(const struct ws_process *process, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE];
@@ -56,8 +56,8 @@ static void print_counted(const struct ws_process *process, struct ws_page *page
                      ws_format_count(number, count), count == 1 ? " was" : "es were");
 }
 
-/* Warns of recordings with one hardware queue. With one queue, an event waits for all earlier work in the queue, of
- * every stream. */
+/* Warns of recordings with one hardware queue. With one queue, an event waits for all earlier work of every
+ * stream. */
 static void print_one_queue(const struct ws_process *process, struct ws_page *page)
 {
     const char *queues = ws_process_meta(process, "queues");
@@ -82,7 +82,7 @@ static void print_graphs(const struct ws_process *process, struct ws_page *page)
                      ws_format_count(number, count));
 }
 
-/* Prints how far the times in the trace may be wrong. */
+/* Prints the possible errors of the times in the trace. */
 static void print_doubts(const struct ws_report *report, const struct ws_process *process, struct ws_page *page)
 {
     if (ws_process_meta(process, "import")) {
@@ -117,8 +117,8 @@ bool ws_losses_is_complete(const struct ws_process *process, const struct ws_pro
     return !losses->total && !losses->nameless && !process->odd_times && !is_damaged(&process->damage);
 }
 
-/* Reports how many other processes have incomplete recordings. A page that shows one device of a job must not hide
- * these losses. */
+/* Reports the number of other processes with incomplete recordings. A page that shows one device of a job must not
+ * hide these losses. */
 static void print_others(const struct ws_report *report, size_t shown, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE], lost[WS_FORMAT_SIZE];

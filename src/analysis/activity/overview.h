@@ -7,7 +7,7 @@
 #include "report/analysis.h"
 
 struct ws_process_overview {
-    int64_t first, last; /* host times of operations and calls, ns; first > last: there are none */
+    int64_t first, last; /* host times of operations and calls, ns; first > last: the trace has none */
     uint64_t by_kind[WS_OP_KIND_COUNT];
     uint64_t captured, failed;
     struct ws_recording_cost cost;

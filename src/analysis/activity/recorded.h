@@ -1,15 +1,16 @@
-/* The coverage of a recording: does the trace hold all operations that ran? If it does not, a device may have been
- * busy when the trace shows no operation on it.
+/* The coverage of a recording: does the trace hold all operations that ran? If operations are missing, a device may
+ * have been busy at times when the trace shows no operation on it.
  *
- * A trace by Wallshim holds everything that the process launched, and counts what it lost. Traces of other profilers
- * may lack operations without saying so: operations that ran when the recording began, kernels of CUDA graphs, and
- * operations that the profiler or a later tool dropped.
+ * A trace by Wallshim holds all operations that the process launched, except those that the trace counts as lost.
+ * Traces of other profilers may lack operations without saying so: operations that ran when the recording began,
+ * kernels of CUDA graphs, and operations that the profiler or a later tool dropped.
  *
  * Traces of other profilers hold CUPTI's correlation ids. Correlation ids number all calls in order of time, even
- * calls that the trace leaves out. They show two things:
+ * calls that the trace leaves out. These ids show two things:
  * - an operation whose id is smaller than the ids of all recorded calls was launched before the recording began;
- * - if the ids of consecutive recorded calls differ by a lot, the trace leaves out most calls. A framework makes up
- *   to about 20 runtime calls per launch: the median differences in ten traces are between 1 and 19.
+ * - if the ids of consecutive recorded calls differ by a lot, the trace leaves out most calls. Small differences are
+ *   normal, because a framework makes up to about 20 runtime calls per launch: the median differences in ten traces
+ *   are between 1 and 19.
  *
  * If a launch call has no operation, the trace lacks this operation. Exceptions are launches that were captured into
  * a graph, and operations that ran after the recording's end. The launch of a CUDA graph often lacks its kernels.

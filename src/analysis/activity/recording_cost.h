@@ -7,7 +7,7 @@
 struct ws_recording_cost {
     int64_t events;  /* ns that the program's threads spent in the shim's calls that record events; measured */
     int64_t records; /* ns that the threads spent on writing records; estimated: number of records × ns per record */
-    int64_t threads; /* ns from the first operation of each thread to its last one, added up */
+    int64_t threads; /* ns from a thread's first operation to its last one, added up over all threads */
     bool known; /* the trace holds the cost; false if the program was killed, or if another profiler recorded it */
 };
 

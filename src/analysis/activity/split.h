@@ -1,5 +1,5 @@
-/* Splits a period of a device's time by what ran in it. Each figure is the length of a union of intervals, in whole
- * ns.
+/* Splits a period of a device's time by the groups of operations that ran in it. Each figure is the length of a union
+ * of intervals, in whole ns.
  *
  * Operations come in order of their begins. The reach of a group is the latest end of its operations that have begun.
  * Until the next operation begins, the group therefore runs in the single interval [now, reach). A sweep keeps the

@@ -1,6 +1,6 @@
 /* The order between streams: records of events, waits for events, and operations that block a stream without using
- * the device (host functions, waits for memory values). The entries of each event, or of each stream, are in order of
- * their calls.
+ * the device (host functions, waits for memory values). Within an event, or within a stream, the entries are in order
+ * of their calls.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
@@ -17,9 +17,9 @@ struct ws_order_entry {
 };
 
 struct ws_stream_order {
-    struct ws_vector records; /* struct ws_order_entry: events recorded, by event, then time */
-    struct ws_vector waits;   /* struct ws_order_entry: waits for events, by stream, then time */
-    struct ws_vector holds;   /* struct ws_order_entry: operations that block a stream, by stream, then time */
+    struct ws_vector records; /* struct ws_order_entry: events recorded; sorted by event, then time */
+    struct ws_vector waits;   /* struct ws_order_entry: waits for events; sorted by stream, then time */
+    struct ws_vector holds;   /* struct ws_order_entry: operations that block a stream; sorted by stream, then time */
 };
 
 /* Scope: process. This analysis has no section in the report. The result is a struct ws_stream_order. */

@@ -1,4 +1,4 @@
-/* Where the host waited for the device. */
+/* The host calls that waited for the device. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_SYNC_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_SYNC_H
 

@@ -3,8 +3,8 @@
  * - pauses. While recording is off (for example with --burst or --capture-range), the shim only counts calls, and
  *   regularly writes the count into the trace. The device may be busy meanwhile;
  * - the lead-in: the beginning of a trace of another profiler. The device still runs work that was launched before
- *   the recording, and the trace lacks this work. A stream runs its work in order. If its first recorded operation
- *   was queued long before it began, the stream was busy with older work until then;
+ *   the recording, and the trace lacks this work. A stream runs its work in order. If the stream's first recorded
+ *   operation was queued long before the operation began, the stream was busy with older work until then;
  * - the edges of a window (model/window.h): the device still ran work that was launched before the window, or already
  *   ran work that was launched after it.
  */
@@ -49,8 +49,8 @@ static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
 
 /* Assumes that the calls counted at `time` were made in the longest gap since the previous count, and in all gaps
  * that are about as long. Several holes can lie between two counts if recording is paused often. Sets a bit in
- * `marks` for each hole, by the index (in the track's order) of the operation that ended it. Returns the number of
- * gaps compared. */
+ * `marks` for each hole. The bit's number is the index, in the track's order, of the operation that ended the hole.
+ * Returns the number of gaps compared. */
 static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 {
     const struct ws_gap_walk from = gaps_after(gaps, time - flush_ns);
@@ -86,7 +86,7 @@ static int turn_into_holes(const uint64_t *marks, struct ws_track_activity *acti
     return 0;
 }
 
-/* Returns the ns of the gap in which the operation that ended it was already queued. */
+/* Returns the ns of the gap during which the operation that ended the gap was already queued. */
 static int64_t queued_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
                          const struct ws_gap *gap)
 {
@@ -98,8 +98,8 @@ static int64_t queued_in(const struct ws_process *process, const struct ws_proce
 }
 
 /* Marks the gaps of the lead-in. A gap of the lead-in ends with the first recorded operation of a stream, and this
- * operation was queued for most of the gap. The gap is also longer than all recorded busy time before it: later, work
- * from before the recording is no longer likely (our choice). */
+ * operation was queued for most of the gap. The gap is also longer than all recorded busy time before it. In a
+ * shorter gap, work from before the recording is no longer likely (our choice). */
 static int mark_lead_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
                         const struct ws_track_activity *activity, uint64_t *marks)
 {
@@ -153,7 +153,7 @@ int ws_activity_leave_out_unrecorded(const struct ws_process *process, const str
                                      const struct ws_process_recorded *recorded, struct ws_track_activity *activity)
 {
     bool is_imported = ws_process_meta(process, "import") != NULL;
-    /* In a window that begins later, older work is known and need not be guessed. */
+    /* If the recording has operations from before the window, older work is known and need not be guessed. */
     bool has_lead_in = is_imported && !(track->window && track->window->later);
     if (!is_imported && !process->losses.count && !track->window)
         return 0;

@@ -17,8 +17,8 @@ static const struct {
     { "cos_kernel", 1 },
 };
 
-/* Reads the parameter types of the lambda that computes an element, and returns their number. This lambda is the last
- * one with parameters in the name before the type of the arrays. */
+/* Reads the parameter types of the lambda that computes an element, and returns their number. In the name, it is the
+ * last lambda with parameters before the type of the arrays. */
 static uint32_t lambda_parameters(const char *name, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES])
 {
     const char *mark = mangled ? "EUl" : "lambda(", *last = NULL;
@@ -99,8 +99,8 @@ static uint32_t read_alike(const char *name, bool mangled, uint32_t operands, st
     return operands ? operands : 1;
 }
 
-/* Sets the types of the arrays and returns their number; 0: not known. In "AUnaryFunctor<A, B, RESULT", A is the type
- * of a scalar that the kernel holds, and the input array has type B. In "BUnaryFunctor<A, B, RESULT>", the input
+/* Sets the types of the arrays and returns their number; 0: not known. In "AUnaryFunctor<A, B, RESULT>", A is the
+ * type of a scalar that the kernel holds, and the input array has type B. In "BUnaryFunctor<A, B, RESULT>", the input
  * array has type A. "BinaryFunctor" has two input arrays. */
 static uint32_t read_arrays(const char *name, bool mangled, uint32_t operands,
                             struct ws_kernel_type arrays[WS_KERNEL_TYPES + 1], bool *alike)

@@ -14,7 +14,8 @@ const char *ws_behind(const char *text, const char *part);
  * "masked_softmax_warp_forward" is not "softmax_warp_forward". */
 bool ws_goes_before(const char *name, const char *at);
 
-/* Reads the types of the template arguments of the name that ends at `at`. Returns the number of types. */
+/* Reads the types of the template arguments. `at` points to the begin of the arguments, behind the name. Returns the
+ * number of types. */
 uint32_t ws_arguments_at(const char *at, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES]);
 
 /* Reads a TensorIterator functor: the element sizes of the kernel's arrays, the output first, and the FLOPs per
@@ -31,7 +32,8 @@ struct ws_arguments_form ws_cat_form(const char *name);
 struct ws_arguments_form ws_attention_form(const char *name);
 struct ws_arguments_form ws_list_form(const char *name);
 
-/* Add the arrays and bytes that a launch moves. Return false if the parameter block does not give them. */
+/* Add the arrays and bytes that a launch moves. Return false if the parameter block does not give these arrays and
+ * bytes. */
 typedef bool ws_moved_reader(const struct ws_arguments_form *form, const struct ws_param_block *block,
                              const struct ws_shape *shape, struct ws_moved *moved);
 ws_moved_reader ws_moved_iterator, ws_moved_cast, ws_moved_strided, ws_moved_rows, ws_moved_reduce, ws_moved_cat,

@@ -5,8 +5,8 @@
 #include "base/minmax.h"
 
 /* Kernels over lists of tensors: csrc/multi_tensor_apply.cuh of apex, and PyTorch's
- * ATen/native/cuda/MultiTensorApply.cuh, which derives from it. The kernel's parameter is a structure with these
- * members, in this order:
+ * ATen/native/cuda/MultiTensorApply.cuh, which derives from apex's file. The kernel's parameter is a structure with
+ * these members, in this order:
  * - the addresses of the tensors, list by list; a template argument gives the number of lists;
  * - the number of elements of each tensor;
  * - in some kernels, for each tensor, a scalar or the address of a counter;
@@ -197,8 +197,8 @@ static uint64_t argument_lists_count_elements(const struct ws_param_block *block
     return elements;
 }
 
-/* Does the optimizer unscale the gradients? An optimizer that does also writes the gradients. The last two parameters
- * of its kernel are the addresses of the loss's scale and of a flag for infinities. */
+/* Does the optimizer unscale the gradients? An optimizer that unscales gradients also writes them. The last two
+ * parameters of its kernel are the addresses of the loss's scale and of a flag for infinities. */
 static bool scales_gradients(const struct ws_param_block *block)
 {
     uint32_t behind = 8 * (block->image.first + block->image.count) - 1, last = behind, before = 0;

@@ -13,8 +13,8 @@ enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
  *
  * `arrays` has one letter per pointer. An array with a capital letter is written, one with a small letter is read;
  * '.' is not an array.
- *   i: as many elements as the input, of its type
- *   t: twice as many elements as the input, of its type
+ *   i: as many elements as the input, of the input's type
+ *   t: twice as many elements as the input, of the input's type
  *   x: like i, read and written
  *   o: as many elements as the input, of the output's type
  *   u: lower triangles of the input, which consists of square matrices

@@ -1,10 +1,10 @@
 /* The bytes that a launch moves, derived from its parameter block.
  *
  * The kernel's name gives the types of its arrays, the parameter block gives their numbers of elements. The kernel
- * must move each used element of each array at least once. If two parameters are the same read-only array, it counts
- * once. An array that is read and written counts twice. Each grammar below accepts a block only if its numbers agree
- * with each other and with the grid. Otherwise the cost is not known. The cost is also not known if neither name nor
- * block gives the types, as in Triton's kernels.
+ * must move each used element of each array at least once. If two parameters are the same read-only array, the array
+ * counts once. An array that is read and written counts twice. Each grammar below accepts a block only if its numbers
+ * agree with each other and with the grid. Otherwise the cost is not known. The cost is also not known if neither
+ * name nor block gives the types, as in Triton's kernels.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_ARGUMENTS_H
 #define WALLSHIM_ANALYSIS_COST_ARGUMENTS_H

@@ -69,8 +69,8 @@ static uint32_t operands_of(const char *name)
 }
 
 /* Finds the element size by the type's spelling. Narrow types are tested before float, because kernels that compute
- * narrow types in float have both in their names. In mangled names a type is a single letter. So a letter counts only
- * directly behind the begin of a lambda's parameters (Ul) or of template arguments (I). */
+ * narrow types in float have both types in their names. In mangled names a type is a single letter. So a letter
+ * counts only directly behind the begin of a lambda's parameters (Ul) or of template arguments (I). */
 static uint32_t element_bytes_of(const char *name)
 {
     static const struct {
@@ -148,7 +148,7 @@ bool ws_operands_read(struct ws_operands *operands, const struct ws_process *pro
             addresses[operands->count] = word;
             operands->address[operands->count++] = word.value;
         } else if (!word.offset && word.size == 4 && iterator->operands && word.value <= INT32_MAX) {
-            operands->elements = word.value; /* the first parameter of TensorIterator's kernels */
+            operands->elements = word.value; /* TensorIterator's first parameter is this number */
         }
     }
     if (arrays_are_first(addresses, operands->count, iterator->operands))
@@ -215,7 +215,7 @@ static bool is_written_from(const struct ws_operands *operands, uint32_t from, u
     return false;
 }
 
-/* Does a kernel before `to` read or write this address, or does kernel `to` itself read it through an array before
+/* Does a kernel before `to` read or write this address? Or does kernel `to` read the address through an array before
  * `array`? */
 static bool is_met_before(const struct ws_operands *operands, uint32_t to, uint32_t array, uint64_t address)
 {

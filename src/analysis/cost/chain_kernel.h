@@ -1,6 +1,6 @@
-/* Facts about a kernel for the search for chains: its role in chains, and the arrays that it works on. A chain is a
- * run of kernels that one fused kernel could replace (analysis/roofline/chains.h). A kernel's name, grid and
- * parameters give these facts.
+/* Facts about a kernel for the search for chains: its role in chains, and the arrays that the kernel works on. A
+ * chain is a run of kernels that one fused kernel could replace (analysis/roofline/chains.h). A kernel's name, grid
+ * and parameters give these facts.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_CHAIN_KERNEL_H
 #define WALLSHIM_ANALYSIS_COST_CHAIN_KERNEL_H
@@ -12,12 +12,13 @@
 #include "model/model.h"
 
 enum ws_chain_role {
-    WS_CHAIN_ENDS,    /* is not part of a chain; a chain ends before it */
+    WS_CHAIN_ENDS,    /* the kernel is not part of a chain; a chain ends before this kernel */
     WS_CHAIN_PASSES,  /* memsets and fills: they read nothing, and a chain goes on after them */
     WS_CHAIN_BELONGS, /* part of a chain */
 };
 
-/* Facts about a TensorIterator kernel, read from its name. All 0: another kernel, or the name does not give them. */
+/* Facts about a TensorIterator kernel, read from its name. All 0: another kernel, or the name does not give these
+ * facts. */
 struct ws_iterator {
     uint32_t operands; /* number of arrays, the output first */
     uint32_t element_bytes;
@@ -39,7 +40,7 @@ struct ws_operands {
     uint64_t address[WS_OPERANDS_MOST];
     uint32_t count;
     double bytes[WS_OPERANDS_MOST]; /* of each array; 0: not known */
-    uint32_t ordered;               /* number of arrays known to be read or written; they come first */
+    uint32_t ordered;               /* number of arrays that are known to be read or written; these come first */
     uint32_t written;  /* the first `written` arrays are written; the following ones up to `ordered` are read */
     uint64_t elements; /* per array; 0: not known */
 };
@@ -48,7 +49,7 @@ struct ws_operands {
 bool ws_operands_read(struct ws_operands *operands, const struct ws_process *process, uint32_t params,
                       const struct ws_iterator *iterator);
 
-/* Where data may pass between the kernels of a chain. Bit i stands for the boundary between kernels i and i + 1. */
+/* The flow of data in a chain. Bit i stands for the boundary between kernels i and i + 1. */
 struct ws_chain_links {
     uint32_t shared;  /* a kernel before the boundary and a kernel after it have an address in common */
     uint32_t ordered; /* a kernel before the boundary writes an address that a kernel after it reads */
@@ -62,9 +63,9 @@ double ws_operands_again(const struct ws_operands *operands, uint32_t count, uin
 
 /* Estimates the time, in ns, of one fused kernel that does the work of all `count` kernels. lengths[] are the times
  * of the single kernels in ns. A kernel's time is divided among its arrays by their bytes, or evenly if the bytes are
- * not known. The fused kernel takes the time of the arrays that it must still move: it reads arrays that are read
- * before any kernel writes them, and writes arrays that no kernel reads after their last write. Returns 0 if it is
- * not known which arrays the kernels read and write. */
+ * not known. The fused kernel still moves two kinds of arrays: arrays that are read before any kernel writes them,
+ * and arrays that no kernel reads after their last write. The estimate is the time of these arrays. Returns 0 if the
+ * arrays that the kernels read and write are not known. */
 double ws_operands_fused(const struct ws_operands *operands, const int64_t *lengths, uint32_t count);
 
 #endif

@@ -28,7 +28,7 @@ struct ws_counter_costs {
     size_t metric_count;
     struct ws_vector configurations; /* struct configuration */
     struct ws_map places;            /* hash of a configuration → its index + 1 */
-    uint32_t *of_shape;              /* index + 1 by shape; 0: none */
+    uint32_t *of_shape;              /* by shape: index + 1 of its configuration; 0: none */
 };
 
 static void gather_metrics(struct ws_counter_costs *counts, const struct ws_process *process, uint32_t device)
@@ -50,8 +50,8 @@ static size_t place_of_metric(const struct ws_counter_costs *counts, uint32_t id
     return place;
 }
 
-/* Sets *place to the index + 1 of the shape's configuration. If there is none, adds it if `make` is true, or else
- * sets *place to 0. Returns 0 or -ENOMEM. */
+/* Sets *place to the index + 1 of the shape's configuration. If there is none and `make` is true, adds it. If there
+ * is none and `make` is false, sets *place to 0. Returns 0 or -ENOMEM. */
 static int counter_cost_find(struct ws_counter_costs *counts, const struct ws_op_shape *shape, bool make,
                              uint32_t *place)
 {

@@ -22,7 +22,7 @@ struct ws_counter_cost {
     double bytes, flops;
     double written;              /* bytes written; `bytes` includes them */
     enum ws_precision precision; /* the precision of most FLOPs */
-    char note[192];              /* if FLOPs are not known: which groups were not read */
+    char note[192];              /* if FLOPs are not known: the groups that were not read */
 };
 
 struct ws_counter_costs;

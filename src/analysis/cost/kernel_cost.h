@@ -20,8 +20,9 @@ int ws_kernel_costs_create(struct ws_kernel_costs **costs, const struct ws_model
 bool ws_kernel_costs_has(const struct ws_kernel_costs *costs, uint32_t shape);
 
 /* Returns the cost of an operation; NULL: not known, or `costs` is NULL. Must be called once per launch. Sets
- * *carried if the cost comes from other launches of the shape. Sets *carried by counting calls: if n launches of a
- * shape have recorded parameters with the same cost, every call for the shape after the first n sets *carried. */
+ * *carried if the cost comes from other launches of the shape. The function finds this by counting its calls: if n
+ * launches of a shape have recorded parameters with the same cost, every call for the shape after the first n sets
+ * *carried. */
 const struct ws_operator_cost *ws_kernel_costs_cost(struct ws_kernel_costs *costs, uint32_t op, bool *carried);
 
 /* Accepts NULL. */

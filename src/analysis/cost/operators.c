@@ -82,9 +82,10 @@ static int is_causal(const struct ws_tensor *tensors, size_t count)
     return -1;
 }
 
-/* Attention over Q, K, V. `inputs` gives the order of their dimensions: h heads, n sequence. A leading g means that
- * the first input is the gradient of the output. The backward pass computes the scores again, so it has five matrix
- * products; the forward pass has two. Causal attention needs half of the scores. */
+/* Attention over Q, K and V, each with four dimensions. The letters of `inputs` are the two middle dimensions, in
+ * their order: h = heads, n = sequence. A leading g means that the first input is the gradient of the output. The
+ * backward pass computes the scores again, so it has five matrix products; the forward pass has two. Causal attention
+ * needs half of the scores. */
 static bool cost_attention(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                            struct ws_operator_cost *cost)
 {
@@ -167,9 +168,9 @@ static double sites_of(const struct ws_tensor *tensor)
     return tensor->elements / tensor->size[1];
 }
 
-/* A convolution. Letters: i input, w weight, s stride, p padding, d dilation, t transposed, o output padding, g
- * groups, - not used. Each element of the weight is used once per output site; in a transposed convolution, once per
- * input site. */
+/* A convolution. `inputs` has one letter per input: i = input, w = weight, s = stride, p = padding, d = dilation,
+ * t = transposed, o = output padding, g = groups, '-' = not used. Each element of the weight is used once per output
+ * site; in a transposed convolution, once per input site. */
 static bool cost_convolution(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                              struct ws_operator_cost *cost)
 {
@@ -191,8 +192,8 @@ static bool cost_convolution(const struct ws_operator *entry, const struct ws_te
     return true;
 }
 
-/* The gradients of a convolution. Letters: y gradient of the output, i input, w weight, t transposed, m mask of
- * wanted gradients, - not used. */
+/* The gradients of a convolution. `inputs` has one letter per input: y = gradient of the output, i = input,
+ * w = weight, t = transposed, m = mask of wanted gradients, '-' = not used. */
 static bool cost_convolution_backward(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                                       struct ws_operator_cost *cost)
 {
@@ -279,9 +280,10 @@ static bool cost_products(const struct ws_operator *entry, const struct ws_tenso
     return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
 }
 
-/* Operators with little arithmetic. One letter per input: r read, w written, x both, - not counted, because it is not
- * moved or only partly moved. After the inputs, one letter for an output that is not among the inputs: o as large as
- * the largest input, p one byte per element of the largest input. "*" means r for all inputs. */
+/* Operators with little arithmetic. `inputs` has one letter per input: r = read, w = written, x = both, '-' = not
+ * counted, because the input is moved in part or not at all. A further letter stands for an output that is not among
+ * the inputs: o = as large as the largest input, p = one byte per element of the largest input. "*" means r for all
+ * inputs. */
 static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                        struct ws_operator_cost *cost)
 {
@@ -312,8 +314,9 @@ static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *
 }
 
 /* Mixture of experts: x[tokens, hidden] and the router's [tokens, experts]. The trace gives neither the number of
- * experts per token nor the sizes of the experts. Only the FLOPs per byte are limited, because each expert multiplies
- * its weights with few rows: an element of a weight needs 2 FLOPs per row and takes at least half a byte. */
+ * experts per token nor the sizes of the experts. So the cost is only an upper limit of the FLOPs per byte. Each
+ * expert multiplies its weights with few rows. An element of the weights takes at least half a byte, and needs 2
+ * FLOPs per row. */
 static bool cost_experts(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {
@@ -465,8 +468,8 @@ bool ws_operator_is_done_by(const struct ws_operator *entry, enum ws_kernel_clas
     return entry->matmul == ws_class_is_matmul(class) && class != WS_CLASS_COMM;
 }
 
-/* Sizes come from the trace and may be absurd. Costs above what a device computes in a year are rejected,
- * because sums of them could overflow to infinity or NaN. (tensors.c limits a tensor to 1e15 elements.) */
+/* Sizes come from the trace and may be absurd. Costs that a device could not compute in a year are rejected, because
+ * sums of such costs could overflow to infinity or NaN. (tensors.c limits a tensor to 1e15 elements.) */
 bool ws_operator_cost(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                       struct ws_operator_cost *cost)
 {

@@ -17,7 +17,8 @@ struct ws_param_block {
 /* Returns false if the parameters were not recorded. */
 bool ws_block_open(struct ws_param_block *block, const struct ws_process *process, uint32_t params);
 
-/* Reads the number of 1 to 8 bytes at this offset. Returns false if it was not recorded or is an address. */
+/* Reads the number of 1 to 8 bytes at this offset. Returns false if the number was not recorded, or if an address is
+ * recorded there. */
 bool ws_block_number(const struct ws_param_block *block, uint32_t offset, uint32_t size, uint64_t *value);
 
 /* The device address at this offset; 0: not an address, or not recorded. */
@@ -31,9 +32,11 @@ uint32_t ws_block_next_address(const struct ws_param_block *block, uint32_t offs
 
 enum { WS_TABLE_DIMS = 25, WS_TABLE_ARRAYS = 6 };
 
-/* ATen's OffsetCalculator (ATen/cuda/detail/OffsetCalculator.cuh). Its layout: the number of dimensions as u32;
- * for each of 25 dimensions its size, and the multiplier and shift that divide by it (IntegerDivider.cuh); for
- * each of 25 dimensions the stride of every array in bytes. Unused sizes are 1, unused strides 0. */
+/* ATen's OffsetCalculator (ATen/cuda/detail/OffsetCalculator.cuh). Its layout, in numbers of 32 bits:
+ * - the number of dimensions;
+ * - for each of 25 dimensions: the size, and the multiplier and shift to divide by it (IntegerDivider.cuh);
+ * - for each of 25 dimensions: the stride of every array, in bytes.
+ * Unused sizes are 1, unused strides are 0. */
 struct ws_offset_table {
     uint32_t dims, arrays;
     uint32_t sizes[WS_TABLE_DIMS];
@@ -55,7 +58,7 @@ bool ws_table_read(struct ws_offset_table *table, const struct ws_param_block *b
  * is not 0. Returns 0 if elements overlap. */
 uint64_t ws_table_touched(const struct ws_offset_table *table, uint32_t array, uint32_t element_bytes);
 
-/* The smallest stride of an array that is not 0, in bytes; 0: there is none. */
+/* The smallest stride other than 0 of an array, in bytes; 0: all strides are 0. */
 uint32_t ws_table_least_stride(const struct ws_offset_table *table, uint32_t array);
 
 #endif

@@ -9,7 +9,7 @@
 enum { HEADS_THAT_SHARE_KEYS = 16, NAME_MOST = 256 };
 
 static const double least_element = 0.5; /* bytes: fp4 */
-static const double number_most = 1e12;  /* no server counts as far; sums of such numbers are finite */
+static const double number_most = 1e12;  /* no server counts this far, and sums of smaller numbers are finite */
 
 /* Returns the number at `at`; -1: none. Skips "sq", which ROCm's vLLM writes before the sum of the query lengths. */
 static double number_at(const char *at)
@@ -34,7 +34,8 @@ static double number_in_brackets(const char *name, const char *word)
     return at ? number_at(at + 1) : -1;
 }
 
-/* What an iteration does that has this many prompts and generating requests; negative: the name does not say. */
+/* Returns the phase of an iteration with these numbers of prompts and of generating requests. A negative number is
+ * not known, and counts as 0. */
 static enum ws_phase phase_of(double prompts, double generating)
 {
     return (prompts > 0 ? WS_PHASE_PREFILL : 0) | (generating > 0 ? WS_PHASE_DECODE : 0);
@@ -57,8 +58,8 @@ static struct ws_server_step read_vllm(const char *name)
     return step;
 }
 
-/* Reads "execute_new_3_cached_5": a cached request generates, or goes on with a long prompt. The name does not tell
- * which, so the phase is known only if all requests are new. */
+/* Reads "execute_new_3_cached_5": a cached request generates tokens, or continues a long prompt. The name does not
+ * tell which of the two, so the phase is known only if all requests are new. */
 static struct ws_server_step read_old_vllm(const char *name)
 {
     double new = server_number(name, "_new_"), cached = server_number(name, "_cached_");
@@ -69,8 +70,9 @@ static struct ws_server_step read_old_vllm(const char *name)
                                     .iteration = true };
 }
 
-/* SGLang's modes of a forward pass. A draft model guesses tokens in passes of its own, which have modes of their own
- * or the modes of the model that it guesses for. A split prefill is a pass of only some layers. */
+/* SGLang's modes of a forward pass. In speculative decoding, a draft model guesses tokens in passes of its own. Some
+ * of these passes have modes of their own, others have the modes of the main model. SPLIT_PREFILL is not listed,
+ * because such a pass runs only some layers. */
 static const struct {
     const char *mode;
     enum ws_phase phase;
@@ -81,8 +83,8 @@ static const struct {
     { "DRAFT_", WS_PHASE_NOT_KNOWN, true },
 };
 
-/* Reads "step[DECODE bs=32]", "step[EXTEND bs=2 toks=4096]", and with the figures for a roofline "step[MIXED bs=2 c=1
- * g=1 c_sq=5 … g_sq=1 …]". Each request of a decode step has one token. */
+/* Reads "step[DECODE bs=32]" and "step[EXTEND bs=2 toks=4096]". SGLang may add figures for a roofline: "step[MIXED
+ * bs=2 c=1 g=1 c_sq=5 … g_sq=1 …]". Each request of a decode step has one token. */
 static struct ws_server_step read_sglang(const char *name)
 {
     double requests = server_number(name, " bs="), tokens = server_number(name, " toks=");
@@ -104,8 +106,9 @@ static struct ws_server_step read_sglang(const char *name)
     return step;
 }
 
-/* Reads "[Executor] _forward_step 7: 2 ctx reqs, 512 ctx tokens, 30 gen reqs"; older versions have neither the number
- * of the step nor the tokens. A generating request may have several tokens, which the name does not count. */
+/* Reads "[Executor] _forward_step 7: 2 ctx reqs, 512 ctx tokens, 30 gen reqs"; older versions write neither the
+ * number of the step nor the number of tokens. A generating request may have several tokens, which the name does not
+ * count. */
 static struct ws_server_step read_tensorrt_llm(const char *name)
 {
     const char *colon = strchr(name, ':'), *reqs = strstr(name, " ctx reqs, ");

@@ -1,16 +1,17 @@
 /* The work of one iteration of an inference server, read from the name of the range around the iteration.
  *
  * Servers name the range after the work that the scheduler put together:
- * - vLLM: "execute_context_2(512)_generation_30(30)" (annotate_profile in vllm/v1/worker/gpu_worker.py), before that
- *   "execute_new_3_cached_5"; some add the sum of squares: "execute_context_1(888_788544)_generation_0(0)"; ROCm's
- * vLLM "execute_8192_context_9(sq8155…)_generation_37(sq37…)";
+ * - vLLM: "execute_context_2(512)_generation_30(30)" (annotate_profile in vllm/v1/worker/gpu_worker.py). Earlier
+ *   versions write "execute_new_3_cached_5". Some versions add the sum of the squared prompt lengths:
+ *   "execute_context_1(888_788544)_generation_0(0)". ROCm's vLLM writes
+ *   "execute_8192_context_9(sq8155…)_generation_37(sq37…)";
  * - SGLang: "step[DECODE bs=32]", "step[EXTEND bs=2 toks=4096]" (build_step_span_name in
  *   python/sglang/srt/model_executor/step_span_utils.py, modes in forward_batch_info.py);
  * - TensorRT-LLM: "[Executor] _forward_step 7: 2 ctx reqs, 30 gen reqs" (_forward_step in
  *   tensorrt_llm/_torch/pyexecutor/py_executor.py).
  *
- * Prefill works on prompts and decode adds tokens to answers, so their iterations differ in length and in what limits
- * them.
+ * Prefill works on prompts, and decode adds tokens to answers. So iterations of prefill and of decode differ in
+ * length and in bottleneck.
  *
  * Kernels of a CUDA graph have no operator that would give their sizes. For such kernels, the range gives the number
  * of tokens that the iteration works on. A weight matrix is multiplied with at most one row per token. The last
@@ -35,12 +36,12 @@ enum ws_phase {
 };
 
 struct ws_server_step {
-    double tokens;   /* that the iteration works on; 0: not known, or the range is of another kind */
+    double tokens;   /* number of tokens that the iteration works on; 0: not known, or `iteration` is false */
     bool decodes;    /* each request adds one token, so attention reads a request's keys for only one query */
-    double requests; /* 0: not known, or none */
+    double requests; /* number of requests; 0: not known, or none */
     enum ws_phase phase;
-    bool iteration; /* the range is of this kind */
-    bool drafts;    /* of speculative decoding: an iteration has several such ranges */
+    bool iteration; /* the range is an iteration of an inference server */
+    bool drafts;    /* the range belongs to speculative decoding, where an iteration has several ranges */
 };
 
 struct ws_server_step ws_server_step_read(const char *name, size_t length);
@@ -53,7 +54,7 @@ bool ws_process_serves(const struct ws_process *process);
  *   the kernel's name does not give the size of an element, half a byte is assumed.
  * - Attention that reads keys for one query does 2·g FLOPs for each element of the keys and values, where g query
  *   heads share the keys of one head. In published models with grouped queries, g is at most 16. An element of the
- *   keys has at least one byte. Latent attention (MLA) shares keys among all heads, so no limit is given for it. */
+ *   keys has at least one byte. Latent attention (MLA) shares keys among all heads, so no limit is given for MLA. */
 double ws_server_step_intensity(const struct ws_server_step *step, enum ws_kernel_class class,
                                 const struct ws_matmul_name *matmul, const char *kernel);
 

@@ -42,8 +42,8 @@ static const struct rule rules[] = {
     { "nvfuser_transpose", WS_CLASS_COPY },
     { "^triton__0d", WS_CLASS_OTHER },
 
-    /* XLA names a fusion after its root and the arithmetic before it. TensorRT's Myelin names a kernel after
-     * all its parts. */
+    /* XLA names a fusion after its root operation and the arithmetic before the root. TensorRT's Myelin names a
+     * kernel after all operations in it. */
     { "fusion&rng|^wrapped_rng", WS_CLASS_RNG },
     { "fusion&!allreduce&reduce|^wrapped_reduce", WS_CLASS_REDUCTION },
     { "fusion&gather|fusion&scatter|^wrapped_gather|^wrapped_scatter", WS_CLASS_EMBEDDING },
@@ -61,7 +61,7 @@ static const struct rule rules[] = {
     { "^__myl_&mul|^__myl_&add|^__myl_&sub|^__myl_&div|^__myl_&silu|^__myl_&gelu|^__myl_&tanh", WS_CLASS_POINTWISE },
     { "^__myl_&_mov|^__myl_tran|^__myl_cast|^__myl_conc|^__myl_slic|^__myl_resh|^__myl_repl", WS_CLASS_COPY },
 
-    /* CuPy's kernels begin with the name of the function. */
+    /* The name of a CuPy kernel is "cupy_" followed by the function's name. */
     { "^cupy_copy|^cupy_fill|^cupy_concatenate", WS_CLASS_COPY },
     { "^cupy_scan|^cupy_bsum|^cupy_&sort", WS_CLASS_SORT },
     { "^cupy_any|^cupy_all|^cupy_count|^cupy_var|^cupy_std|^cupy_sum|^cupy_amax|^cupy_amin|^cupy_arg|^cupy_mean|"
@@ -77,8 +77,8 @@ static const struct rule rules[] = {
     { "^memcpy|^memset|^[cuda memcpy|^[cuda memset|^copyhostto|^copydeviceto|rocclr_copybuffer|rocclr_fillbuffer|"
       "copyop<|tensorfillop<|__fill",
       WS_CLASS_COPY },
-    /* Kernels that move rows for a GEMM or for attention. Their names also name the GEMM or the attention, so this
-     * rule comes before the rules for GEMMs and attention. */
+    /* Kernels that move rows for a GEMM or for attention. Their names also contain words for GEMMs or attention, so
+     * this rule comes before the rules for GEMMs and attention. */
     { "remove_padding|add_padding|inputrows", WS_CLASS_COPY },
     { "multi_tensor|adamfunctor|fused_adam|fusedadam|fusedoptimizer|fused_sgd|fusedsgd|lambstage|lamb_stage|"
       "koptimizer|kpreconditionoptimizer|adamw|adam_kernel|adamkernel|adam_update|adam_step|applyadam|"
@@ -114,7 +114,7 @@ static const struct rule rules[] = {
       "exponential_kernel|rocrand|xorwow|gumbel|standard_normal",
       WS_CLASS_RNG },
 
-    /* Kernels of PyTorch's TensorIterator and of Eigen. The names of the kernels say nothing about the work; the
+    /* Kernels of PyTorch's TensorIterator and of Eigen. The names of the kernels say nothing about the work, but the
      * names of their functors do. */
     { "elementwise_kernel&fillfunctor|elementwise_kernel&copy_kernel|elementwise_kernel&copy_device|"
       "elementwise_kernel&loadwithcast&copy|elementwise_kernel&copyfunctor",
@@ -170,7 +170,7 @@ static const struct rule rules[] = {
       "naive_conv|gridwise_conv|convfwd|convbwd|dnnl_conv|xdlops_conv|_conv2d|conv_transpose|conv::",
       WS_CLASS_CONV },
 
-    /* Routines of cuBLAS and similar libraries other than GEMMs. */
+    /* Routines other than GEMMs, of cuBLAS and similar libraries. */
     { "axpy|scal_kernel|scalkernel|swap_kernel", WS_CLASS_POINTWISE },
     { "asum|nrm2|amax_kernel|iamax", WS_CLASS_REDUCTION },
 

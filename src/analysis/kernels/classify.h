@@ -40,10 +40,10 @@ uint8_t ws_class_of_name(const struct ws_op_name *name);
 
 /* Does the name of a matrix kernel tell that its arithmetic intensity is low? In a decode step, attention reads all
  * keys of a request for one query. A depthwise convolution uses each element of its input once for each element of a
- * small filter: 18 FLOPs for 3 × 3. */
+ * small filter. With a filter of 3 × 3, these are 18 FLOPs per element. */
 bool ws_name_moves_much(const char *name, enum ws_kernel_class kernel_class);
 
-/* Does the class multiply matrices (GEMM, convolution, attention)? Tensor cores can do such work. */
+/* Do kernels of this class multiply matrices (GEMM, convolution, attention)? Tensor cores can run these kernels. */
 static inline bool ws_class_is_matmul(enum ws_kernel_class class)
 {
     return class == WS_CLASS_GEMM || class == WS_CLASS_CONV || class == WS_CLASS_ATTENTION;

@@ -5,9 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Writes the name with its return type, template arguments and parameters, as c++filt does. Returns false and
- * leaves text undefined if the name is not mangled, would not fit, or has more than about a thousand
- * characters, or if wallshim was built without libiberty. The limit of a thousand is libiberty's own: it keeps the
+/* Writes the name with its return type, template arguments and parameters, as c++filt does. Returns false and leaves
+ * `text` undefined if the name is not mangled, if it has more than about a thousand characters, if the result does
+ * not fit, or if wallshim was built without libiberty. The limit of a thousand is libiberty's own: it keeps the
  * recursion within the stack. */
 bool ws_demangle(char *text, size_t capacity, const char *name);
 

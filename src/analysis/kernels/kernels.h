@@ -16,7 +16,7 @@ struct ws_kernel_row {
 struct ws_untimed_row {
     uint32_t name;
     uint64_t count;
-    int64_t call_time; /* ns spent by the host in the calls that launched them */
+    int64_t call_time; /* ns spent by the host in the calls that launched these operations */
 };
 
 struct ws_track_kernels {

@@ -72,8 +72,8 @@ static bool holds(struct word word, const char *part)
     return memmem(word.start, word.length, part, strlen(part)) != NULL;
 }
 
-/* Is the word a wrapper or an adaptor of TensorIterator? Such a word does not tell what the kernel computes; the
- * functor inside it does. */
+/* Is the word a wrapper or an adaptor of TensorIterator? Such a word does not name the computation. The functor
+ * inside the wrapper names it. */
 static bool says_nothing(struct word word)
 {
     static const char *const empty[] = { "elementwise_kernel", "gpu_kernel",      "cu_kernel", "UnaryFunctor",
@@ -145,7 +145,7 @@ static struct word trim(struct word word)
 
 /* The parts of a name. */
 struct parts {
-    const char *inside; /* the name without "_Z", or without the std::enable_if that stands for its return type */
+    const char *inside; /* the name without "_Z", or without a std::enable_if as the return type */
     bool mangled, iterator;
     struct word function, functor; /* length 0: not found */
 };

@@ -49,8 +49,8 @@ static void find_operands(const char *name, struct ws_matmul_name *found)
             found->b = at[2];
             return;
         }
-    /* In Tensile's names, l is the index of the sum. A is transposed if l is its first index, B if l is not its first
-     * index. */
+    /* In Tensile's names, l is the index over which the product sums. A is transposed if l is A's first index. B is
+     * transposed if l is not B's first index. */
     const char *a = strstr(name, "_ali"), *b = strstr(name, "_bl");
     if (strncmp(name, "cijk_", 5) != 0)
         return;

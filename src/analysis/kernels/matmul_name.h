@@ -1,10 +1,13 @@
-/* What the name of a matrix multiplication kernel says of its method.
+/* The method of a matrix multiplication kernel, read from the kernel's name.
  *
- * Libraries write these things into the names: - the instruction: s884, s1688, h16816 … are shapes m, n, k of tensor
- * core instructions; simt, ffma, sgemm stand for ordinary cores; - the elements per load: CUTLASS's align8, cuBLAS's
- * ldg8; - which operands are transposed: nn, nt, tn, tt. Tensile names the operands' indices instead (Alik, Bljk);
- * the first index is contiguous in memory; - the types of the operands: bf16, e4m3, mxfp4, Tensile's BBS; - the tile
- * of the result that a block computes: Tensile's MT64x32x256, cuBLAS's 64x8 in nvjet_tst_64x8_64x16.
+ * Libraries write these facts into the names:
+ * - the instruction: s884, s1688, h16816 … stand for tensor core instructions, and the digits are the shape m, n, k
+ *   (8, 8, 4 in s884); simt, ffma, sgemm stand for ordinary cores;
+ * - the elements per load: CUTLASS's align8, cuBLAS's ldg8;
+ * - the transposed operands: nn, nt, tn, tt. Tensile instead names the operands' indices (Alik, Bljk), with the index
+ *   that is contiguous in memory first;
+ * - the types of the operands: bf16, e4m3, mxfp4, Tensile's BBS;
+ * - the tile of the result that a block computes: Tensile's MT64x32x256, cuBLAS's 64x8 in nvjet_tst_64x8_64x16.
  *
  * A field is 0 if the name does not give it.
  */
@@ -24,16 +27,17 @@ enum ws_matmul_cores {
 struct ws_matmul_name {
     enum ws_matmul_cores cores;
     uint32_t load; /* elements per load; 0: not known */
-    char a, b;     /* operands in BLAS's column-major view: 'n' not transposed, 't' transposed; 0: not known */
+    char a, b;     /* operands in BLAS's column-major view: 'n' = not transposed, 't' = transposed; 0: not known */
     uint32_t tile; /* the shorter side of the tile; 0: not known */
-    float element; /* bytes of an element of the smallest type named; 0: not known */
+    float element; /* bytes per element of the smallest type in the name; 0: not known */
     bool vector;   /* a matrix times a vector */
 };
 
-/* Does the name suggest that the product has few rows, so that it mostly waits for its weights? On tensor cores, a
- * library takes a tile of at most 32 rows or columns only for a product with at most as many rows or columns. With a
- * larger product, it would load the other operand once for each tile. The limit of 32 is our choice. On ordinary
- * cores small tiles are usual. The answer is only a suggestion, because the sizes of the product are not known. */
+/* Does the name suggest that the product has few rows, so that the kernel mostly waits for weights? On tensor cores,
+ * a library takes a tile of at most 32 rows or columns only for a product with at most as many rows or columns. For a
+ * larger product, a kernel with such tiles would load the other operand once for each tile. The limit of 32 is our
+ * choice. On ordinary cores small tiles are usual. The answer is only a suggestion, because the sizes of the product
+ * are not known. */
 bool ws_matmul_has_few_rows(const struct ws_matmul_name *matmul);
 
 struct ws_matmul_name ws_matmul_name(const char *kernel);
