@@ -12,8 +12,8 @@
 enum { PAUSE_NS = 10000 };
 
 /* The interval of a communication kernel, in ns. Excludes time that an earlier communication kernel covers, so that
- * parts do not overlap. `last`: when the last rank arrived. `fair`: when the last rank that is not a straggler
- * arrived. `under`: compute during the part. `under_wait`: compute between `begin` and `last`. */
+ * parts do not overlap. `last` = arrival of the last rank. `fair` = arrival of the last rank that is not a straggler.
+ * `under` = compute during the part. `under_wait` = compute between `begin` and `last`. */
 struct part {
     int64_t begin, fair, last, end;
     int64_t under, under_wait;
@@ -126,7 +126,7 @@ static void add_exposure(struct ws_comm_cost *cost, const struct part *part)
     cost->exposed_wait += part->last - part->begin - part->under_wait;
 }
 
-/* Updates the highest bus bandwidth. Ignores small operations, because latency decides how long they take, not the
+/* Updates the highest bus bandwidth. Ignores small operations, because their time depends on latency and not on the
  * link. */
 static void comm_collectives_add_speed(struct ws_comm_cost *cost, const struct ws_comm_op *op,
                                        const struct ws_comm_kind *kind, int64_t transfer)
@@ -157,7 +157,8 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
     cost->transfer = ws_sum(cost->transfer, op->end - op->begin - waited);
 }
 
-/* Consecutive communication kernels without a pause. We assume that the program waits for all of them at the end. */
+/* Consecutive communication kernels without a pause. We assume that the program waits for all these kernels at the
+ * end of the stretch. */
 struct stretch {
     size_t count;
     int64_t exposed, exposed_wait, under;

@@ -138,9 +138,9 @@ struct ws_rank {
     uint64_t last, late;         /* collectives in which the rank arrived last; costly collectives among them */
     uint32_t steps, late_steps;  /* number of steady steps; number of steady steps in which others waited for the rank
                                     for 2 % of the step or more */
-    int64_t waited, caused;      /* ns that the rank waited for others; sum of the ns that others waited for it */
-    int64_t delay;      /* ns that another rank waited for this rank on average, summed over all collectives */
-    int64_t begin, end; /* begin and end of the matched operations; ns, own clock */
+    int64_t waited, caused;      /* ns that this rank waited for others; sum of ns that others waited for this rank */
+    int64_t delay;               /* ns: mean wait of another rank for this rank, summed over all collectives */
+    int64_t begin, end;          /* begin and end of the matched operations; ns, own clock */
     bool straggler;
 };
 
@@ -153,7 +153,7 @@ struct ws_job_comm {
     uint64_t apart;     /* collectives rejected because their operations do not overlap in time */
     uint64_t costly;    /* costly collectives: the other ranks waited long for the last rank (comm_waits.c) */
     uint32_t twice;     /* communicator members with the same rank as another member */
-    uint32_t largest;   /* ranks of the job, or of its largest communicator; 0: not known */
+    uint32_t largest;   /* number of ranks of the job, or of its largest communicator; 0: not known */
     uint32_t stragglers;
 };
 
@@ -225,9 +225,9 @@ struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
 void ws_lateness_describe(const struct ws_report *report, size_t track, const struct ws_lateness *lateness,
                           char text[WS_LATENESS_TEXT]);
 
-/* Adds advice on stragglers. For a rank that waits for them, the saving is the time that it would save if they were
- * on time. For a straggler that computes longer than other ranks, the saving is the time that the other ranks would
- * save. */
+/* Adds advice on stragglers. For a rank that waits for stragglers, the saving is the time that this rank would save
+ * if the stragglers were on time. For a straggler that computes longer than other ranks, the saving is the time that
+ * the other ranks would save. */
 int ws_stragglers_advise(const struct ws_report *report, size_t track, struct ws_advice_list *list);
 
 /* Converts a sum over the steady steps to a mean per step. Without steps, `total` is the sum over the recording and

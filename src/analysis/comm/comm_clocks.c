@@ -28,7 +28,7 @@ struct walk {
     const struct ws_report *report;
     struct ws_job_comm *job;
     struct samples *samples; /* by track */
-    uint32_t *queue; /* tracks with known clocks; from `head` on, no other tracks have been compared with them yet */
+    uint32_t *queue; /* tracks with known clocks; those from `head` on have not been compared with other tracks yet */
     size_t head, tail;
     bool *known;       /* by track: the clock has been estimated */
     size_t unknown;    /* number of matched tracks without an estimate */

@@ -4,7 +4,7 @@
 #include "analysis/comm/comm.h"
 #include "analysis/steps/steps.h"
 
-/* Returns the communicator with the most ranks. We assume that it contains all ranks of the job. */
+/* Returns the communicator with the most ranks. We assume that this communicator contains all ranks of the job. */
 static const struct ws_comm_member *largest_member(const struct ws_track_comm *comm)
 {
     const struct ws_comm_member *members = comm->members.data, *largest = NULL;

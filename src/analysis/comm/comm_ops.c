@@ -12,7 +12,7 @@
  * many sizes. After MOST_KINDS rows, further sizes share rows whose `ranks` is 0. */
 enum { MOST_KINDS = 256 };
 
-/* The calls of one NCCL group. NCCL launches the same kernels for all of them. */
+/* The calls of one NCCL group. NCCL launches the same kernels for all calls of a group. */
 struct bundle {
     uint64_t first, last; /* correlation ids */
     uint32_t comm_op;     /* index of the operation made from the bundle; WS_NOWHERE until it is made */

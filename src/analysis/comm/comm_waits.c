@@ -11,8 +11,8 @@
  * differences is larger, the spread is the limit. */
 static const int64_t costly_ns = 10000;
 
-/* ns. If more time than this lies between two operations, they do not belong to one collective, because clock errors
- * are smaller. */
+/* ns. If two operations are further apart in time than this, they do not belong to one collective. Clock errors are
+ * smaller than this limit. */
 static const int64_t apart_ns = 1000000;
 
 /* Limits for stragglers. The candidates are the fewest ranks that together caused CAUSED_SHARE percent of the waits.

@@ -52,7 +52,7 @@ static bool is_on_time(const struct ws_report *report, size_t track)
 /* Means over the ranks that are on time, and the tracks of up to MOST_NAMED stragglers. Computed once for the job. */
 struct punctual {
     double ranks, compute, idle, kernels,
-        causes[WS_CAUSE_COUNT]; /* `ranks`: number of ranks on time; others: means */
+        causes[WS_CAUSE_COUNT]; /* `ranks` = number of ranks on time; the other fields are means */
     double won;                 /* ns per step that a rank would save on average if the stragglers were on time */
     uint32_t stragglers[MOST_NAMED];
     size_t straggler_count;
@@ -164,7 +164,8 @@ void ws_lateness_describe(const struct ws_report *report, size_t track, const st
 
 /* ---- advice */
 
-/* Writes "rank 3", or "ranks 0 and 6", into `who`. Writes into `why` why the first of these ranks is late. */
+/* Writes "rank 3", or "ranks 0 and 6", into `who`. Writes into `why` the reason why the first of these ranks is
+ * late. */
 static void stragglers_describe(const struct ws_report *report, char who[NAMES_TEXT], char why[WS_LATENESS_TEXT])
 {
     const struct punctual *punctual = punctual_of(report);

@@ -17,12 +17,12 @@
 
 /* Times in ns. gaps.h explains the limits that have no comment here. */
 enum {
-    LAUNCH_DELAY = 8000,       /* assumed, if too few launches found the device idle */
-    LAUNCH_DELAY_MOST = 30000, /* larger delays have other reasons */
+    LAUNCH_DELAY = 8000,       /* assumed delay, if too few launches found the device idle */
+    LAUNCH_DELAY_MOST = 30000, /* the launch alone does not cause longer delays */
     REACH_MOST = 1000000, /* longest delay of a launch to an idle device, if the driver batches launches (WDDM) */
     SAMPLES = 4096,
     SAMPLES_LEAST = 8,
-    FAR_APART = 25, /* sample: ws_recorded_apart is larger, and 1/SAMPLED_SHARE of idle time is unrecorded */
+    FAR_APART = 25, /* a sample has a larger ws_recorded_apart, and 1/SAMPLED_SHARE of its idle time is unrecorded */
     SAMPLED_SHARE = 10,
 };
 
@@ -126,7 +126,7 @@ static bool began_at_once(const struct ws_gap_finder *finder, const struct ws_ga
     return question->end - question->launch <= delay + ws_op_begin_error(&finder->process->ops, question->after);
 }
 
-/* Was the host late? Yes, if it launched the operation after the gap had begun, or too shortly before the gap. */
+/* Was the host late? Yes, if it launched the operation only during the gap, or too shortly before the gap. */
 static bool was_late(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
 {
     if (question->ready > question->begin && question->end - question->begin > WS_DISPATCH_MOST)
@@ -270,7 +270,8 @@ static bool opens_step(struct ws_gap_finder *finder, int64_t begin, int64_t end)
     return finder->step < count && list[finder->step].begin <= end;
 }
 
-/* Stores the wait for input before the first operation of the first steady step. The replay of few steps needs it. */
+/* Stores the wait for input before the first operation of the first steady step. A replay of few steps needs this
+ * time. */
 static void note_lead(struct ws_gap_finder *finder, const struct ws_gap_question *question, enum ws_part cause,
                       int64_t steady)
 {

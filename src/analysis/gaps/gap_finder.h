@@ -41,7 +41,7 @@ struct ws_gap_question {
     int64_t begin, end;     /* begin and end of the gap */
     int64_t launch;         /* begin of the call that launched `after`; at most `end` */
     int64_t ready;          /* time from which `after` was queued, limited to the gap */
-    int64_t until;          /* the activity of the host from `begin` to `until` made it late */
+    int64_t until;          /* the host was late because of its activity from `begin` to `until` */
     int64_t error;          /* error of the gap's length */
     bool is_node;           /* one call launched both operations: they are nodes of a graph */
     bool opens;             /* a step begins in the gap or with the operation after it */

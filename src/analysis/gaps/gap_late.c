@@ -7,13 +7,12 @@
 enum {
     PAUSE_SHORT = 100000, /* ns */
     BATCH_LEAST = 1024,   /* bytes: a smaller copy is a number or a shape, not a batch */
-    SYNC_SHARE = 4,       /* divisor: calls that take 1/4 of the lateness make the cause sync or allocation */
+    SYNC_SHARE = 4,       /* divisor: calls of sync or allocation are the cause if they take 1/4 of the lateness */
 };
 
 /* Computes how the launching thread spent the time from question->begin to question->until. If this thread was mostly
- * outside calls, it may have waited for the thread that launched the operation before the gap. The thread of the
- * operation before the gap is used instead if it was outside calls for less than half as long. Returns the thread
- * that was used. */
+ * outside calls, it may have waited for the thread that launched the operation before the gap. This other thread is
+ * examined instead if it was outside calls for less than half as long. Returns the examined thread. */
 static uint32_t gap_late_window(const struct ws_gap_finder *finder, const struct ws_gap_question *question,
                                 struct ws_host_window *window)
 {
@@ -114,7 +113,7 @@ struct ws_gap_answer ws_gap_late_cause(const struct ws_gap_finder *finder, const
         .time = question->launch,
         .debt = most == waited ? ws_max(window.whole[most] - (question->end - question->begin), 0) : 0,
     };
-    bool paused = window.longest[most].length >= PAUSE_SHORT; /* or spent long in one call */
+    bool paused = window.longest[most].length >= PAUSE_SHORT; /* the thread paused, or spent long in one call */
     if ((answer.cause != WS_PART_LAUNCH || paused) && window.longest[most].length) {
         const struct ws_host_event *event = &window.longest[most].event;
         bool call = most != WS_USE_INPUT && most != WS_USE_OWN;

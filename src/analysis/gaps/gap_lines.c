@@ -8,7 +8,7 @@
 #include "base/salted.h"
 #include "model/source_line.h"
 
-/* Bits of the parts of a key. A part that needs more bits counts as not known. */
+/* The number of bits of each part of a key. A part that needs more bits counts as not known. */
 enum { THREAD_BITS = 16, FUNCTION_BITS = 16, LABEL_BITS = 27 };
 
 int ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows)

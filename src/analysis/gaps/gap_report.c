@@ -44,7 +44,7 @@ void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_pa
     int64_t time = ws_gap_time(causes, &line->gaps), all = ws_gap_time(causes, &causes->totals[cause]);
     uint64_t count = ws_gap_count(causes, &line->gaps);
     const struct ws_driver_function *function = ws_entries_find(&process->driver_functions, line->function);
-    bool same = line->range == WS_NO_RANGE || count == 1; /* gaps of one line of code may be of several functions */
+    bool same = line->range == WS_NO_RANGE || count == 1; /* a line of code may call several functions */
     if (function && same && 2 * time >= all && count && time / (int64_t)count >= LONG_CALL)
         snprintf(text, WS_GAP_CALL, ", mostly in calls of %s, %s each", function->name.data,
                  ws_format_time(each, time / (int64_t)count));
@@ -146,7 +146,7 @@ static void print_causes(const struct ws_track_causes *causes, const struct ws_t
     print_rest(causes, page);
 }
 
-/* Prints the line of code; if it is not known, the function that was called; else nothing. */
+/* Prints the line of code. If the line is not known, prints the called function, if there is one. */
 static void line_cell(struct ws_table *table, const struct ws_process *process, const struct ws_gap_line *line)
 {
     char text[256];

@@ -9,7 +9,7 @@
 
 enum {
     MOST_WAITS = 8,      /* most waits for events that are examined per operation */
-    MOST_STEPS = 100000, /* for gaps of cause wait: most steps back in a track to the stream's previous operation */
+    MOST_STEPS = 100000, /* for gaps of cause wait: most operations visited to find the stream's previous operation */
     FEW_STEPS = 64,      /* like MOST_STEPS, for gaps of cause dispatch */
 };
 
@@ -99,9 +99,9 @@ static enum ws_waited_for what_holds(const struct finder *finder, uint32_t op)
     }
 }
 
-/* Finds out why a stream waited for an event. The event was recorded behind an operation on another device, or behind
- * an operation that blocks its stream, or its record is not in the trace. Returns false if it finds none of these
- * reasons. */
+/* Finds out why a stream waited for an event. There are three possible reasons: the event was recorded after an
+ * operation on another device, the event was recorded after an operation that blocks its stream, or the trace lacks
+ * the event's record. Returns false if none of them applies. */
 static bool explain_event(struct finder *finder, const struct ws_order_entry *wait, int64_t begin, int64_t end,
                           struct ws_gap_wait *found)
 {
@@ -230,9 +230,8 @@ const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report,
     return NULL;
 }
 
-/* The key of a row: cause, stream, and the kind of wait in `own`; the target of the wait in `other`. For cause
- * dispatch, the target is another stream. For cause wait, the target is another stream and the name of an operation.
- */
+/* The key of a row. `own` holds the cause, the stream and the kind of wait. `other` holds the target of the wait: for
+ * cause dispatch a stream, for cause wait a stream and the name of an operation. */
 struct key {
     uint64_t own, other;
 };
@@ -248,7 +247,7 @@ static struct key gap_waits_key_of(const struct finder *finder, enum ws_part cau
     return key;
 }
 
-/* Rows by key. Consecutive gaps mostly have the same key. */
+/* Finds rows by their keys. The last key is kept, because consecutive gaps mostly have the same key. */
 struct places {
     struct ws_map map; /* key → index in rows + 1 */
     struct key last_key;

@@ -47,7 +47,7 @@ struct ws_gap_wait {
 /* Gaps of one cause on one stream that have the same reason. */
 struct ws_gap_wait_row {
     enum ws_part cause;
-    struct ws_gap_wait wait; /* what one of these gaps waited for */
+    struct ws_gap_wait wait; /* the wait in one of these gaps */
     uint32_t stream;         /* id of the stream that waited; 0: not known */
     struct ws_gap_total gaps;
 };
@@ -59,13 +59,13 @@ struct ws_track_waits {
 /* Scope: track. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_gap_waits;
 
-/* Finds what the operation after a gap of cause wait or dispatch waited for. */
+/* Finds the reason why the operation after a gap waited. The gap must have the cause wait or dispatch. */
 struct ws_gap_wait ws_gap_wait_of(const struct ws_report *report, size_t track, enum ws_part cause,
                                   const struct ws_gap *gap);
 
-/* Does the trace show what the operation that ended the gap waited for: a host function, a memory value, or an
- * operation of another device that ended in the gap? `steps` limits the work of all calls together: it is the number
- * of operations that the search may still visit, at first WS_GAP_WAIT_STEPS. */
+/* Does the trace show why the operation after the gap waited? Possible reasons are a host function, a memory value,
+ * or an operation of another device that ended in the gap. `steps` limits the work of all calls together: it is the
+ * number of operations that the search may still visit, at first WS_GAP_WAIT_STEPS. */
 enum { WS_GAP_WAIT_STEPS = 50000000 };
 bool ws_gap_wait_is_shown(const struct ws_report *report, size_t track, const struct ws_gap *gap, size_t *steps);
 

@@ -10,8 +10,8 @@
  * delay is the median over kernels that were certainly launched while the device was idle. If there are too few such
  * kernels, the launch delay is the 5th percentile over all kernels that ended a gap. A queued piece of up to 1.5
  * times this delay, or up to 20 µs if that is longer, counts as launch delay. In ten traces, the queued piece is
- * below 10 µs for nearly all kernels. If a call waits for its copy, the copy was queued at the call's begin, except
- * for copies from the host (ws_op_queued_from).
+ * below 10 µs for nearly all kernels. If the call that launches a copy waits for the copy, the copy counts as queued
+ * from the call's begin. Copies from the host are an exception (ws_op_queued_from).
  *
  * The host was late in three cases:
  * - the launch call began after the gap began;
@@ -54,7 +54,7 @@
  *   the time outside calls;
  * - launch: the thread was in launch calls, or between calls less than 0.1 ms apart (5 to 30 µs are usual in eager
  *   frameworks). Longer times between calls also count as launch if the thread was in operators, functions or ranges,
- *   except those of a data loader. The report names a single launch call of 0.1 ms or more;
+ *   except those of a data loader. If a single launch call took 0.1 ms or more, the report names this call;
  * - unexplained: none of the above. The thread was outside calls, and the trace does not show what it did.
  *
  * A thread that is outside calls may be waiting for work from another thread, as autograd's thread does. In this
@@ -67,10 +67,10 @@
  * If a gap lies in two steps, each step counts its part of the gap.
  *
  * A gap that is no longer than the errors of its begin and end may not exist, but still gets a cause. If work was
- * queued, the cause of such a gap is dispatch up to 20 µs, and unexplained above. If the trace lacks the launch call
- * of the operation that ended a gap, the report calls the trace incomplete. The gap is then unexplained, unless the
- * operation was launched before the recording. Gaps next to launches that were delayed by hardware counters are also
- * unexplained. Limits without a source are our choice.
+ * queued, the cause of such a gap is dispatch if the gap is at most 20 µs long, else unexplained. If the trace lacks
+ * the launch call of the operation that ended a gap, the report calls the trace incomplete. The gap is then
+ * unexplained, unless the operation was launched before the recording. Gaps next to launches that were delayed by
+ * hardware counters are also unexplained. Limits without a source are our choice.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAPS_H
 #define WALLSHIM_ANALYSIS_GAPS_GAPS_H
@@ -93,7 +93,7 @@ struct ws_gap_line {
     enum ws_part cause;
     uint32_t thread;   /* id of the thread that caused the gaps */
     uint32_t range;    /* index in ws_process.ranges: the line that caused the first gap; WS_NO_RANGE: not known */
-    uint32_t function; /* id of the longest call in the first gap (family driver_function); 0: none */
+    uint32_t function; /* id of the function of the longest call in the first gap (driver_function); 0: none */
     struct ws_gap_total gaps;
     int64_t longest;
 };
@@ -110,8 +110,8 @@ struct ws_track_causes {
     /* Consecutive gaps mostly have the same line, so the lines are stored once per run of such gaps. */
     uint32_t *run_lines; /* by run: index in `lines` */
     size_t run_count;
-    /* Bits by index in ws_track.order. A set bit: the gap that the operation at this index ended begins a new
-     * run. The first run has no bit. */
+    /* Bits by index in ws_track.order. A bit is set if the operation at its index ended the first gap of a run. The
+     * first run has no bit. */
     uint64_t *turns;
     size_t places;                              /* number of bits in turns */
     struct ws_gap_total totals[WS_CAUSE_COUNT]; /* a gap with two causes counts in both */
@@ -153,9 +153,9 @@ enum { WS_GAP_PHRASE = 160 };
 void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                    const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE]);
 
-/* Writes ", mostly in calls of cuLaunchKernel, 3.00 ms each", if single calls of 1 ms or more made most of the gaps
- * of cause launch or allocation, else "". Such a call loaded a module, found a full queue, or waited for memory.
- * Fewer launches would not avoid that. */
+/* Writes ", mostly in calls of cuLaunchKernel, 3.00 ms each" if calls of 1 ms or more caused at least half of the
+ * time in gaps of cause launch or allocation. Otherwise writes "". Such a call loaded a module, found a full queue,
+ * or waited for memory. Fewer launches would not make these calls shorter. */
 enum { WS_GAP_CALL = 160 };
 void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_part cause, char text[WS_GAP_CALL]);
 

@@ -109,7 +109,7 @@ static json_t *gaps_side_json(const struct ws_report *report, const struct ws_pr
     return NULL;
 }
 
-/* Adds the key waited_for: what queued work waited for in the gap; null if the gap has another cause. */
+/* Adds the key waited_for: the reason why queued work waited in the gap; null if the gap has another cause. */
 static int waited_json(const struct ws_report *report, size_t subject, enum ws_part cause, const struct ws_gap *gap,
                        json_t *row)
 {

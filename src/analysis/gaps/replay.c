@@ -93,7 +93,8 @@ static void set_done(struct replay *replay, int64_t until)
 }
 
 /* Did the launch call delay the operation? Yes, if the call took WAIT_LEAST or longer and the operation began after
- * the end of the call. The end of such a call is the time of the launch; for other calls it is the begin. */
+ * the end of the call. For such a call, the time of the launch is the call's end. For other calls, it is the call's
+ * begin. */
 static bool is_held_up(const struct ws_ops *ops, uint32_t op)
 {
     return ws_op_host_length(ops, op) >= WAIT_LEAST && ws_op_begin(ops, op) > ws_op_host_end(ops, op);

@@ -4,8 +4,9 @@
  * remove or shorten tasks, and compute how long the rest takes. In this replay, an event is a call of a thread or an
  * operation of the device. The order of events stays as recorded, and each event moves to the earliest time that its
  * dependencies allow:
- * - An event on a thread follows the thread's previous event after the same pause. If other threads made calls
- * during the pause, the event follows those calls (the main thread and autograd's thread hand work to each other).
+ * - An event on a thread follows the thread's previous event after the same pause as in the recording. If other
+ * threads made calls during the pause, the event follows those calls (the main thread and autograd's thread hand work
+ * to each other).
  * - An operation begins after its launch has reached the device, and after the ends of all operations that ended
  *   before its begin in the recording. Operations that did not overlap in the recording therefore do not overlap in
  *   the replay, and no step gets shorter than the device's busy time. If the recorded begin is later than both
@@ -15,9 +16,10 @@
  * - A call that waits for the device depends on one operation: the last to end before the call returned in the
  *   recording. The call returns after the replayed end of this operation, with the same delay as in the recording.
  *
- * A replay without changes reproduces the recorded times. The method ignores that kernels slow each other down, that
- * queues hold a limited number of launches, and dependencies that the order of events does not show. The result is an
- * upper limit for the saving. The result is accurate if the device mostly waits for the host.
+ * A replay without changes reproduces the recorded times. The method ignores three effects: kernels that run at once
+ * slow each other down, queues hold a limited number of launches, and some dependencies do not show in the order of
+ * events. The result is an upper limit for the saving. The result is accurate if the device mostly waits for the
+ * host.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_REPLAY_H
 #define WALLSHIM_ANALYSIS_GAPS_REPLAY_H
@@ -37,8 +39,8 @@ enum ws_replay_without {
 #define WS_GRAPH_NODE 1000
 
 struct ws_replay_times {
-    int64_t recorded; /* ns: mean steady step; with few steps, the stretch divided by the number of steady steps; with
-                         none, the whole stretch */
+    int64_t recorded; /* ns: mean length of a steady step; with few steps, the length of the stretch divided by the
+                         number of steady steps; without steady steps, the length of the stretch */
     int64_t replayed;
     size_t steps; /* steady steps replayed; 0: none */
 };

@@ -21,7 +21,7 @@ struct run {
     size_t gaps;
     int64_t end; /* begin of the last gap */
     int64_t run_time, idle, saving;
-    int64_t counted_idle, counted_saving; /* outside compiled code; in steady steps, or all if there are none */
+    int64_t counted_idle, counted_saving; /* of gaps outside compiled code; only in steady steps, if there are any */
     uint64_t steady;                      /* operations in steady steps */
     uint32_t line; /* the line that caused more than half of the gaps, if any line did; found by majority vote */
     int64_t votes;
@@ -34,7 +34,7 @@ struct finder {
     const struct ws_track *track;
     const struct ws_track_causes *causes;
     struct ws_track_storms *result;
-    bool *compiled; /* by line: ws_storms_is_compiled, looked up once, as there are many gaps a line */
+    bool *compiled; /* by line: result of ws_storms_is_compiled, kept because a line has many gaps */
     struct run run;
 };
 
@@ -44,7 +44,7 @@ bool ws_storms_is_compiled(const struct ws_process *process, const struct ws_tra
     return lines[line].cause == WS_PART_LAUNCH && ws_source_is_compiled(process, lines[line].range);
 }
 
-/* The gaps of a run that is no storm may be stalls. */
+/* Counts the stalls of a run that is not a storm. */
 static int end_without_storm(struct finder *finder, const struct run *run)
 {
     finder->result->stall_count += run->stall_count;
@@ -123,7 +123,7 @@ static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t lin
     run->idle += length;
     run->saving += saving;
     if (finder->compiled[line])
-        return 0; /* sum_compiled counts its time */
+        return 0; /* sum_compiled counts this gap */
     int64_t counted = finder->causes->per_step ? steady : length;
     run->counted_idle += counted;
     run->counted_saving += ws_min(saving, counted);
@@ -134,7 +134,8 @@ static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t lin
     return 0;
 }
 
-/* Sums the launch gaps of compiled code. The lines are sorted: the first has most of them. */
+/* Sums the launch gaps of compiled code. The lines are sorted by their time in gaps, so the first of these lines has
+ * most time. */
 static void sum_compiled(const struct finder *finder, const struct ws_track_steps *steps)
 {
     struct ws_track_storms *result = finder->result;

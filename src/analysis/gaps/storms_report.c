@@ -9,7 +9,8 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Stalls are the advice if they take this share of the launch gaps outside storms, in percent. Our choice. */
+/* The report advises on stalls if they take at least this percentage of the time in launch gaps outside storms and
+ * compiled code (our choice). */
 enum { STALLS_MOST = 80 };
 
 static const struct ws_process *storms_process_of(const struct ws_report *report, size_t subject)
@@ -132,8 +133,9 @@ static int advise_compiled(const struct ws_report *report, size_t subject, const
     return ws_advice_add(list, &advice);
 }
 
-/* Writes the line with most of the launch gaps outside compiled code. If it has less than half of their time, says
- * so: "forward (model.py:12) for 18 %, and 37 other places". */
+/* Writes the line of code with the most time in launch gaps outside compiled code. If this is at most half of the
+ * time, also writes its share and the number of other lines: "forward (model.py:12) for 18 % of it, and 37 other
+ * places". */
 static void launch_place_of(const struct ws_report *report, size_t subject, char *text, size_t capacity)
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);

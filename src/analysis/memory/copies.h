@@ -1,6 +1,5 @@
-/* Copies of a device by direction and kind of memory: their number, their rate, their exposed time (in which neither
- * compute nor communication runs), and what to do about it.
- */
+/* Copies of a device by direction and kind of memory: their number, their rate, their exposed time, and advice to
+ * reduce this time. Exposed time is time of copies in which neither compute nor communication runs. */
 #ifndef WALLSHIM_ANALYSIS_MEMORY_COPIES_H
 #define WALLSHIM_ANALYSIS_MEMORY_COPIES_H
 
@@ -33,7 +32,7 @@ struct ws_copy_row {
                         large copy */
 };
 
-/* What can be done about the exposed time of a copy. Each copy is counted for exactly one cure. */
+/* Ways to reduce the exposed time of a copy. Each copy is counted for exactly one cure. */
 enum ws_copy_cure {
     WS_CURE_NONE,    /* the trace does not give the direction */
     WS_CURE_BATCH,   /* small copies: make fewer, larger ones */
@@ -77,7 +76,7 @@ double ws_copy_best_rate(const struct ws_track_copies *result, const struct ws_c
 /* The functions below are in copies_report.c. */
 
 /* Describes the kind of copy that takes most of `exposed`, the exposed time of copies and memsets: "mostly host to
- * device, pageable (the host link: PCIe or C2C)". Writes "" if no kind takes half of it. Returns text. */
+ * device, pageable (the host link: PCIe or C2C)". Writes "" if no kind takes half of `exposed`. Returns text. */
 enum { WS_COPIES_PHRASE = 120 };
 const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t exposed, char text[WS_COPIES_PHRASE]);
 

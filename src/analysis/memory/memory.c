@@ -14,8 +14,8 @@ static const uint64_t most_bytes = (uint64_t)1 << 60;
 /* Growth is judged only with at least this many steady steps. */
 enum { LEAST_STEPS = 8 };
 
-/* What an allocation function of the driver, the CUDA runtime or HIP does. The first entry of `kinds` whose `part` is
- * in the function's name decides. */
+/* The effect of an allocation function of the driver, the CUDA runtime or HIP. The first entry of `kinds` whose
+ * `part` occurs in the function's name applies to this function. */
 struct kind {
     const char *part;
     enum ws_memory_pool pool;
@@ -40,7 +40,7 @@ static const struct kind kinds[] = {
     { "FreeAsync", WS_MEMORY_DEVICE, GIVES },
     { "Free", WS_MEMORY_DEVICE, GIVES_WAITING },
     { "MemUnmap", WS_MEMORY_DEVICE, GIVES },
-    { "MemMap", WS_MEMORY_DEVICE, TAKES }, /* maps memory from cuMemCreate, which is not counted */
+    { "MemMap", WS_MEMORY_DEVICE, TAKES }, /* maps memory from cuMemCreate; calls of cuMemCreate are not counted */
     { "MemAlloc", WS_MEMORY_DEVICE, TAKES },
     { "Malloc", WS_MEMORY_DEVICE, TAKES },
 };
@@ -73,8 +73,8 @@ static int by_time(const void *a, const void *b)
     return (x->call > y->call) - (x->call < y->call);
 }
 
-/* Does the call belong to this device? It does if its context belongs to the device, or if the context is not known
- * and there is only one device. */
+/* Does the call belong to this device? Yes, if the call's context belongs to the device. Yes, if the context is not
+ * known and there is only one device. */
 static bool is_of_track(const struct ws_process *process, const struct ws_track *track, const struct ws_call *call)
 {
     const struct ws_context *context = call->context ? ws_entries_find(&process->contexts, call->context) : NULL;
@@ -181,7 +181,7 @@ static void memory_give(struct ledger *ledger, const struct event *event)
 {
     enum ws_memory_pool pool = event->kind->pool;
     uint64_t *bytes = event->call->address ? ws_salted_get(&ledger->alive[pool], event->call->address) : NULL;
-    if (is_nameless(event)) { /* may free more than is alive, if memory was allocated before the recording */
+    if (is_nameless(event)) { /* the call may free more than is alive, if memory was allocated before the recording */
         uint64_t given = event->call->bytes, alive = ledger->bytes[pool];
         ledger->bytes[pool] -= ws_min(given, alive);
     } else if (bytes) {

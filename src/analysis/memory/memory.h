@@ -1,10 +1,10 @@
 /* Memory allocated and freed: the bytes alive at each time, the peak, the allocations in steady steps, and whether
  * memory use grows from step to step.
  *
- * Programs allocate device memory and pinned host memory from the driver. A caching allocator does so rarely and in
- * large pieces. The trace may also hold the memory that a framework's allocator hands out from these pieces. The
- * framework's memory is counted as a pool of its own. Times are host times: memory is alive from the return of the
- * call that allocates it to the begin of the call that frees it. */
+ * Programs allocate device memory and pinned host memory from the driver. A caching allocator calls the driver
+ * rarely, and takes memory in large pieces. The trace may also hold the memory that a framework's allocator hands out
+ * from these pieces. The framework's memory is counted as a pool of its own. Times are host times: memory is alive
+ * from the return of the call that allocates it to the begin of the call that frees it. */
 #ifndef WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
 #define WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
 
@@ -21,7 +21,7 @@ enum ws_memory_pool {
 
 enum {
     WS_MEMORY_POINTS = 200,     /* most points of a timeline */
-    WS_MEMORY_FULL_PERCENT = 90 /* percent; more of the memory counts as full, as in PyTorch's TensorBoard plugin */
+    WS_MEMORY_FULL_PERCENT = 90 /* memory counts as full above this percentage, as in PyTorch's TensorBoard plugin */
 };
 
 /* Calls that allocate (take) or free (give) memory. */
@@ -31,7 +31,7 @@ struct ws_memory_calls {
 };
 
 struct ws_memory_use {
-    struct ws_memory_calls all, steady; /* all calls; those in steady steps */
+    struct ws_memory_calls all, steady; /* all calls; calls in steady steps */
     uint64_t unsized;                   /* takes of unknown size */
     uint64_t unmatched;                 /* gives of memory that was not taken in the recording */
     uint64_t peak, end;                 /* bytes alive at the peak and at the end, of memory taken in the recording */
@@ -47,8 +47,7 @@ struct ws_track_memory {
 
     /* growth and grown_steps are for the framework's pool if there is one, else for device memory. */
     int64_t growth;     /* bytes per steady step, over the second half of the steps; 0: no lasting growth */
-    size_t grown_steps; /* steps of the second half at whose end more bytes were alive than at the end of the step
-                           before */
+    size_t grown_steps; /* steps of the second half that ended with more bytes alive than the step before */
 };
 
 extern const struct ws_analysis ws_analysis_memory;

@@ -65,7 +65,7 @@ static bool is_of_kineto(const struct ws_process *process)
     return import && !strncmp(import, "Kineto", 6);
 }
 
-/* Returns how to record sizes: Nsight Systems records sizes only with an option. */
+/* Returns advice on recording sizes. Nsight Systems records sizes only with an option. */
 static const char *how_to_know(const struct ws_process *process)
 {
     const char *import = ws_process_meta(process, "import");

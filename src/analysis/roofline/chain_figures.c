@@ -18,7 +18,8 @@ static double chain_figures_mean_of(uint64_t sum, uint64_t known, uint64_t occur
 }
 
 /* The time that a kernel spends on its part of the waste (chains.h), at the bandwidth that the kernel itself reached.
- * Its part of the waste is the read of the previous kernel's output, and the write of the next kernel's input. */
+ * The kernel's part of the waste is the read of the previous kernel's output, and the write of the next kernel's
+ * input. */
 static double time_of_waste(const struct ws_chain_bytes *bytes, double again_before, double again_behind,
                             int64_t time)
 {
@@ -31,7 +32,8 @@ struct chain_time {
 };
 
 /* Takes a pattern's bytes from one source. Fills again[i] with the mean number of bytes that kernel i writes and the
- * next kernel reads; the write and the read both count. Returns false if the source does not give all entries. */
+ * next kernel reads; the write and the read both count. Returns false if the source does not give all entries of
+ * `again`. */
 static bool find_bytes_from(const struct ws_chain_kernel *kernels, struct ws_chain *chain, int source,
                             double again[WS_CHAIN_MOST])
 {

@@ -27,7 +27,7 @@ enum {
 struct run {
     uint32_t length;
     uint32_t ops[WS_CHAIN_MOST];
-    struct ws_op_moved moved[WS_CHAIN_MOST]; /* from the roofline */
+    struct ws_op_moved moved[WS_CHAIN_MOST]; /* the kernels' bytes, from the roofline */
     int64_t end;                             /* end of the last kernel */
     const struct ws_step *step;              /* the step that the kernels are in; NULL: none */
 };
@@ -45,12 +45,12 @@ struct finder {
     const struct ws_process *process;
     const struct ws_ops *ops;
     struct shape_facts *shapes;
-    void *names;      /* owns the forms */
+    void *names;      /* memory that holds the forms */
     struct run *runs; /* one per stream of the track; the last one is for unknown streams */
     size_t run_count;
     const struct ws_track_steps *steps;
-    size_t step;         /* position of ws_steps_next */
-    struct ws_map index; /* hash of a pattern's names → its index + 1 */
+    size_t step;         /* cursor of ws_steps_next */
+    struct ws_map index; /* hash of a pattern's names → the pattern's index + 1 */
     uint32_t examined;
     const struct ws_op_moved *moved; /* by index in the track's order; NULL: nothing known */
     struct ws_track_chains *result;
@@ -181,8 +181,8 @@ static uint64_t chains_bytes_of(float bytes)
     return bytes >= 1 && bytes < 1e18F ? (uint64_t)bytes : 0;
 }
 
-/* Adds the bytes that kernel i moves, and the bytes that it passes on to the next kernel. Both come from the grid
- * (WS_BYTES_LAUNCH) and from the inputs of the operator (WS_BYTES_SHAPE). */
+/* Adds the bytes that kernel i moves, and the bytes that it passes on to the next kernel. Computes both figures
+ * twice: from the grid (WS_BYTES_LAUNCH), and from the inputs of the operator (WS_BYTES_SHAPE). */
 static void add_sizes(const struct finder *finder, const struct run *run, uint32_t i, struct ws_chain_kernel *kernel)
 {
     const struct shape_facts *shape = &finder->shapes[finder->ops->shape[run->ops[i]]];
@@ -320,8 +320,8 @@ static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t le
     return 0;
 }
 
-/* Splits patterns at each boundary between kernels where the addresses in the parameters show that no data crosses
- * it. */
+/* Splits patterns at boundaries between kernels that no data crosses. The addresses in the parameters show these
+ * boundaries. */
 static int chains_split(struct finder *finder)
 {
     struct ws_track_chains *result = finder->result;
@@ -343,8 +343,8 @@ static int chains_split(struct finder *finder)
     return status;
 }
 
-/* Creates one run for each stream on which the track has operations, because a process may have many more streams.
- * Returns the run's index by stream, which the caller frees; NULL if memory runs out. */
+/* Creates runs only for the streams on which the track has operations, because a process may have many more streams.
+ * Returns an array with the index of each stream's run, or NULL if memory runs out. The caller frees the array. */
 static uint32_t *make_runs(struct finder *finder, size_t subject)
 {
     const struct ws_process *process = finder->process;

@@ -6,17 +6,17 @@
  * chain too, because the compiler decided against more fusion. Chains of the same kernels in the same order are
  * occurrences of one pattern. All figures are per pattern.
  *
- * The waste: each kernel of a chain writes what the next one reads. n kernels over N elements of s bytes move 2·n·N·s
- * bytes, and one fused kernel would move 2·N·s. The difference is the waste. The output of a reduction is small and
- * does not count. If the bytes of at least half of a pattern's occurrences are known, their mean is taken for all
- * occurrences.
+ * The waste: each kernel of a chain writes data that the next kernel reads. n kernels over N elements of s bytes move
+ * 2·n·N·s bytes, and one fused kernel would move 2·N·s. The difference is the waste. The output of a reduction is
+ * small and does not count. If the bytes of at least half of a pattern's occurrences are known, their mean is taken
+ * for all occurrences.
  *
  * The saving is the time of the kernels minus the time of the fused kernel. If all kernels are PyTorch's
  * TensorIterator kernels with known arrays, the fused kernel's time follows from the arrays that it must still read
  * and write. Else, if the bytes that the kernels move are known, each kernel saves the time of its part of the waste,
  * at the bandwidth that this kernel reached. Else the fused kernel is assumed to take as long as the longest kernel.
  * The launches of all kernels but one and the time between the kernels are saved as well. The saving is an upper
- * limit, because the fused kernel must still write what other kernels need.
+ * limit, because the fused kernel must still write the data that other kernels need.
  *
  * enum ws_chain_proof tells how certain it is that the kernels of a pattern work on the same data. If the parameters
  * are known and no address occurs on both sides of a boundary between two kernels, the chain is split at this
@@ -37,10 +37,10 @@ enum {
 };
 
 enum ws_chain_proof {
-    WS_CHAIN_ADJACENT,     /* only names and order suggest it */
+    WS_CHAIN_ADJACENT,     /* only names and order suggest that the kernels share data */
     WS_CHAIN_SHARES,       /* a kernel and a later one have an address in common */
-    WS_CHAIN_WRITES_READS, /* a kernel writes what a later one reads; known only of TensorIterator kernels, whose
-                              first array is the output */
+    WS_CHAIN_WRITES_READS, /* a kernel writes an array that a later one reads; known only for TensorIterator kernels,
+                              whose first array is the output */
     WS_CHAIN_PROOF_COUNT
 };
 
@@ -48,8 +48,8 @@ enum ws_bytes_source {
     WS_BYTES_ARGUMENTS, /* the kernels' parameters: numbers of elements, and addresses */
     WS_BYTES_SHAPE,     /* the inputs of the kernel's operator, from the roofline */
     WS_BYTES_LAUNCH,    /* the number of elements is derived from the grid, by the rule of PyTorch's TensorIterator */
-    WS_BYTES_TIME,      /* upper limit: what the memory can move in the time that fusion saves */
-    WS_BYTES_ALLOCATED, /* upper limit: each array as large as all allocated memory, if that is less than
+    WS_BYTES_TIME,      /* upper limit: the bytes that the memory can move in the time that fusion saves */
+    WS_BYTES_ALLOCATED, /* upper limit: each array as large as all allocated memory, if this limit is lower than
                            WS_BYTES_TIME */
     WS_BYTES_UNKNOWN,
     WS_BYTES_KNOWN = WS_BYTES_TIME /* earlier sources give figures per kernel, later sources upper limits */
@@ -58,8 +58,8 @@ enum ws_bytes_source {
 /* The bytes that one source gives for a kernel of a pattern, summed over occurrences. */
 struct ws_chain_bytes {
     uint64_t moved, moved_known; /* bytes moved by the kernel; number of occurrences for which they are known */
-    uint64_t again,
-        again_known; /* bytes written, and read by the next kernel; number of occurrences for which they are known */
+    uint64_t again, again_known; /* bytes that the kernel writes and the next kernel reads; number of occurrences for
+                                    which they are known */
 };
 
 /* One kernel of a pattern over all occurrences, and the time until the next one. Times are in ns. */
@@ -77,12 +77,12 @@ struct ws_chain_kernel {
 };
 
 struct ws_chain {
-    uint32_t first, length;               /* kernels: index in ws_track_chains.kernels, number */
+    uint32_t first, length;               /* first kernel (index in ws_track_chains.kernels); number of kernels */
     uint64_t count;                       /* occurrences */
     uint64_t steady;                      /* occurrences in steady steps */
     uint32_t examined;                    /* occurrences whose buffers were compared */
     uint32_t modelled;                    /* examined occurrences whose arrays give the time of a fused kernel */
-    double modelled_time, modelled_fused; /* ns, sums over `modelled` occurrences: all kernels; the fused kernel */
+    double modelled_time, modelled_fused; /* ns in `modelled` occurrences: sum of all kernels; sum of fused kernels */
     uint32_t example;                     /* index of the first kernel of the first occurrence */
 
     int64_t total, gap;                /* ns in the kernels and between them */
@@ -98,7 +98,7 @@ struct ws_chain {
 };
 
 struct ws_track_chains {
-    struct ws_vector chains;  /* struct ws_chain; largest saving with gaps first: in steady steps, then in all */
+    struct ws_vector chains;  /* struct ws_chain; largest saving plus gaps first (steady steps, then all work) */
     struct ws_vector kernels; /* struct ws_chain_kernel; the kernels of a chain are adjacent */
     size_t steps;             /* number of steady steps; 0: none */
     uint64_t left_out;        /* occurrences of patterns beyond the maximum number */

@@ -89,8 +89,8 @@ static double gemms_padded(double size, double multiple)
     return rest > 0 ? size + multiple - rest : size;
 }
 
-/* Pads the contiguous dimensions to the multiple. For BLAS, which knows only column-major matrices, a row-major
- * product A·B is the product Bᵀ·Aᵀ. Returns the work with padding divided by the work without. */
+/* Pads the contiguous dimensions to multiples of finding->multiple. For BLAS, which knows only column-major matrices,
+ * a row-major product A·B is the product Bᵀ·Aᵀ. Returns the work with padding divided by the work without padding. */
 static double pad_sizes(const struct ws_gemm_row *row, struct ws_gemm_finding *finding)
 {
     char first = row->matmul.a, second = row->matmul.b;
@@ -122,7 +122,7 @@ static bool is_misaligned(const struct ws_gemm_row *row)
     return pad_sizes(row, &finding) > 1;
 }
 
-/* Is it a product of two matrices? A product with a vector gains nothing from tensor cores. */
+/* Is the GEMM a product of two matrices? A product with a vector gains nothing from tensor cores. */
 static bool is_product_of_matrices(const struct ws_gemm_row *row)
 {
     return row->cost.m > 1 && row->cost.n > 1 && row->cost.k > 1;

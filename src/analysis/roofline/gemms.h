@@ -2,13 +2,13 @@
  * sizes.
  *
  * Tensor cores need operands aligned to 16 bytes: 8 elements of 16 bits, 16 of fp8 and int8, 4 of TF32, 2 of fp64.
- * cuBLAS requires this of the contiguous dimension of each of the three matrices, of leading dimensions and of
- * addresses (cuBLAS Library, "Tensor Core Usage"; NVIDIA, Matrix Multiplication Background User's Guide, "Tensor Core
- * Requirements", which recommends multiples of 128 bytes, 64 elements of 16 bits, from the A100 on). Before version
- * 11, cuBLAS ran GEMMs without this alignment on ordinary cores. From version 11 on, it runs them on tensor cores
- * with smaller loads. The contiguous dimensions are known if the kernel's name tells which operands are transposed;
- * the result is assumed to have the layout of the caller's matrices. If they are not known, all three sizes must be
- * aligned. If the name tells the elements per load, this number decides instead of the sizes.
+ * cuBLAS requires this alignment of the contiguous dimension of each of the three matrices, of leading dimensions and
+ * of addresses (cuBLAS Library, "Tensor Core Usage"). From the A100 on, NVIDIA recommends multiples of 128 bytes,
+ * which are 64 elements of 16 bits (Matrix Multiplication Background User's Guide, "Tensor Core Requirements").
+ * Before version 11, cuBLAS ran GEMMs without this alignment on ordinary cores. From version 11 on, it runs them on
+ * tensor cores with smaller loads. The contiguous dimensions are known if the kernel's name tells which operands are
+ * transposed; the result is assumed to have the layout of the caller's matrices. If they are not known, all three
+ * sizes must be aligned. If the name tells the elements per load, this number decides instead of the sizes.
  *
  * The saving is an upper limit:
  * - For a GEMM on ordinary cores: the time saved if it ran on tensor cores and kept its present share of the peak.
@@ -52,7 +52,7 @@ void ws_gemms_sum_up(struct ws_vector *rows, size_t steps);
  * uses TF32. Returns 0 or -ENOMEM. */
 int ws_gemms_compare(struct ws_track_roofline *result);
 
-/* Finds what slows down one GEMM. The GPU of the result must be known. */
+/* Judges one GEMM, and finds the reason if the GEMM is slow. The GPU of the result must be known. */
 struct ws_gemm_finding ws_gemm_judge(const struct ws_track_roofline *result, const struct ws_gemm_row *row);
 
 const char *ws_gemm_issue_name(enum ws_gemm_issue issue); /* the name in JSON */

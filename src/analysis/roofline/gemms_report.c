@@ -98,7 +98,7 @@ static void print_attention(const struct ws_track_roofline *result, struct ws_pa
     ws_page_more(page, result->attention.count, "size");
 }
 
-/* A GEMM and what slows it down, for sorting. */
+/* A GEMM and the finding about it, for sorting. */
 struct held_back {
     const struct ws_gemm_row *row;
     struct ws_gemm_finding finding;

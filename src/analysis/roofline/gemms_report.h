@@ -1,4 +1,4 @@
-/* Shows GEMMs and attention by size, and what slows GEMMs down. */
+/* Shows GEMMs and attention by size, and the reasons for slow GEMMs. */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_GEMMS_REPORT_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_GEMMS_REPORT_H
 

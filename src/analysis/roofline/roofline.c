@@ -41,10 +41,10 @@ static const char tokens_note[] =
     "its sizes are not in the trace; each weight is used once for each of the tokens that "
     "the range of the server's step names, at most";
 
-/* The cost of an operator with given inputs. All ranges with this operator and these inputs share it. */
+/* The cost of an operator with given inputs. All ranges with this operator and these inputs share this cost. */
 struct priced {
     const struct ws_operator *entry; /* NULL: the operator is not in the table of operators */
-    struct ws_server_step step;      /* tokens that the range's name tells, if it is a step of an inference server */
+    struct ws_server_step step;      /* tokens that the range's name gives, if the range is a server's step */
     struct ws_operator_cost cost;
     bool known;
     struct ws_gemm_row gemm;
@@ -68,7 +68,7 @@ struct work {
                            NULL: counters were read at no launch */
     size_t place;       /* index of the current operation in the track's order */
     bool counts;        /* the current operation is in a steady step, or there are no steps */
-    bool has_shapes;    /* an operator has inputs */
+    bool has_shapes;    /* the trace holds the inputs of an operator */
     bool disturbed; /* reading counters distorted the current operation's time, and other launches of the kernel have
                        undisturbed times */
 };
@@ -262,7 +262,8 @@ static void add_tokens(const struct work *work, uint32_t op, const struct ws_ser
     row->intensity_most = ws_max(most, row->intensity_most);
     if (row->source != WS_WORK_NONE)
         return;
-    /* Weights of 8 or 4 bits may be multiplied in 16 bits. So this assumes 16 bits, which has the lower ridge. */
+    /* Weights of 8 or 4 bits may be multiplied in 16 bits. So 16 bits are assumed: this precision has the lower
+     * ridge. */
     row->precision = ws_gpu_peak(&result->gpu, WS_PRECISION_BF16) > 0 ? WS_PRECISION_BF16 : WS_PRECISION_FP16;
     row->source = WS_WORK_TOKENS;
     row->note = tokens_note;

@@ -1,5 +1,5 @@
-/* Places each kernel on the roofline of its GPU: FLOPs, bytes, arithmetic intensity, the roof that limits it and the
- * share of that roof that it reaches.
+/* Places each kernel on the roofline of its GPU: FLOPs, bytes, arithmetic intensity, the limiting roof, and the share
+ * of this roof that the kernel reaches.
  *
  * Each figure comes from one source, the first of this list that gives it:
  * - counter: hardware counters, read at a few launches of the same kernel, grid and block (counter_cost.h). Reading
@@ -24,13 +24,13 @@
  * kernels). The network limits communication kernels, so only their time is summed. If a kernel seems to exceed 105 %
  * of a roof, some assumption is wrong. A kernel above the memory roof is called cached if its data fits into the
  * last-level cache. Any other kernel above a roof is called inconsistent, unless the errors of its times explain the
- * excess. For a calibrated GPU, the limit is 105 % of the data sheet's roof, because a measured roof is only what one
- * copy or GEMM reached.
+ * excess. For a calibrated GPU, the limit is 105 % of the data sheet's roof, because a measured roof is only the rate
+ * that one copy or GEMM reached.
  *
  * If the GPU is not known, a kernel has a class only if this class would be the same on every known GPU.
  *
- * All launches of a kernel name share one class. It covers only the launches with known work, unless counters or the
- * name alone give it. The time of all other launches has no class.
+ * All launches of a kernel name share one class. The class covers only the launches with known work, unless counters
+ * or the name alone give the class. The time of all other launches has no class.
  *
  * MFU (model FLOPs utilization) is the known FLOPs of a steady step, divided by the step's time and by the peak of
  * the precision that most FLOPs use. The FLOPs include recomputed ones (checkpointing, the scores in attention's
@@ -85,10 +85,10 @@ struct ws_roofline_row {
     int64_t bounded;   /* ns of launches without known work, but with an `intensity_most` */
     double unsure;     /* sum of the errors of `known`, in ns */
     int64_t small;     /* ns of launches with fewer blocks than SMs */
-    int64_t in_graphs; /* ns of launches with a CUDA graph: other profilers know no shapes of them */
+    int64_t in_graphs; /* ns of launches with a CUDA graph: other profilers record no shapes for these launches */
     double flops;      /* FLOPs of launches with known work; 0: not known */
     double bytes;
-    double intensity_most;   /* upper limit of the arithmetic intensity, if only that is known */
+    double intensity_most;   /* upper limit of the arithmetic intensity, if only this limit is known */
     enum ws_element element; /* element type of the last launch with known work */
     enum ws_precision precision;
     enum ws_work_source source;
@@ -100,7 +100,7 @@ struct ws_roofline_row {
     enum ws_shortcut shortcut;
     bool cached;                  /* above the memory roof, but its data fits into a cache */
     const char *note;             /* assumptions made; NULL: none */
-    struct ws_matmul_name matmul; /* what the name tells of matrix kernels */
+    struct ws_matmul_name matmul; /* for matrix kernels: facts from the name */
 };
 
 /* The share of the limiting roof that the kernel reaches; 0: not known. */
@@ -113,7 +113,7 @@ static inline double ws_roofline_of_roof(const struct ws_roofline_row *row)
 struct ws_gemm_row {
     struct ws_operator_cost cost;
     uint32_t name;                /* the kernel that takes more than half of the time, if any does */
-    struct ws_matmul_name matmul; /* what `name` tells */
+    struct ws_matmul_name matmul; /* facts from the name of this kernel */
     int64_t lead;                 /* ns: counter of the Boyer-Moore majority vote that finds `name` */
     uint64_t count;               /* number of kernel launches */
     int64_t total;                /* ns of all kernels */
@@ -160,8 +160,8 @@ struct ws_track_roofline {
     double step_flops;                       /* FLOPs per steady step, or in the recording */
     double step_flops_from[WS_WORK_SOURCES]; /* step_flops by enum ws_work_source */
     double step_length;                      /* ns: mean steady step, or the recording */
-    double mfu; /* step_flops as a share of what the peak of `precision` allows in step_length. 0: not known, as when
-                   FLOPs are known for less than half of the time of matrix work */
+    double mfu; /* step_flops divided by the FLOPs that the peak of `precision` allows in step_length. 0: not known,
+                   for example if FLOPs are known for less than half of the time of matrix work */
 };
 
 extern const struct ws_analysis ws_analysis_roofline;

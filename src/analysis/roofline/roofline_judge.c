@@ -28,7 +28,7 @@ static bool moves_only(enum ws_kernel_class class)
     }
 }
 
-/* Do kernels of this name have too little arithmetic for the ridge of any GPU? */
+/* Do kernels of this name have too little arithmetic to reach the ridge of any GPU? */
 static bool is_below_any_ridge(const struct ws_roofline_row *row, enum ws_kernel_class class)
 {
     return moves_only(class) || row->matmul.vector;

@@ -187,7 +187,7 @@ static void print_facts(const struct ws_report *report, size_t subject, const st
     print_mfu(result, page);
 }
 
-/* The recorder's summary of the hardware counters; NULL if the user asked for none. */
+/* The recorder's summary of the hardware counters; NULL if the user asked for no counters. */
 static const char *counters_summary(const struct ws_report *report, size_t subject)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);

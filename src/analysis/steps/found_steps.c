@@ -10,7 +10,7 @@
 #include "analysis/steps/period.h"
 #include "base/minmax.h"
 
-/* Fewer steps are rejected: a sequence of operations may occur twice by chance. */
+/* Fewer than LEAST_STEPS steps are rejected: a sequence of operations may occur twice by chance. */
 enum { LEAST_STEPS = 3 };
 
 static enum ws_period_hint hint_of_copy(const struct ws_shape *row)
@@ -39,7 +39,7 @@ static enum ws_period_hint hint_of(const struct ws_report *report, const struct 
     }
 }
 
-/* Tables for the search: `shapes` by shape, `hints` by number of a name. */
+/* Tables for the search. The index into `shapes` is a shape; the index into `hints` is the number of a name. */
 struct tables {
     struct ws_period_shape *shapes;
     uint8_t *hints;
@@ -50,7 +50,7 @@ static bool is_compute(enum ws_period_hint hint)
     return hint == WS_HINT_NONE || hint == WS_HINT_UPDATE || hint == WS_HINT_GRAPH;
 }
 
-/* Names that occur this often or more often share an entry of the histogram. */
+/* All names that occur at least COUNTED times share the last entry of the histogram. */
 enum { COUNTED = 1 << 16 };
 
 static void found_steps_count_names(const struct ws_process *process, const struct ws_track *track, size_t names,
@@ -171,8 +171,8 @@ static bool has_steady(const struct ws_track_steps *steps)
     return false;
 }
 
-/* Takes a piece of the recording, as long as an iteration, as the only step. If iterations are alike, a piece of this
- * length contains all work of an iteration, wherever it begins. */
+/* Makes a single step: a piece of the recording that is as long as an iteration. If iterations are alike, every piece
+ * of this length contains the work of a whole iteration. */
 static int take_piece(const struct ws_ops *ops, const struct ws_track *track, const int64_t begins[2],
                       struct ws_track_steps *result)
 {
@@ -190,8 +190,8 @@ static int take_piece(const struct ws_ops *ops, const struct ws_track *track, co
     return 0;
 }
 
-/* Checks against the ranges of the program whether the steps are iterations. If the steps are only parts of
- * iterations, replaces them by the periods of the ranges, or removes them. */
+/* Uses the program's ranges to check whether the steps are iterations. Steps that are only parts of iterations are
+ * replaced by the iterations that the ranges show. If the ranges show none, the steps are removed. */
 static int ask_ranges(const struct ws_report *report, const struct ws_track *track, const struct ws_period *period,
                       struct ws_track_steps *result)
 {

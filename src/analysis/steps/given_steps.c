@@ -5,7 +5,7 @@
 
 static const char window_empty[] = "The window holds no whole step of this device.";
 
-/* Copies what says where the steps come from. */
+/* Copies the origin of the steps, not the steps. */
 static struct ws_track_steps origin_of(const struct ws_track_steps *steps)
 {
     return (struct ws_track_steps){ .source = steps->source,
@@ -32,12 +32,12 @@ int ws_given_steps_add(struct ws_given_steps *given, const struct ws_track *trac
         *kept = (struct ws_given_track){ track->process, track->device, origin_of(steps) };
     for (size_t i = 0; i < steps->steps.count && !status; i++) {
         struct ws_step step = list[i];
-        step.first = step.count = 0; /* the window numbers its operations anew */
+        step.first = step.count = 0; /* in the window, operations have other indices */
         step.slow = false;
         if (by_number && step.kind == WS_STEP_WARM_UP)
             step.kind = WS_STEP_STEADY;
         if (steps->phases.several && step.kind == WS_STEP_OTHER)
-            step.kind = WS_STEP_STEADY; /* the phase that takes most time may be another one in the window */
+            step.kind = WS_STEP_STEADY; /* in the window, another phase may take most time */
         status = keep[i] ? given_steps_push(&kept->steps.steps, &step) : 0;
     }
     if (kept && kept->steps.source != WS_STEPS_NONE && !kept->steps.steps.count) {

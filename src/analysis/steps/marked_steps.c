@@ -13,15 +13,15 @@ struct marker {
     uint64_t number;
     int64_t launched; /* host time of the first launch into the main stream; INT64_MAX: no launch */
     int64_t first;    /* begin of the first launched operation on the device */
-    int64_t boundary; /* where the step begins */
-    int64_t end;      /* latest end of all operations launched; INT64_MIN: there are none */
+    int64_t boundary; /* begin of the step on the device */
+    int64_t end;      /* latest end of the launched operations; INT64_MIN: no launch */
     bool held;        /* the first operation waited for work that was launched before the recording */
 };
 
-/* Facts about a stream. Operations without a known stream share the last entry. */
+/* Facts about a stream. In an array of lanes, the last entry is for operations whose stream is not known. */
 struct lane {
     bool calls;   /* the trace holds launch calls of the stream's operations */
-    bool begun;   /* find_work has passed an operation of the stream whose launch is known */
+    bool begun;   /* find_work has passed an operation with a known launch on this stream */
     ptrdiff_t at; /* index of the marker in which the latest operation was launched; -1: before all markers */
 };
 
@@ -32,7 +32,7 @@ static struct marker marked_steps_marker(int64_t begin, int64_t end, uint64_t nu
     return (struct marker){ begin, end, number, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MIN, false };
 }
 
-/* Collects the step markers of the thread that has the most of them, in order of their begin. */
+/* Collects the step markers of the thread with the most step markers, in order of their begin. */
 static int marked_steps_collect(const struct ws_ranges *ranges, struct ws_vector *markers)
 {
     const struct ws_thread_ranges *threads = ranges->threads.data, *best = NULL;
@@ -58,7 +58,7 @@ static int marked_steps_collect(const struct ws_ranges *ranges, struct ws_vector
     return 0;
 }
 
-/* Adds an entry for the end of the last marker, which is a boundary of steps like the begins of markers. */
+/* Adds an entry for the end of the last marker. This end is a boundary of steps, as the begin of each marker is. */
 static int add_last_end(struct ws_vector *markers)
 {
     const struct marker *list = markers->data;
@@ -117,10 +117,10 @@ static bool has_calls(const struct ws_process *process, const struct lane *lanes
 }
 
 /* The index of the marker in which an operation was launched; -1: before all markers. If the trace lacks this launch
- * but has other launches of the stream, the operation is assigned to the marker of its predecessor on the stream.
- * Without a predecessor, it was launched before the recording. If the trace lacks all launches of the stream, the
- * begin on the device stands for the launch. This is not done before the device's first operation with a launch call
- * (`begun` is false): such work was launched before the recording. */
+ * but has other launches of the stream, the operation is assigned to the marker of its predecessor on the stream. An
+ * operation without a predecessor was launched before the recording. If the trace lacks all launches of the stream,
+ * the operation's begin on the device stands for its launch. There is one exception: work that comes before the
+ * device's first operation with a launch call (`begun` is false) was launched before the recording. */
 static ptrdiff_t launched_at(const struct ws_ops *ops, uint32_t op, const struct ws_vector *markers,
                              struct lane *lane, bool begun, size_t *hint)
 {
@@ -159,10 +159,10 @@ static void find_work(const struct ws_process *process, const struct ws_track *t
     }
 }
 
-/* Other steps begin later than their markers while the device still works on the step before. The first step has no
- * such step before it, so it gets the delay of the next step. It then lasts as long as its host work or its device
- * work, whichever is longer, and not as long as both in a row.
- */
+/* Delays the begin of the first step. A step begins later than its marker if the device still works on the previous
+ * step. No step is recorded before the first step, so it gets the delay of the second step. With this delay, the
+ * first step lasts as long as its host work or its device work, whichever is longer. Without the delay, it would last
+ * as long as both in a row. */
 static void delay_first(struct ws_vector *markers, int64_t before)
 {
     struct marker *list = markers->data;
@@ -191,7 +191,7 @@ static void place_boundaries(struct ws_vector *markers, bool aligned, int64_t be
     }
     if (aligned)
         delay_first(markers, before);
-    /* The step of a marker without launches begins where the next step begins, so it is empty. */
+    /* A marker without launches gets an empty step, which begins where the next step begins. */
     for (size_t i = markers->count - 1; i-- > 0;)
         if (list[i].launched == INT64_MAX)
             list[i].boundary = list[i + 1].boundary;
@@ -214,7 +214,7 @@ static bool markers_tile(const struct ws_vector *markers)
 static int marked_steps_add_steps(const struct ws_vector *markers, size_t few, struct ws_track_steps *result)
 {
     const struct marker *list = markers->data;
-    size_t last = markers->count - 1, working = markers->count; /* number of markers up to the last with launches */
+    size_t last = markers->count - 1, working = markers->count; /* `working`: markers up to the last launch */
     int64_t before = INT64_MIN;
     while (working && list[working - 1].launched == INT64_MAX)
         working--;

@@ -8,8 +8,8 @@
  * Sets why_none if there are no steps. Returns 0 or -ENOMEM. */
 int ws_marked_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result);
 
-/* Fills steps from `begins`: host times at which iterations began, in ascending order. The last time only ends the
- * last step. Returns 0 or -ENOMEM. */
+/* Fills steps from `begins`: host times at which iterations began, in ascending order. The last entry of `begins` is
+ * the end of the last step. Returns 0 or -ENOMEM. */
 int ws_steps_between(const struct ws_report *report, const struct ws_track *track, const int64_t *begins,
                      size_t count, struct ws_track_steps *result);
 

@@ -45,7 +45,7 @@ static bool is_in_steps(const struct ws_range_row *row)
     return row->steady.host || row->work.steady.operations;
 }
 
-/* The order is by time in steady steps, if there are any. */
+/* Orders rows by their device time in steady steps, then by their device time in the whole recording. */
 static int modules_most_first(const void *a, const void *b)
 {
     const struct ws_range_row *x = *(const struct ws_range_row *const *)a,
@@ -59,8 +59,8 @@ static int modules_most_first(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Links the rows, and one row after the last that stands for the parent of those without parent. Returns NULL if
- * memory runs out. */
+/* Links the rows. One more entry after the last row stands for the parent of all rows that have no parent. Returns
+ * NULL if memory runs out. */
 static struct link *link_rows(const struct ws_range_row *rows, uint32_t count)
 {
     const struct ws_range_row **order = malloc((count + 1) * sizeof(const struct ws_range_row *));
@@ -77,7 +77,8 @@ static struct link *link_rows(const struct ws_range_row *rows, uint32_t count)
             links[row].next = parent->child;
             parent->child = row;
         }
-        /* Ranges that overlap without being nested may give a child more time than its parent has. */
+        /* If ranges overlap without being nested, a child may have more time than its parent. The child must not rank
+         * before its parent. */
         for (uint32_t row = 0; row < count; row++)
             if (rows[row].parent < row)
                 links[row].rank = ws_max(links[row].rank, links[rows[row].parent].rank);

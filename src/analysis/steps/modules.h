@@ -2,7 +2,7 @@
  *
  * torch.profiler (with_stack=True) records a range for each call of a module, named "nn.Module: Linear_3": the class
  * and the number of the instance. A row of the tree stands for all instances of a class below the same parent row. So
- * the equal layers of a transformer are one row. ranges.h says what the figures mean and which operations belong to a
+ * the equal layers of a transformer are one row. ranges.h defines the figures and says which operations belong to a
  * range.
  *
  * The calls of autograd's engine form a row "backward". The backward pass runs on a thread of its own, so this row
@@ -20,14 +20,14 @@
 
 /* Ranks are by device time in steady steps, or in the whole recording if there are no steady steps. */
 struct ws_module {
-    struct ws_range_row row; /* not of use: parent, labels, labels_below */
+    struct ws_range_row row; /* its parent, labels and labels_below are not used */
     const char *name;        /* the class, not terminated */
     uint32_t length;         /* of the name, in bytes */
     uint32_t depth;          /* 0: has no parent; at most WS_RANGES_DEEPEST */
     uint32_t instances;      /* different instances of the class */
-    uint32_t each;           /* instances in each instance of the parent; 0: not as many in each */
+    uint32_t each;           /* number of instances in each instance of the parent; 0: the number varies */
     uint32_t rank;           /* how many rows have more device time; parents rank before their children */
-    bool is_in_steps;        /* runs in steady steps; rows that do not rank last */
+    bool is_in_steps;        /* the row has work or host time in steady steps; rows without it rank last */
     bool is_backward;        /* the row of autograd's engine, which is no module */
 };
 

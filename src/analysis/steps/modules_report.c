@@ -34,7 +34,8 @@ static int64_t all_times(const struct ws_range_scale *scale, const struct ws_tra
     return ws_sum(all, ws_sum(outside[LAUNCHED], outside[NOT_LAUNCHED]));
 }
 
-/* Adds "Linear ×4": four instances in each instance of the parent. If not all have as many, "Linear (7 in all)". */
+/* Adds "Linear ×4" if each instance of the parent has four instances. Adds "Linear (7 in all)" if their number
+ * varies. */
 static void name_cell(struct ws_table *table, const struct ws_module *module)
 {
     char count[WS_FORMAT_SIZE], instances[WS_FORMAT_SIZE + 16] = "";
@@ -122,7 +123,7 @@ void ws_modules_text(const struct ws_report *report, size_t subject, const void 
 
 /* --- JSON --------------------------------------------------------------------------------------------- */
 
-/* Adds a module to the list. Returns its own list of children, which is empty, or NULL if memory runs out. */
+/* Adds a module to the list. Returns the module's list of children (still empty), or NULL if memory runs out. */
 static json_t *add_json(const struct ws_module *module, size_t steps, json_t *list)
 {
     char *name = strndup(module->name, module->length);

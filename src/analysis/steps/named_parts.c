@@ -11,8 +11,8 @@
 /* The maximum number of ranges that are read and searched for a period. */
 enum { MOST_NAMES = 4096 };
 
-/* A shift is a period if at least LEAST_AGREE names equal the name one shift later, and if these are at least
- * agree_share of all names that have a name one shift later. */
+/* A shift is a period if at least the share agree_share of the names equals the name one shift later. At least
+ * LEAST_AGREE pairs of names must be compared. */
 enum { LEAST_AGREE = 4 };
 static const double agree_share = 0.9;
 
@@ -29,11 +29,11 @@ struct named {
     uint64_t name; /* hash of the text; several labels may have the same text */
 };
 
-/* What the text of a label tells. */
+/* Kinds of labels, by their text. */
 enum { NOT_LOOKED_AT, NAME, COUNTS_ITERATIONS, NUMBERS_PART };
 
-/* Does the name number a part of a model: "encoder.block.14", "layer 3"? Paths of modules have numbers between dots.
- */
+/* Does the name contain the number of a part of a model, as "encoder.block.14" and "layer 3" do? In the path of a
+ * module, the number follows a dot. */
 static bool numbers_part(const char *text)
 {
     bool word = strcasestr(text, "layer") || strcasestr(text, "block");
@@ -46,7 +46,7 @@ static bool numbers_part(const char *text)
     return !strncmp(text, "nn.Module: ", 11);
 }
 
-/* Does the name count iterations? */
+/* Does the name contain the number of an iteration, as "batch 7" does? */
 static bool counts_iterations(const char *text)
 {
     static const char *const words[] = { "iter", "step", "batch", "epoch", "request", "sample", "frame", "token" };
@@ -59,7 +59,7 @@ static bool counts_iterations(const char *text)
 }
 
 /* Reads the name of a range. Returns false if the name does not help to tell parts from iterations. Names of
- * operators and functions help only if they number a part. `looks` keeps, by label, what its text tells. */
+ * operators and functions help only if they contain the number of a part. `looks` keeps the kind of each label. */
 static bool read_name(const struct ws_process *process, const struct ws_range *range, uint8_t *looks,
                       struct named *named, bool *numbered)
 {
@@ -96,7 +96,7 @@ static int launching_thread(const struct ws_process *process, const struct ws_tr
 }
 
 /* The thread's named ranges in order of their begin. `again` lists only the ranges whose names occur more than once.
- * numbered[i]: the name of all[i] numbers a part. */
+ * numbered[i]: the name of all[i] contains the number of a part. */
 struct names {
     struct named all[MOST_NAMES], again[MOST_NAMES];
     bool numbered[MOST_NAMES];
@@ -157,8 +157,8 @@ static int64_t median_length(const struct names *names, size_t period)
     return lengths[count / 2];
 }
 
-/* Numbers of steps: all; those in which ranges begin (`named`); those in which most ranges are numbered parts that
- * the previous step does not have (`changed`). */
+/* Counts of steps. `steps` = all steps. `named` = steps in which ranges begin. `changed` = steps in which most ranges
+ * are numbered parts that the previous step does not have. */
 struct within {
     size_t steps, named, changed;
 };

@@ -1,18 +1,18 @@
-/* Tells by the ranges of the program whether a repetition of operations is an iteration or a part of one, such as a
- * layer.
+/* Uses the program's ranges to tell whether a repeated sequence of operations is an iteration, or only a part of an
+ * iteration such as a layer.
  *
- * Operations alone do not always tell a block of a model from an iteration: each block may even copy its weights from
- * the host. Ranges do tell them apart, if the program names its parts: "block.14", "micro-batch 3". The names of the
- * ranges that a thread begins, in order, repeat from iteration to iteration. The period of the ranges is the smallest
+ * The operations alone do not always distinguish a block of a model from an iteration: each block may even copy its
+ * weights from the host. Ranges distinguish them if the program names its parts: "block.14", "micro-batch 3". The
+ * sequence of the names of a thread's ranges repeats in each iteration. The period of the ranges is the smallest
  * shift at which nine tenths of the names agree.
  * - If the period is as long as the found steps, the ranges confirm the steps.
  * - If the period is clearly longer than the found steps, the found steps are parts. In that case the ranges give the
  * steps.
- * - The ranges may have no period, but number the parts of a model and differ from one found step to the next. In
- * that case the found steps are parts, and no iteration is known.
+ * - The ranges may have no period, but name numbered parts of a model, with other numbers in each found step. In that
+ * case the found steps are parts, and no iteration is known.
  *
- * Names that occur only once in the trace are left out of the period, because most iterations may be recorded only in
- * part. Names that count iterations ("batch 7") are left out too, because they repeat only with each epoch. The
+ * Names that occur only once in the trace are not used to find the period: the recording may hold only a part of most
+ * iterations. Names that count iterations ("batch 7") are left out too, because they repeat only with each epoch. The
  * ranges do not judge the found steps if most found steps contain no range, for example if only an evaluation has
  * ranges. All limits are our choice.
  */
@@ -22,7 +22,7 @@
 #include "analysis/steps/steps.h"
 
 enum ws_parts_answer {
-    WS_PARTS_SILENT,  /* the ranges do not tell */
+    WS_PARTS_SILENT,  /* the ranges do not show what the found steps are */
     WS_PARTS_CONFIRM, /* the found steps are iterations */
     WS_PARTS_LONGER,  /* the found steps are parts; `begins` tells when iterations began */
     WS_PARTS_ONLY,    /* the found steps are parts; the begins of iterations are not known */

@@ -9,12 +9,12 @@
 #include "analysis/steps/period_cut.h"
 #include "analysis/steps/period_level.h"
 
-/* A gram (period.h) with fewer occurrences is not a candidate. */
+/* A gram (period.h) with fewer than LEAST_PLACES occurrences is not a candidate. */
 enum { LEAST_PLACES = 3 };
 
-/* Candidates with similar numbers of occurrences share a bin: each doubling of the number has BINS bins. The
- * candidate with the most even distances represents its bin. Up to MOST_LEVELS bins are examined, those with the most
- * candidates. Up to MOST_PLACES occurrences of a candidate are examined. */
+/* Candidates with similar numbers of occurrences share a bin. There are BINS bins between any number of occurrences
+ * and its double. The candidate with the most even distances represents its bin. The MOST_LEVELS bins with the most
+ * candidates are examined. Up to MOST_PLACES occurrences of a candidate are examined. */
 enum { BINS = 8, BIN_COUNT = 32 * BINS, MOST_LEVELS = 24, MOST_PLACES = 1 << 18 };
 
 /* Distances between occurrences count as even up to this variance of their log2. At this limit most distances are
@@ -59,7 +59,7 @@ struct lane {
 static int note_grams(struct ws_period_text *text, struct gram *grams)
 {
     const struct ws_period_text all =
-        *text; /* a local copy lets the compiler assume that writes to `grams` do not change it */
+        *text; /* a local copy: the compiler knows that writes to `grams` do not change the copy */
     struct lane *lanes = calloc(all.source->lane_count, sizeof(*lanes));
     if (!lanes)
         return -ENOMEM;
@@ -105,7 +105,7 @@ static size_t fill_bins(const struct ws_period_text *text, const struct gram *gr
     memset(bins, 0, BIN_COUNT * sizeof(*bins));
     for (uint32_t i = 0; i < WS_GRAMS; i++) {
         if (i == text->source->names)
-            i = WS_PERIOD_NAMES; /* the numbers between are not used */
+            i = WS_PERIOD_NAMES; /* the numbers that are skipped here are not used */
         bool graph = i < WS_PERIOD_NAMES && text->source->hints[i] == WS_HINT_GRAPH;
         if (grams[i].count < LEAST_PLACES || (grams[i].count > text->count / 2 && !graph))
             continue;

@@ -8,16 +8,18 @@
  * lies in segments of about equal length, and most names occur equally often in most of these segments
  * (period_level.c). In operations without a period, the number of times that a name occurs in a segment is random.
  * 3. Levels are nested: layers in steps, micro-batches in steps, steps in epochs. The search takes the shortest level
- * that looks like an iteration of the program. A longer level replaces it if it completes the iteration: if it adds
- * the optimizer, the exchange with the host, or kernels of its own, but not another loop (period_choice.c).
+ * that looks like an iteration of the program. A longer level replaces this level if the longer level completes the
+ * iteration: it must add the optimizer, the exchange with the host, or kernels of its own, but not another loop
+ * (period_choice.c).
  * 4. The segments of the chosen level fall into groups with similar names. The largest group is the steps. Other
  * segments are evaluation and the like (period_kind.c).
  * 5. A step begins with an operation that occurs once per step, on the stream with most kernels. If there are several
  * such operations, the step begins with the one that has the longest idle time before it. Copies from the host and
  * operations after the optimizer have a slight advantage (period_cut.c).
  *
- * All of this is inference. The thresholds are in the files named above. They were tuned on synthetic programs.
- * tests/walls/steps.py checks them on other programs and against the step markers of real ones.
+ * The steps are thus inferred, not known. The thresholds are in the files named above. They were tuned on synthetic
+ * programs. tests/walls/steps.py checks them on other synthetic programs, and on real programs against their step
+ * markers.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_H
 #define WALLSHIM_ANALYSIS_STEPS_PERIOD_H

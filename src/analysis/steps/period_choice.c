@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A level counts as a repetition if it reaches these thresholds (period_level.h): least_regular, the share of
- * operations in typical segments; least_steady, the share of steady names; least_steady_mass, the share of operations
- * with steady names. Segments with an optimizer cannot be evaluation, so for them least_regular_updates replaces
- * least_regular. With few names in few segments the share of steady names must be larger, because some names are
- * steady by chance. */
+/* A level counts as a repetition if it reaches these thresholds (period_level.h): least_regular = share of operations
+ * in typical segments; least_steady = share of steady names; least_steady_mass = share of operations with steady
+ * names. Segments with an optimizer cannot be evaluation, so for them least_regular_updates replaces least_regular.
+ * If there are few names in few segments, the share of steady names must be larger, because some names are steady by
+ * chance. */
 static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
 enum { LEAST_SEGMENTS = 2 };
 
@@ -17,15 +17,16 @@ static const double same_number = 0.7;
 /* Names with at least this presence are in nearly all segments. */
 static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
 
-/* An inner level may be the layers of a model if its segments hold no repetition: names occur on average fewer than
- * `layered` times in a segment, or `layered_updates` times if the segments hold the optimizer. In that case the outer
- * level is the step if it has enough names of its own: at least `own_names` times the number of the layer's names. */
+/* The segments of an inner level may be the layers of a model if they hold no repetition: on average, a name occurs
+ * in a segment fewer than `layered` times, or fewer than `layered_updates` times if the segments hold the optimizer.
+ * If the segments are layers, the outer level is the step if it has enough names of its own: at least `own_names`
+ * times as many as a layer has names. */
 static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
 
 /* Limits for steps that consist of micro-batches and an optimizer whose kernels are not recognized. A step has at
  * most MOST_BATCHES micro-batches. There are at least BATCHES_SEEN steps. Kernels that are in no micro-batch make up
- * at least the share own_operations of a step. The operations outside the micro-batches are at most most_extra times
- * as many as those of a micro-batch. */
+ * at least the share own_operations of a step. Outside its micro-batches, a step has at most most_extra times the
+ * operations of one micro-batch. */
 enum { MOST_BATCHES = 8, BATCHES_SEEN = 4 };
 static const double own_operations = 0.03, most_extra = 0.5;
 
@@ -131,8 +132,8 @@ static bool begins_before(const struct ws_period_level *a, const struct ws_perio
     return ws_level_place(a, 0) < ws_level_place(b, 0);
 }
 
-/* How similar the inner segments are: for the names that most inner segments have, the mean share of inner segments
- * that have the name, weighted by operations. */
+/* The similarity of the inner segments: the mean share of inner segments that have a name. The mean is over the names
+ * that most inner segments have, weighted by operations. */
 static double sameness(const struct ws_period_text *text, const struct ws_period_level *inner)
 {
     double sum = 0, all = 0;

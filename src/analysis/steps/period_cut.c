@@ -7,15 +7,15 @@
 #include "analysis/steps/period_kind.h"
 #include "base/minmax.h"
 
-/* Steps can begin only with a gram that occurs exactly once in many segments. The best gram occurs exactly once in at
- * least the share once_at_least of the segments. Another gram qualifies if the number of segments in which it occurs
- * exactly once is lower by at most the share once_less of all segments. */
+/* Steps can begin only with a gram that occurs exactly once in many segments. For the best gram, these must be at
+ * least the share once_at_least of all segments. For any other gram, the share may be lower than the best gram's
+ * share by at most once_less. */
 static const double once_at_least = 0.6, once_less = 0.25;
 
 /* The merit of a gram as the begin of a step is mainly the idle time before it, as a share of all idle time. To this
- * share are added: for_copy if the gram is a copy from the host, for_name if it is a single name and not a pair;
- * for_update times the share of segments in which the gram follows the optimizer; for_once times the share of
- * segments in which it occurs exactly once. */
+ * share are added: for_copy if the gram is a copy from the host; for_name if the gram is a single name and not a
+ * pair; for_update times the share of segments in which the gram follows the optimizer; for_once times the share of
+ * segments in which the gram occurs exactly once. */
 static const double for_copy = 0.05, for_update = 0.01, for_name = 0.02, for_once = 0.1;
 
 /* If a segment is several times as long as a step, boundaries are missing in it and may be added. An added boundary
@@ -40,8 +40,8 @@ struct gram_tallies {
     double idle; /* total idle time, ns */
 };
 
-/* The operation that steps begin with is chosen from about OPERATIONS_LOOKED_AT operations. They are in segments that
- * are spread over the recording; at least LEAST_SEGMENTS segments are examined. */
+/* About OPERATIONS_LOOKED_AT operations are examined to choose the operation that steps begin with. These operations
+ * are in segments that are spread over the recording. At least LEAST_SEGMENTS segments are examined. */
 enum { OPERATIONS_LOOKED_AT = 1 << 21, LEAST_SEGMENTS = 64 };
 
 static void tally_gram(struct gram_tally *tally, uint32_t name, uint32_t segment, double idle, bool after_update)
@@ -118,8 +118,8 @@ static void note_segment(const struct ws_period_text *text, struct walk *walk, u
     tallies->segments++;
 }
 
-/* For a segment that is not a step, adds only the idle time before its operations. This idle time counts because the
- * device waits at the begin of a step while the host works between steps. */
+/* For a segment that is not a step, adds only the idle time before its operations. This idle time counts too: while
+ * the host works between steps, the device waits for the begin of the next step. */
 static void note_idle(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct gram_tallies *tallies)
 {
     struct passed at;

@@ -6,14 +6,14 @@
 /* A level is measured on about MOST_OPERATIONS operations, but on at least ENOUGH_SEGMENTS segments. */
 enum { MOST_OPERATIONS = 1 << 20, ENOUGH_SEGMENTS = 32 };
 
-/* With this many segments, counts that agree in most of them are unlikely to agree by chance. */
+/* If there are at least MANY_SEGMENTS segments, counts are unlikely to agree by chance in most segments. */
 enum { MANY_SEGMENTS = 12 };
 
 /* A name is steady if it occurs about equally often in at least this share of the segments. If counts are random, few
  * segments agree on a number. */
 static const double steady_share = 0.6;
 
-/* Shares that count as nearly all segments and as most segments. */
+/* Shares of the segments: "nearly all" segments and "most" segments. */
 static const double nearly_all = 0.8, in_most = 0.5;
 
 static void period_level_swap(uint32_t *a, uint32_t *b)
@@ -61,8 +61,8 @@ struct tally {
 };
 
 /* Does the count equal the usual number? With many segments, a deviation is allowed, because some kernels do not run
- * in each repetition. The allowed deviation is two fifths of the standard deviation of random counts, which is the
- * square root of the usual number. */
+ * in each repetition. The standard deviation of random counts is the square root of the usual number. Two fifths of
+ * this deviation are allowed. */
 static bool agrees(const struct tally *tally, bool many)
 {
     uint64_t off = tally->now > tally->usual ? tally->now - tally->usual : tally->usual - tally->now;
@@ -111,7 +111,7 @@ static int measure_lengths(const struct ws_period_text *text, struct ws_period_l
     return 0;
 }
 
-/* The segments to examine: all, or enough of them from the middle. */
+/* The segments to examine: all segments, or enough segments from the middle. */
 static void choose_region(const struct ws_period_level *level, size_t *from, size_t *to)
 {
     size_t segments = ws_level_cuts(level) - 1;
@@ -165,8 +165,8 @@ static void period_level_count_names(const struct ws_period_text *text, const st
     }
 }
 
-/* The kinds of operations in segments, by enum ws_period_hint: the number of operations with the hint per segment,
- * and whether most segments have such an operation. */
+/* The kinds of operations in segments, by enum ws_period_hint. `times` = mean number of operations of the kind per
+ * segment. `usual` = most segments contain the same name of this kind. */
 struct doing {
     double times[WS_HINT_COUNT];
     bool usual[WS_HINT_COUNT];
@@ -176,7 +176,7 @@ static void note_doings(struct ws_period_level *level, const struct doing *doing
 {
     level->updates = doing->usual[WS_HINT_UPDATE];
     level->graphs = doing->usual[WS_HINT_GRAPH];
-    /* Batches may be copied in advance, several in one segment and none in others. So the mean per segment
+    /* Batches may be copied in advance, several in one segment and none in other segments. So the mean per segment
      * decides. */
     level->fed = doing->times[WS_HINT_FROM_HOST] >= nearly_all;
     level->read = doing->times[WS_HINT_TO_HOST] >= nearly_all;

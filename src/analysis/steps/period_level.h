@@ -13,7 +13,7 @@ enum { WS_GRAMS = 2 * WS_PERIOD_NAMES };
 struct ws_period_text {
     const struct ws_period_source *source;
     size_t count;
-    const uint32_t *order, *shape_of; /* from the source and its operations */
+    const uint32_t *order, *shape_of; /* copies of source->order and source->ops->shape */
     const struct ws_period_shape *shapes;
     uint32_t lane; /* the stream with most kernels */
 };
@@ -28,8 +28,8 @@ static inline uint32_t ws_text_name(const struct ws_period_text *text, size_t pl
     return ws_text_shape(text, place)->name;
 }
 
-/* The number of the gram of a name and the name before it on its stream. *before keeps the previous name of the
- * stream between calls; it is 0 before the first call. */
+/* The number of the gram that consists of a name and the previous name on the same stream. *before keeps the previous
+ * name of the stream between calls; it is 0 before the first call. */
 static inline uint32_t ws_text_pair(uint32_t *before, uint32_t name)
 {
     uint32_t pair = (*before * 0x9e3779b1u + name * 0x85ebca6bu) >> 16;
@@ -56,10 +56,9 @@ struct ws_period_level {
     double steady_mass;      /* share of operations with steady names */
     unsigned names;          /* number of names in nearly all typical segments */
     double multiplicity;     /* how often these names occur in a segment on average */
-    bool updates, graphs;    /* most typical segments have an optimizer's kernel; have a CUDA graph */
-    bool fed, read; /* segments have on average about one copy from the host, or more; about one copy to the host, or
-                       more */
-    uint16_t *presence; /* by name: share of typical segments that have it, in units of 1/65535 */
+    bool updates, graphs;    /* most typical segments have an optimizer's kernel (updates); a CUDA graph (graphs) */
+    bool fed, read; /* segments have on average about one copy or more from the host (fed), or to the host (read) */
+    uint16_t *presence; /* by name: share of typical segments that have the name, in units of 1/65535 */
     float *mass;        /* by name: operations per typical segment */
 };
 

@@ -8,7 +8,7 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* The last of this many steps or more is cut, as among marked steps. */
+/* If there are at least FEW_ITERATIONS steps, the last one counts as cut, as for marked steps. */
 enum { FEW_ITERATIONS = 4 };
 
 /* A range around an iteration. */
@@ -17,7 +17,7 @@ struct iteration {
     struct ws_server_step work;
 };
 
-/* Reads the name of each label once: iterations of a server have few names. */
+/* Reads the text of each label once. The many iterations of a server share few labels. */
 static struct ws_server_step *read_labels(const struct ws_process *process)
 {
     const struct ws_label *labels = process->labels.rows.data;
@@ -48,7 +48,8 @@ static int phases_collect_thread(const struct ws_process *process, const struct 
     return 0;
 }
 
-/* Collects the iterations of the thread that has the most of them. There are none if a draft model guesses tokens. */
+/* Collects the iterations of the thread with the most iterations. If a draft model guesses tokens, no iterations are
+ * collected. */
 static int phases_collect(const struct ws_process *process, struct ws_vector *iterations)
 {
     const struct ws_thread_ranges *threads = process->ranges.threads.data;
@@ -119,8 +120,8 @@ static void set_phases(const struct ws_vector *iterations, struct ws_vector *ste
     }
 }
 
-/* Leaves out the steady steps that are not of the phase that takes most time. Marked steps stay as they are where
- * most of them have no known phase. */
+/* Leaves out steady steps of all phases except the phase that takes most time. There is one exception: no marked
+ * steps are left out if most of their time has no known phase. */
 static void leave_out_phases(struct ws_track_steps *result)
 {
     struct ws_step *list = result->steps.data;
@@ -173,8 +174,8 @@ static void add_kernels(const struct ws_process *process, const struct ws_track 
     }
 }
 
-/* Returns what the iteration that began in the step works on. The steps of a window have the numbers of the whole
- * recording, so a number is no index of an iteration. */
+/* Returns the work of the iteration that began in the step. The iteration is found by its time: in a window, a step
+ * keeps its number from the whole recording, so this number is not the index of an iteration. */
 static const struct ws_server_step *work_of(const struct ws_vector *iterations, const struct ws_step *step)
 {
     static const struct ws_server_step unknown;
@@ -216,7 +217,8 @@ static int sum_phases(const struct ws_process *process, const struct ws_track *t
     return 0;
 }
 
-/* Fills the table from iterations that are not the steps: there is only one, or the program has step markers. */
+/* Fills the table from iterations that are not used as steps, because there is only one or because the program has
+ * step markers. */
 static int sum_apart(const struct ws_report *report, const struct ws_track *track, const struct ws_vector *iterations,
                      struct ws_phases *phases)
 {

@@ -44,7 +44,7 @@ static int64_t mean_length(const struct ws_phase_row *row)
     return row->lasted / (int64_t)row->steps;
 }
 
-/* A sum over all steps of the row, or 0 if it is not known of all of them. */
+/* Returns `sum` if its value is known for all steps of the row, or 0. */
 static double sum_if_known(const struct ws_phase_row *row, double sum, size_t with)
 {
     return with == row->steps ? sum : 0;
@@ -103,7 +103,7 @@ void ws_phases_text(const struct ws_phases *phases, struct ws_page *page)
                        "\"kernels\": share of all kernels' time; \"tokens/s\": in the steps' time.");
 }
 
-/* Sets a key to a number; null: not known. */
+/* Sets a key to a number, or to null if the number is 0 (not known). */
 static int set_known(json_t *object, const char *key, double value)
 {
     return json_object_set_new(object, key, value > 0 ? json_real(value) : json_null());

@@ -10,7 +10,7 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* A range that counts. */
+/* A range that the grouping includes. */
 struct chosen {
     int64_t begin, end;
     uint32_t row;
@@ -37,10 +37,10 @@ struct summer {
     const struct ws_process *process;
     const struct ws_track_steps *steps;
     struct ws_track_ranges *result;
-    uint8_t *counts;           /* by label, and for a lost label: do its ranges count? */
+    uint8_t *counts;           /* by label: do its ranges count? The last entry is for lost labels */
     struct ws_map names;       /* hash of name and parent → index of the row + 1 */
-    struct ws_map seen;        /* in a tree: hash of label and row → number of ranges */
-    struct ws_map below;       /* in a tree: hash of a label of the parent row, and row → number of labels */
+    struct ws_map seen;        /* in a tree: hash of (label, row) → number of ranges */
+    struct ws_map below;       /* in a tree: hash of (label of the parent row, row) → number of labels */
     struct ws_vector list;     /* struct chosen, by thread, then begin */
     struct thread *threads;    /* by index in ws_ranges.threads */
     struct thread **launchers; /* by index in ws_ops.threads; NULL: the thread has no ranges */
@@ -112,7 +112,7 @@ static uint32_t range_sums_add_row(struct summer *summer, uint32_t label, uint32
     return (uint32_t)(*number = rows->count);
 }
 
-/* Counts the labels of a row of a tree. Labels with the same text are one. Returns 0 or -ENOMEM. */
+/* Counts the different labels of each row of a tree. Labels with the same text count as one. Returns 0 or -ENOMEM. */
 static int note_label(struct summer *summer, const struct chosen *chosen)
 {
     const struct chosen *list = summer->list.data;
@@ -133,7 +133,8 @@ static int note_label(struct summer *summer, const struct chosen *chosen)
     return 0;
 }
 
-/* Finds the row of a range. `slot` belongs to the range's label, and keeps the row of a flat list. */
+/* Finds the row of a range. `slot` belongs to the range's label. For a flat list, it keeps the row's index + 1 for
+ * the next call. */
 static int find_row(struct summer *summer, struct chosen *chosen, uint32_t label, uint32_t *slot)
 {
     const struct chosen *list = summer->list.data;

@@ -1,13 +1,13 @@
 /* The work of a device for the ranges that a program sets (NVTX, record_function), and for the operators of its
  * framework.
  *
- * There are two analyses: one of ranges of kind WS_RANGE_ANNOTATION, and one of kind WS_RANGE_OPERATOR. Steps have
- * their own section. Ranges are grouped by name. Each analysis looks only at ranges of its kind, as if there were no
- * others. An operation belongs to the ranges that were open in its thread when the launch call began. The innermost
- * of these ranges counts the operation as its own work (`own`). All of these ranges count the operation (`work`), but
- * ranges of the same name count it only once. If two ranges overlap without nesting, both count the operation. An
- * operation launched by another thread (autograd's backward pass) does not belong to a range of the thread that waits
- * for it.
+ * There are two analyses: one of ranges of kind WS_RANGE_ANNOTATION, and one of kind WS_RANGE_OPERATOR. Step markers
+ * are in another section of the report, Steps. Ranges are grouped by name. Each analysis looks only at ranges of its
+ * kind, as if there were no others. An operation belongs to the ranges that were open in the launching thread when
+ * the launch call began. The innermost of these ranges counts the operation as its own work (`own`). All of these
+ * ranges count the operation (`work`), but ranges of the same name count it only once. If two ranges overlap without
+ * nesting, both count the operation. Autograd launches the backward pass from a thread of its own. These operations
+ * do not belong to the ranges of the thread that waits for the backward pass.
  *
  * `busy` is the length of the union of the operations' intervals; `sum` is the sum of their lengths. `idle` is the
  * length of the gaps on the device that these operations ended. It shows which range the device waited for; gaps.h
@@ -41,7 +41,7 @@ struct ws_range_work {
 struct ws_range_stay {
     uint64_t count;
     int64_t host; /* host time, ns */
-    int64_t own;  /* the part of it outside nested ranges */
+    int64_t own;  /* the part of `host` outside nested ranges */
 };
 
 /* All ranges of one name, on all threads. */
@@ -49,7 +49,7 @@ struct ws_range_row {
     uint32_t label;                   /* index in ws_process.labels; UINT32_MAX: the trace lost the name */
     uint32_t parent;                  /* in a tree (modules.h): index of the enclosing row; else WS_NO_RANGE */
     uint32_t labels;                  /* in a tree: number of different labels */
-    uint32_t labels_below;            /* in a tree: the most of them below one label of the parent row */
+    uint32_t labels_below;            /* in a tree: most different labels below one label of the parent row */
     struct ws_range_stay all, steady; /* whole recording; steady steps only */
     struct ws_range_work work;        /* operations launched inside */
     struct ws_range_work own;         /* the part of `work` outside nested ranges */

@@ -21,7 +21,7 @@ enum ws_slow_part {
 struct ws_slow_step {
     uint32_t step;     /* index into ws_track_steps.steps */
     uint32_t name;     /* index into ws_model.names: the operation with the largest extra time; WS_NOWHERE: none */
-    int64_t name_more; /* its extra time: ns more than in the step whose length is nearest to the median */
+    int64_t name_more; /* the operation's extra time: ns more than in the step that is nearest to the median length */
     int64_t more[WS_SLOW_PART_COUNT]; /* ns more than the median; negative: less */
 };
 

@@ -121,8 +121,8 @@ static bool within_warm(const struct ws_step *step, int64_t median)
     return step->kind != WS_STEP_STEADY || steps_length_of(step) / warm_up_percent <= median / 100;
 }
 
-/* The number of leading steps that are shorter than usual, if hardly any later step is as short; else 0. Such steps
- * use up a stock, such as batches loaded before the first step. */
+/* Counts the leading steps that are shorter than usual. Such steps use up a stock, for example batches loaded before
+ * the first step. Returns 0 if more than a few later steps are as short. */
 static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
 {
     const struct ws_step *list = steps->data;
@@ -138,8 +138,8 @@ static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
     return all - leading > steady / short_in ? 0 : leading;
 }
 
-/* Marks leading steps as warm-up: short ones that use up a stock, then those before the first two steps in a row that
- * are not too long. */
+/* Marks two kinds of leading steps as warm-up: short steps that use up a stock, then all steps before the first two
+ * steps in a row that are not too long. */
 static void leave_out_warm_up(struct ws_vector *steps, int64_t median)
 {
     struct ws_step *list = steps->data;

@@ -14,21 +14,22 @@
  * - Work without a recorded launch was launched before the recording if it comes before all other work of its stream.
  * The main stream's first operation may have waited although no recorded work delayed it. In that case it waited for
  * work launched before the recording, and the step begins with this operation.
- * - No step before the first step is recorded. So the first step begins as long after its marker as the next step
- * begins after the next marker. Otherwise work that overlaps with the host's next step would count twice.
+ * - The first step has no recorded step before it. So it gets the delay of the second step: both begin equally long
+ * after their markers. Otherwise the first step would last too long, because its device work overlaps with the host's
+ * work for the second step.
  *
  * Found steps: a step begins with its first operation on the main stream. The time at which the host began the step
  * is not known, so the idle time before this operation belongs to the previous step. The program's ranges may show
  * that found steps are only parts of an iteration (named_parts.h). In that case the ranges give the steps, which
  * begin and end like marked steps. If the ranges do not tell when iterations begin, there are no steps. An inference
- * server names each of its iterations by a range. These ranges give the steps too (phases.h).
+ * server sets a range around each of its iterations. These ranges also give the steps (phases.h).
  *
  * Every figure "per step" in a report is taken over the steady steps. Steps of the following kinds are left out:
  * - warm-up: leading steps. Warm-up ends at the first two successive steps that are at most 25 % longer than the
  * median. Leading steps that are more than 25 % shorter than the median are warm-up too, if hardly any later step is
  * that short: they use up a stock, such as batches loaded beforehand;
- * - other: segments between the steps with other work (evaluation, checkpoint), only among found steps; and steps of
- * an inference server's lesser phases (phases.h);
+ * - other: among found steps, segments with other work (evaluation, checkpoint); for an inference server, steps of
+ * all phases except the phase that takes most time (phases.h);
  * - cut: the last step, if its end is not certain because nothing runs after it or because there are gaps between
  * markers. If there are fewer than four marked steps, the last step counts as steady;
  * - counted: steps with launches that were delayed while hardware counters were read; they are left out only if at
@@ -38,9 +39,9 @@
  * In a window of a recording (model/window.h) the steps are those of the whole recording that the host began and
  * ended in the window. Each keeps its place, its parts and its kind (given_steps.h).
  *
- * The step time is stable if the interquartile range is at most 10 % of the median (above this limit
- * torch.utils.benchmark warns of fluctuation) and at most one step in twenty is slow. Stability is not judged with
- * fewer than three steps. A slow step takes more than 1.5 times the median, as in nsys-ai.
+ * The step time is stable if the interquartile range is at most 10 % of the median and at most one step in twenty is
+ * slow. Above the same 10 %, torch.utils.benchmark warns of fluctuation. Stability is not judged with fewer than
+ * three steps. A slow step takes more than 1.5 times the median, as in nsys-ai.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_STEPS_H
 #define WALLSHIM_ANALYSIS_STEPS_STEPS_H
@@ -89,7 +90,7 @@ struct ws_step {
     int64_t host_begin, host_end;
     uint32_t first; /* index in ws_track.order of the first operation that begins in the step */
     uint32_t count;
-    uint64_t number; /* the step marker's number, else the index */
+    uint64_t number; /* number of the step marker; without step markers, index of the step */
     struct ws_split split;
     enum ws_step_kind kind;
     enum ws_phase phase; /* of an inference server */
@@ -211,8 +212,8 @@ enum { WS_STEP_PART_COUNT = 7 };
 int64_t ws_step_part(const struct ws_step *step, size_t part);
 const struct ws_step_figure *ws_steps_figure(const struct ws_track_steps *steps, size_t part);
 
-/* Fills the splits of steps whose begins and ends are known, places them on the host, and leaves out those in which
- * the recording paused or hardware counters were read. Returns 0 or -ENOMEM. */
+/* Completes steps whose begins and ends are known: sets their splits and their host times, and leaves out steps in
+ * which the recording paused or hardware counters were read. Returns 0 or -ENOMEM. */
 int ws_steps_prepare(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result);
 
 /* The percentile by nearest rank: the smallest value such that at least `percent` % of all values are not larger. */

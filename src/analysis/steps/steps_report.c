@@ -101,7 +101,7 @@ static const struct {
 #undef SLOW
 };
 
-/* Prints a cell with the parts that make up more than a quarter of the step's extra time. */
+/* Prints a cell with each part that makes up more than a quarter of the step's extra time. */
 static void more_cell(const struct ws_track_steps *result, const struct ws_slow_step *slow, struct ws_table *table)
 {
     const struct ws_step *step = (const struct ws_step *)result->steps.data + slow->step;

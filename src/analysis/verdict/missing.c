@@ -16,8 +16,8 @@ enum { TIME_SHOWN = 1, OPERATIONS_SHOWN = 10, COMMUNICATION_SHOWN = 5 };
 
 enum { LACKS_TEXT = 240 };
 
-/* Writes what the trace is known to lack: "; 112 ms of it ended at kernels of CUDA graphs, of which others are
- * missing (70 launches)". */
+/* Writes the evidence that the trace lacks operations: "; 112 ms of it ended at kernels of CUDA graphs, of which
+ * others are missing (70 launches)". */
 static void write_lacks(const struct ws_report *report, size_t track, char text[LACKS_TEXT])
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
@@ -83,7 +83,7 @@ static void print_lead_in(const struct ws_track_activity *activity, struct ws_pa
                      ws_format_time(time, activity->unrecorded));
 }
 
-/* Prints how many ranks are missing, if communication takes long enough to ask whom it waits for. */
+/* Prints how many ranks were not recorded, if communication takes so long that it may wait for one of these ranks. */
 static void print_ranks(const struct ws_report *report, const struct ws_track_wall *wall, struct ws_page *page)
 {
     const struct ws_job_ranks *ranks = ws_report_result(report, &ws_analysis_ranks, 0);

@@ -18,7 +18,8 @@
 #include "analysis/verdict/wall_text.h"
 #include "base/minmax.h"
 
-/* The bar that shows how a step divides: the character for each wall, in the order in which walls are drawn. */
+/* A bar shows each wall's share of a step. This table gives the bar's character for each wall, in the order in which
+ * the walls are drawn. */
 static const struct {
     enum ws_wall wall;
     const char *mark; /* MARK_BYTES long */
@@ -67,7 +68,7 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
                  !sampled && !complete && losses->total ? " events not recorded in full" : "");
 }
 
-/* Prints a bar of how a step divides between the walls, and what its marks mean. */
+/* Prints a bar that shows each wall's share of a step, and a legend of the bar's marks. */
 static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *page)
 {
     char bar[BAR_WIDTH * MARK_BYTES + 1] = "", legend[320] = "", share[WS_FORMAT_SIZE];
@@ -92,8 +93,8 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
                      ws_format_share(share, guessed, wall->length));
 }
 
-/* Says so if none of the advice that is shown shortens a part of the wall. Advice that is not shown may: it saves
- * less. */
+/* Prints a remark if none of the shown advice shortens a part of the wall. Advice that is not shown may shorten such
+ * a part, but saves less. */
 static void summary_print_beside(const struct ws_track_wall *wall, size_t shown, struct ws_page *page)
 {
     const struct ws_advice *advice = wall->advice.items.data;
@@ -258,8 +259,8 @@ static size_t summary_lines(const struct ws_report *report, const struct summary
     return lines;
 }
 
-/* Shows one kernel, device or piece of advice less, in the order of `parts`. Returns false if nothing more can be
- * left out. */
+/* Leaves out one more kernel, device or piece of advice, in the order of `parts`. Returns false if nothing more can
+ * be left out. */
 static bool summary_shorten(struct summary_room *room)
 {
     const struct {

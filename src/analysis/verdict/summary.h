@@ -1,8 +1,8 @@
-/* The report that is shown by default: what was recorded, the wall, what to do, and the heaviest kernels, on one
+/* The report that is shown by default. It shows the recording, the wall, the advice and the heaviest kernels on one
  * page.
  *
- * The report has at most WS_SUMMARY_LINES lines on a page of 100 columns. If it would be longer, it shows fewer
- * kernels and devices, and then less advice. */
+ * The report has at most WS_SUMMARY_LINES lines on a page of 100 columns. If the report would be longer, it shows
+ * fewer kernels and devices, and then less advice. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_SUMMARY_H
 #define WALLSHIM_ANALYSIS_VERDICT_SUMMARY_H
 

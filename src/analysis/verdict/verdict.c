@@ -40,8 +40,8 @@ static const struct ws_track_wall *verdict_wall_of(const struct ws_report *repor
     return ws_report_result(report, &ws_analysis_wall, track);
 }
 
-/* Is the time that was not recorded more than 0.1 % of a step, so that a printed share shows it? Then busy time has a
- * lower and an upper limit. */
+/* Is the time that was not recorded more than 0.1 % of a step, so that a printed share shows it? If so, busy time has
+ * a lower and an upper limit. */
 static bool lacks_time(const struct ws_track_wall *wall)
 {
     return wall->parts[WS_PART_UNRECORDED] > wall->length / 1000;
@@ -100,7 +100,7 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
 /* Prints the classes of the kernels that the wall consists of, most time first, if there are at least two. */
 static void print_made_of(const struct ws_track_wall *wall, struct ws_page *page)
 {
-    enum { LEAST = 5, MOST = 5 }; /* percent of the wall; classes */
+    enum { LEAST = 5, MOST = 5 }; /* LEAST: percent of the wall; MOST: number of classes */
     int64_t times[WS_CLASS_COUNT + 1], all = wall->by_wall[wall->wall];
     char text[200] = "", time[WS_FORMAT_SIZE];
     size_t listed = 0;
@@ -221,7 +221,8 @@ static void print_covered(const struct ws_report *report, size_t track, struct w
                      ws_format_time(whole, known));
 }
 
-/* Writes "98.7 %, 491 ms of it in collectives that no compute hides": the device is busy but computes nothing. */
+/* Writes "98.7 %, 491 ms of it in collectives that no compute hides". In these 491 ms the device is busy but computes
+ * nothing. */
 static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *text, size_t capacity)
 {
     static const enum ws_part moving[] = { WS_PART_EXPOSED_COMM, WS_PART_EXPOSED_MEMORY, WS_PART_DEVICE_COPIES };
@@ -247,7 +248,7 @@ static const char *is_busy(const struct ws_track_wall *wall, int64_t busy)
     return lacks_time(wall) && (double)(busy + wall->parts[WS_PART_UNRECORDED]) >= limit ? "not known" : "no ";
 }
 
-/* Writes the lower and upper limit of busy time, if the errors of the times put them far apart. */
+/* Writes the lower and upper limit of busy time, if these are far apart because of the errors of the times. */
 static void write_bounds(const struct ws_track_activity *activity, char *text, size_t capacity)
 {
     char least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
@@ -343,7 +344,7 @@ static void print_peak(const struct ws_report *report, size_t track, struct ws_p
                  from);
 }
 
-/* Prints what the removal of several causes together saves, if that exceeds the sum of their single savings. */
+/* Prints the saving from removing several causes together, if this saving exceeds the sum of the single savings. */
 static void print_together(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, track);

@@ -23,8 +23,8 @@ static bool devices_are_alike(const struct ws_report *report)
     return first != NULL;
 }
 
-/* Adds the cells that tell what a step of the device consists of. The time in collectives is split into waiting for
- * other ranks and transfer. */
+/* Adds the cells with the parts of the device's step. The time in collectives is split into waiting for other ranks
+ * and transfer. */
 static void devices_put_parts(struct ws_table *table, const struct ws_track_wall *wall)
 {
     int64_t comm = wall->parts[WS_PART_EXPOSED_COMM], waiting = wall->comm_waiting;
@@ -88,7 +88,7 @@ static void devices_print_late(const struct ws_report *report, size_t track, con
                  ws_format_time(time, ws_ranks_at(report, (uint32_t)track)->delay), why, note);
 }
 
-/* Prints which device the verdict is on: the straggler that other ranks wait for, else the slowest device with a
+/* Prints the device that the verdict is on: the straggler that other ranks wait for, else the slowest device with a
  * verdict. If a slower device has no verdict, prints why. */
 static void devices_print_shown(const struct ws_report *report, const struct ws_slowest *slowest, const char *note,
                                 struct ws_page *page)

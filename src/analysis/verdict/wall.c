@@ -159,7 +159,7 @@ static void find_wall_behind(struct ws_track_wall *result)
     result->behind_cause = ws_wall_cause(&rest, result->behind);
 }
 
-/* What the removal of several causes together saves beyond the sum of their single savings. The result is limited to
+/* The saving from removing several causes together, minus the sum of their single savings. The result is limited to
  * the idle time that other advice leaves. */
 static int64_t won_together(const struct ws_report *report, size_t subject, const struct ws_track_wall *result)
 {

@@ -1,10 +1,10 @@
-/* The verdict on a device: what its steps consist of, which wall limits it, and what to do first.
+/* The verdict on a device: the parts of its steps, the wall that limits the device, and advice.
  *
  * A step's time is cut into the parts of advice.h, and each part belongs to a wall:
  * - overhead: idle time other than waits for other ranks, and exposed copies over the host link;
  * - communication: exposed collectives, and waits for other ranks;
- * - compute and bandwidth: kernels, by their roofline class (wall_kernels.h). Copies within the device and memsets,
- * where no kernel hides them, are bandwidth;
+ * - compute and bandwidth: kernels, by their roofline class (wall_kernels.h). Exposed copies within the device and
+ * exposed memsets count as bandwidth;
  * - none: CUDA graphs that were timed as a whole.
  *
  * The verdict is the wall with the most time, with one exception: a delay of the GPU (overhead or communication). A
@@ -63,7 +63,7 @@ struct ws_track_wall {
     int64_t kernels[WS_WALL_COUNT][WS_WORK_SOURCES]; /* ns of kernels by wall, and by the source of their roofline
                                                         class; WS_WORK_NONE: no class, names suggest the wall */
     int64_t by_class[WS_WALL_COUNT][WS_CLASS_COUNT]; /* ns of kernels by wall and class */
-    bool by_names;                                   /* names alone suggest most of the wall's time */
+    bool by_names;                                   /* most of the wall's time is assigned by names only */
     int64_t comm_waiting; /* ns of WS_PART_EXPOSED_COMM before the last rank arrived; -1: not known */
     bool trains;         /* the device runs kernels that only training runs; false: a wait for input may be a wait for
                             requests */

@@ -17,7 +17,7 @@ struct divided {
     double all;
 };
 
-/* Adds the times of operations up by shape. There are few shapes, so times[] stays in the cache, and the CPU can add
+/* Adds up the times of operations by shape. There are few shapes, so times[] stays in the cache, and the CPU can add
  * to several sums at once. */
 static void add_operations(double *times, const struct ws_ops *ops, const struct ws_track *track, size_t first,
                            size_t count)

@@ -1,4 +1,4 @@
-/* How the time of a device's kernels divides between the walls compute and bandwidth, and by what evidence.
+/* Divides the time of a device's kernels between the walls compute and bandwidth, by the source of the evidence.
  *
  * The roofline decides (roofline.h): compute-bound kernels count for compute, memory-bound ones for bandwidth.
  * Latency-bound kernels reach neither roof, and count for the roof that they would meet first. So the first section

@@ -1,4 +1,4 @@
-/* The lines of the first section on how a step divides. */
+/* The lines of the first section that show the walls' shares of a step. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_WALL_TEXT_H
 #define WALLSHIM_ANALYSIS_VERDICT_WALL_TEXT_H
 
