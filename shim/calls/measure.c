@@ -13,6 +13,8 @@ enum {
     ADVANCE_NS = 20000000, /* such a sample is taken only if paid_until is at most this far ahead of the present */
     OWN_MOST = 3, /* the cost of records since the last measurement is charged too, up to this multiple of the
                      measurement's cost */
+    AFTER_EFFECTS =
+        5, /* quarters; measurements also slow down what follows them: caches are cold, and the drain runs */
     MEASURE_MOST_NS = 40000, /* most that is charged for one measurement: the thread may have been preempted */
     WHOLE = 1000000,         /* --overhead is in millionths */
 };
@@ -71,7 +73,7 @@ static uint64_t anchor_interval(uint64_t now, uint64_t paid_until, uint64_t wind
 void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, uint64_t now, uint64_t took)
 {
     struct thread_measuring *measuring = &thread->measuring;
-    uint64_t cost = own_cost(took);
+    uint64_t cost = own_cost(took) * AFTER_EFFECTS / 4;
     uint64_t own = ws_min(ticks_in((uint64_t)measuring->unmeasured * RECORD_NS), OWN_MOST * cost);
     uint64_t window = ticks_in(WINDOW_NS), window_began = now > window ? now - window : 0;
     if (!measuring->paid_until) /* a new thread starts with ADVANCE_NS of unspent time */

@@ -39,7 +39,7 @@ struct ws_column {
                       same row, GAP the last value in the group */
     uint8_t key;   /* LAST, LENGTH, GAP: index of the SLOTS column that holds the key */
     uint8_t group; /* GAP: index of the SLOTS column that holds the group */
-    bool grouped;  /* GAP: the caller's map gives the group of each value; false: each value is its own group */
+    bool grouped;  /* GAP: the caller maps each value in column `group` to a group; false: the value is the group */
 };
 
 /* The memory layout and the codings of one family's rows. */

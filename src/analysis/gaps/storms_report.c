@@ -126,7 +126,7 @@ static int advise_compiled(const struct ws_report *report, size_t subject, const
     struct ws_advice advice = { .part = WS_PART_LAUNCH,
                                 .saving_ns = result->compiled,
                                 .what = (char *)"replay compiled code as CUDA graphs: torch.compile(mode=\"reduce-"
-                                                "overhead\"), or the eager switch of a server off",
+                                                "overhead\"); for a server, turn off its eager mode",
                                 .where = where,
                                 .evidence = evidence,
                                 .track = (uint32_t)subject };

@@ -114,7 +114,7 @@ const char *ws_roofline_why_unknown(const struct ws_report *report, size_t track
     if (!ws_process_meta(process, "import"))
         return "the recording holds no sizes for most of them; record --counters measures their work";
     if (2 * result->matmul_in_graphs > result->matmul_total)
-        return "most of them ran in CUDA graphs, for which other profilers record no shapes";
+        return "most of them ran in CUDA graphs, and the trace holds no shapes for these";
     return result->has_shapes ? "wallshim cannot compute the FLOPs of most operators that launched them"
                               : "the trace holds no shapes for most of them";
 }

@@ -117,10 +117,10 @@ static bool has_calls(const struct ws_process *process, const struct lane *lanes
 }
 
 /* The index of the marker in which an operation was launched; -1: before all markers. If the trace lacks this launch
- * but has other launches of the stream, the operation is assigned to the marker of its predecessor on the stream. An
- * operation without a predecessor was launched before the recording. If the trace lacks all launches of the stream,
- * the operation's begin on the device stands for its launch. There is one exception: work that comes before the
- * device's first operation with a launch call (`begun` is false) was launched before the recording. */
+ * but has other launches of the stream, the operation is assigned to the marker of its predecessor on the stream. If
+ * it has no predecessor there, it was launched before the recording: -1. If the trace lacks all launches of the
+ * stream, the operation's begin on the device stands for its launch. There is one exception: work that comes before
+ * the device's first operation with a launch call (`begun` is false) was launched before the recording. */
 static ptrdiff_t launched_at(const struct ws_ops *ops, uint32_t op, const struct ws_vector *markers,
                              struct lane *lane, bool begun, size_t *hint)
 {

@@ -40,7 +40,8 @@ struct summary_room {
     size_t devices, kernels, advice;
 };
 
-/* Prints "train.py on NVIDIA H100: 99 steps, 1,024 operations, 1.07 s from the first to the last; nothing lost". */
+/* Prints "train.py on NVIDIA H100: 99 steps, 1,024 operations, 1.07 s from the first to the last on the GPU; nothing
+ * lost". */
 static void summary_print_recorded(const struct ws_report *report, size_t shown, struct ws_page *page)
 {
     const struct ws_track *track = ws_model_track(report->model, shown);
@@ -58,9 +59,9 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
     int64_t known = ws_activity_known(ws_report_result(report, &ws_analysis_activity, shown));
     bool complete = ws_losses_is_complete(process, losses);
     bool sampled = ((const struct ws_track_causes *)ws_report_result(report, &ws_analysis_causes, shown))->is_sampled;
-    ws_page_text(page, "%s%s%s: %s%s operations, %s from the first to the last; %s%s", program ? program : "",
-                 program && *program ? " on " : "", title, found, ws_format_count(count, track->count),
-                 ws_format_time(time, known),
+    ws_page_text(page, "%s%s%s: %s%s operations, %s from the first to the last on the GPU; %s%s",
+                 program ? program : "", program && *program ? " on " : "", title, found,
+                 ws_format_count(count, track->count), ws_format_time(time, known),
                  sampled         ? "most operations were left out"
                  : complete      ? "nothing lost"
                  : losses->total ? ws_format_count(lost, losses->total)
@@ -89,7 +90,7 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
     ws_page_fact(page, "how it divides", "%s", bar);
     ws_page_fact(page, "", "%s", legend);
     if (guessed > wall->length / 100)
-        ws_page_fact(page, "", "of compute and bandwidth, %s by the names of kernels only",
+        ws_page_fact(page, "", "only the names of kernels say what limits %s of it all",
                      ws_format_share(share, guessed, wall->length));
 }
 

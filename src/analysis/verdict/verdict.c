@@ -124,6 +124,19 @@ static void print_made_of(const struct ws_track_wall *wall, struct ws_page *page
         ws_page_fact(page, "made of", "%s", text);
 }
 
+/* Says why the wall is not the largest part: a delay that is long enough comes first (wall_judge). */
+static void print_larger(const struct ws_track_wall *wall, struct ws_page *page)
+{
+    enum ws_wall largest = wall->wall;
+    char share[WS_FORMAT_SIZE];
+    for (int other = WS_WALL_NONE + 1; other < WS_WALL_COUNT; other++)
+        if (wall->by_wall[other] > wall->by_wall[largest])
+            largest = (enum ws_wall)other;
+    if (wall->wall && largest != wall->wall)
+        ws_page_fact(page, "", "%s takes more (%s), but first comes what keeps the GPU from computing",
+                     ws_wall_name(largest), ws_format_share(share, wall->by_wall[largest], wall->length));
+}
+
 /* Prints the wall that remains without waits for input. For a server that waits for requests, this is the only wall
  * that can be worked on. */
 static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
@@ -309,7 +322,7 @@ static void verdict_print_matmuls(const struct ws_report *report, size_t track, 
         return;
     }
     int64_t by_memory = wall->in_wall[WS_PART_MATMUL][WS_WALL_BANDWIDTH];
-    ws_page_fact(page, "3 busy in matmuls?", "%s  %s of compute%s%s%s", 2 * matmul >= compute ? "yes" : "no ",
+    ws_page_fact(page, "3 busy in matmuls?", "%s  %s of kernel time%s%s%s", 2 * matmul >= compute ? "yes" : "no ",
                  ws_format_share(share, matmul, compute), by_memory > matmul / 10 ? "; memory limits " : "",
                  by_memory > matmul / 10 ? ws_format_share(limited, by_memory, matmul) : "",
                  by_memory > matmul / 10 ? " of them" : "");
@@ -392,6 +405,7 @@ void ws_verdict_wall(const struct ws_report *report, size_t track, struct ws_pag
 {
     print_wall(report, track, page);
     print_made_of(verdict_wall_of(report, track), page);
+    print_larger(verdict_wall_of(report, track), page);
     print_behind(verdict_wall_of(report, track), page);
     print_held_up(report, track, page);
 }
