@@ -82,11 +82,12 @@ static void measuring_keeps_to_its_share(void **state)
             shape = (struct shape_entry){ .until_sample = 2 };
             shim_options.overhead = shares[i];
             launch(&counts, 2 * MILLION, spacings[k], COST);
-            /* The first samples may exceed the share, so the cost of 20 is added. */
+            /* A fifth of the share is left for what measurements slow down after them. The first samples may exceed
+             * the share, so the cost of 20 is added. */
             assert_true((double)counts.took <=
-                        (double)(counts.now - MILLION) * (double)shares[i] / MILLION + 20 * COST);
+                        (double)(counts.now - MILLION) * (double)shares[i] / MILLION * 4 / 5 + 20 * COST);
             assert_true(counts.samples > 100 &&
-                        counts.samples + counts.anchors > 500); /* a sample is an anchor too */
+                        counts.samples + counts.anchors > 400); /* a sample is an anchor too */
         }
     }
 }
