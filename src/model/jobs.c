@@ -207,18 +207,17 @@ static bool is_tied(const struct claim *a, const struct claim *b)
  * file. Otherwise a tie must connect the process to one of the job, and no refutation may separate it from one. */
 static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t count, uint32_t job, size_t process)
 {
-    bool tied = false;
+    bool tied = false, refuted = false;
     for (size_t i = 0; i < count; i++) {
         if (jobs[i] != job || i == process)
             continue;
         if (!strcmp(claims[i].process->path, claims[process].process->path) ||
             are_equal(claims[i].file, claims[process].file))
             return true;
-        if (is_refuted(&claims[i], &claims[process]))
-            return false;
+        refuted = refuted || is_refuted(&claims[i], &claims[process]);
         tied = tied || is_tied(&claims[i], &claims[process]);
     }
-    return tied;
+    return tied && !refuted;
 }
 
 /* Stores the number of each process's job. Returns the number of jobs. */

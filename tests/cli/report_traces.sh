@@ -78,10 +78,10 @@ expect 0 "$wallshim" report --wide --section chains "$traces/resnet50-workers0.j
 says out "evidence"
 grep -q 'no room' out && fail "no room where there is"
 
-# A gap behind a copy counts as waiting if the copy's call waited for the device. Not all calls of this kind wait.
+# A gap behind a copy counts as waiting if the copy's call waited for the device. Then the copy is among the waits, too.
 expect 0 "$wallshim" report --section sync --section gaps "$traces/b200-eager.json.gz"
 says out "sync       122 µs"
-says out "No call that waits for the device is in the trace."
+says out "cudaMemcpyAsync"
 
 # The time of the memory's peak is relative to the same origin as the times of gaps, not to the first allocation.
 expect 0 "$wallshim" report --section memory "$traces/h100-qwen.json.gz"

@@ -6,6 +6,7 @@
 
 #include "analysis/activity/activity.h"
 #include "analysis/activity/delays.h"
+#include "analysis/activity/host_time.h"
 #include "base/minmax.h"
 
 static int launches_count_calls(const struct ws_process *process, size_t subject, struct ws_track_launches *result)
@@ -22,7 +23,7 @@ static int launches_count_calls(const struct ws_process *process, size_t subject
         if (!ours[ops->shape[i]] || !ws_op_has_call(ops, i))
             continue;
         launches++;
-        if (ops->flags[i] & WS_OP_BLOCKING)
+        if (ws_op_blocks(process, (uint32_t)i))
             blocking++;
         else
             call_time = ws_sum(call_time, ws_op_host_length(ops, i));

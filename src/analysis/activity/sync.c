@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/activity/host_time.h"
 #include "base/minmax.h"
 #include "base/salted.h"
 
@@ -59,7 +60,7 @@ static int sync_run(const struct ws_report *report, size_t subject, void *memory
                               calls[i].host_end - calls[i].host_begin);
     }
     for (size_t i = 0; i < ops->count && !status; i++)
-        if (ops->flags[i] & WS_OP_BLOCKING)
+        if (ws_op_blocks(process, (uint32_t)i))
             status = add_wait(result, &places, ws_process_shape(process, ops->shape[i])->row.driver_function,
                               ws_op_thread(ops, i), ws_op_host_length(ops, i));
     ws_map_finish(&places);

@@ -7,7 +7,7 @@ static const int64_t second = 1000000000;
 
 /* A recording's metadata; NULL: the metadata lack it. Times are in seconds of CLOCK_REALTIME. */
 struct recording {
-    const char *program, *command, *host, *rank, *world, *job, *pid, *parent;
+    const char *program, *command, *host, *rank, *world, *job, *pid, *parent, *file;
     int64_t from, to;
     uint64_t communicator;
     bool timeless;
@@ -24,6 +24,7 @@ static void record(struct builder *trace, const struct recording *recording)
     build_meta(trace, "env.SLURM_JOB_ID", recording->job);
     build_meta(trace, "pid", recording->pid);
     build_meta(trace, "parent_pid", recording->parent);
+    build_meta(trace, "import_file", recording->file);
     if (!recording->timeless) {
         build_meta(trace, "start_monotonic_ns", "1000000000"); /* the two clocks differ by 4 s */
         build_meta(trace, "start_realtime_ns", "5000000000");
@@ -85,6 +86,18 @@ static void programs_tell_jobs_apart(void **state)
     EXPECT("aab", { .program = "server", .host = "here", .pid = "7", .parent = "1", .from = 10, .to = 20 },
            { .program = "worker", .host = "here", .pid = "8", .parent = "7", .from = 11, .to = 20 },
            { .program = "worker", .host = "there", .pid = "8", .parent = "7", .from = 30, .to = 40 });
+}
+
+/* An earlier recording of the job that has the same rank does not separate the processes of one file. */
+static void processes_of_one_file_are_one_job(void **state)
+{
+    (void)state;
+    EXPECT("aaa", { .program = "a", .rank = "0", .world = "2", .from = 10, .to = 20 },
+           { .program = "a", .rank = "1", .world = "2", .file = "one.sqlite", .from = 10, .to = 20 },
+           { .program = "a", .rank = "0", .world = "2", .file = "one.sqlite", .from = 10, .to = 20 });
+    EXPECT("aab", { .program = "a", .rank = "0", .world = "2", .from = 10, .to = 20 },
+           { .program = "a", .rank = "1", .world = "2", .file = "one.sqlite", .from = 10, .to = 20 },
+           { .program = "a", .rank = "0", .world = "2", .file = "other.sqlite", .from = 10, .to = 20 });
 }
 
 static void ranks_are_one_job(void **state)
@@ -159,6 +172,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_after_the_other_are_two_jobs),
         cmocka_unit_test(programs_tell_jobs_apart),
+        cmocka_unit_test(processes_of_one_file_are_one_job),
         cmocka_unit_test(ranks_are_one_job),
         cmocka_unit_test(ids_and_communicators_tie),
         cmocka_unit_test(the_order_does_not_matter),
