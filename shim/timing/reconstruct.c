@@ -107,16 +107,40 @@ static uint32_t count_launch(struct duration *duration, uint32_t line)
     return duration->launches++;
 }
 
+/* The later of two uncertain times, both normal: its mean and variance, by C. E. Clark, "The greatest of a finite set
+ * of random variables", Operations Research 9 (1961). The tables hold the normal distribution and its density. */
+static struct instant later_of(struct instant a, struct instant b)
+{
+    enum { STEPS = 16, A_UNIT = 4 };
+    static const double below[] = { .5,    .5987, .6915, .7734, .8413, .8944, .9332, .9599, .9772,
+                                    .9878, .9938, .9970, .9987, .9994, .9998, .9999, 1,     1 };
+    static const double density[] = { .3989, .3867, .3521, .3011, .2420, .1826, .1295, .0863, .0540,
+                                      .0317, .0175, .0091, .0044, .0020, .0009, .0004, .0001, 0 };
+    if (a.time < b.time)
+        return later_of(b, a);
+    double apart = ws_root(a.var + b.var), ahead = (double)(a.time - b.time), at = ahead / apart * A_UNIT;
+    if (!(at < STEPS))
+        return a;
+    unsigned step = (unsigned)at;
+    double part = at - step, is_a = below[step] + part * (below[step + 1] - below[step]);
+    double lift = apart * (density[step] + part * (density[step + 1] - density[step]));
+    double mean = ahead * is_a + lift; /* after b.time */
+    double square = (ws_square(ahead) + a.var) * is_a + b.var * (1 - is_a) + ahead * lift;
+    return (struct instant){ b.time + (int64_t)mean, ws_max(square - ws_square(mean), 0.0) };
+}
+
 /* Computes the next operation's begin and end, and moves the line to its end. */
 static void advance(const struct shim_context *context, struct pending *pending, struct line *line)
 {
     struct duration *duration = pending->duration = duration_of(pending->op.shape);
     struct instant came = arrives(context, pending->op.host_end);
     pending->queued = line->free >= came.time;
-    if (!pending->queued)
-        line_begin(line, came.time, came.var);
-    else if ((double)(line->free - came.time) <
-             ws_root(came.var)) /* either the stream or the launch may have delayed the operation */
+    if (!pending->queued) {
+        struct instant free = { line->free, line_var(line) };
+        struct instant begin = line_may_reach(line, came.time) ? later_of(came, free) : came;
+        line_begin(line, begin.time, begin.var);
+    } else if ((double)(line->free - came.time) <
+               ws_root(came.var)) /* either the stream or the launch may have delayed the operation */
         line->var = ws_max(line->var, came.var);
     pending->op.begin = line->free + (int64_t)dispatch_ns(context);
     pending->begin_var = (float)line_var(line);
@@ -254,27 +278,29 @@ static float walk_share(const struct walk *walk)
     return (float)((walk->begun + walk->random + walk->common) / walk->end);
 }
 
-/* The variance of a time here after the run's end was measured. */
-static float walk_var(const struct walk *walk, double share, double scale, double end_var)
+/* The variance of a time here after the run's end was measured, `off` ns from the computed end. Durations may have
+ * changed within the run. Then the correction does not grow evenly along the run. */
+static float walk_var(const struct walk *walk, double share, double off, double scale, double end_var)
 {
     double before = walk->begun + walk->random + walk->bias;
-    return (float)(scale * ws_max(before - ws_square(share) * walk->end, 0.0) + ws_square(share) * end_var);
+    double uneven = ws_square(off * share * (1 - share));
+    return (float)(scale * ws_max(before - ws_square(share) * walk->end, 0.0) + uneven + ws_square(share) * end_var);
 }
 
 /* Sets the shares and variances of the run's operations. */
-static void walk_run(struct run run, struct walk walk, double scale, double end_var)
+static void walk_run(struct run run, struct walk walk, double off, double scale, double end_var)
 {
     struct pending *behind = run.last->next;
     for (struct pending *at = run.first; at != behind; at = at->next) {
         struct duration *duration = at->duration;
         double unsure = duration_unsure(duration);
         at->begin_share = walk_share(&walk);
-        at->begin_var = walk_var(&walk, (double)at->begin_share, scale, end_var);
+        at->begin_var = walk_var(&walk, (double)at->begin_share, off, scale, end_var);
         walk.random += (double)duration->spread;
         walk.bias += unsure * (2 * duration->walked++ + 1);
         walk.common += unsure * duration->launches;
         at->end_share = walk_share(&walk);
-        at->end_var = walk_var(&walk, (double)at->end_share, scale, end_var);
+        at->end_var = walk_var(&walk, (double)at->end_share, off, scale, end_var);
     }
 }
 
@@ -284,7 +310,7 @@ static void bridge(struct run run, struct walk walk, int64_t end, double end_var
 {
     double off = (double)(end - run.last->op.end);
     double scale = ws_max(ws_square(off) / (walk.end + end_var), line->scale);
-    walk_run(run, walk, scale, end_var);
+    walk_run(run, walk, off, scale, end_var);
     if (!move_by_share(run, off))
         press(run, end);
     line_begin(line, end, end_var);

@@ -118,6 +118,41 @@ static void a_launch_that_came_about_then_may_have_been_late(void **state)
     check_op(&ops[1], 3560, 13560, 0, 0);
 }
 
+/* Of two times that are equally likely to be the later one, the later is by 0.56 standard deviations after both. */
+static void the_later_of_two_uncertain_times(void **state)
+{
+    (void)state;
+    struct instant a = { 10000, 1000 * 1000 }, b = { 10000, 1000 * 1000 }, later = later_of(a, b);
+    assert_in_range(later.time, 10563, 10565);  /* 1 / root(pi) */
+    assert_in_range(later.var, 681000, 683000); /* 1 - 1 / pi of the variance */
+    b.time = 12000;
+    later = later_of(a, b);
+    assert_in_range(later.time, 12048, 12056);  /* Clark's mean for times that are 1.41 deviations apart: 12,050 */
+    assert_in_range(later.var, 880000, 915000); /* 896,965 */
+    b.time = 10000 + 4 * 1415;
+    assert_int_equal(later_of(a, b).time, b.time);
+    assert_near(later_of(b, a).var, b.var);
+    a.var = b.var = 0;
+    assert_int_equal(later_of(a, b).time, b.time);
+    assert_int_equal(later_of(a, a).time, a.time);
+}
+
+/* If the operation before may run longer than expected, the next one may begin after its launch arrived. */
+static void a_stream_that_should_be_free_may_not_be(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 0, 0);
+    ops[0].op.host_end = ops[1].op.host_end = 1000; /* arrives at 2500 */
+    line_begin(&line, 2000, 3000.0 * 3000);
+    advance(&context, &ops[0], &line);
+    assert_false(ops[0].queued);
+    assert_in_range(ops[0].op.begin, 2500 + 1000 + 900, 2500 + 1000 + 1000);
+    assert_true((double)ops[0].begin_var > 1500.0 * 1500);
+    line_begin(&line, 2000, 50.0 * 50);
+    advance(&context, &ops[1], &line);
+    check_op(&ops[1], 3500, 13500, 50 * 50, 50 * 50);
+}
+
 static void errors_are_stated_for_99_of_100(void **state)
 {
     (void)state;
@@ -258,21 +293,29 @@ static struct run run_of_two(float begin_var, float first, float second)
     return (struct run){ &ops[0], &ops[1], 2 };
 }
 
+/* The variance at this share of a run that was `off` by so much: durations may have changed within the run. */
+static double uneven(double off, double share)
+{
+    return ws_square(off * share * (1 - share));
+}
+
 static void a_correction_grows_as_the_uncertainty_does(void **state)
 {
     (void)state;
     struct run run = run_of_two(100, 300, 500);
     line.bias = 5;
     bridge(run, count_run(run), 3027, 25, &line);
-    check_op(&ops[0], 1003, 2012, 100 * (8 / 9.0) + 25 / 81.0, 400 * (5 / 9.0) + 25 * 16 / 81.0);
-    check_op(&ops[1], 2012, 3027, 400 * (5 / 9.0) + 25 * 16 / 81.0, 25);
+    double begin_var = 100 * (8 / 9.0) + 25 / 81.0 + uneven(27, 1 / 9.0);
+    double inner_var = 400 * (5 / 9.0) + 25 * 16 / 81.0 + uneven(27, 4 / 9.0);
+    check_op(&ops[0], 1003, 2012, begin_var, inner_var);
+    check_op(&ops[1], 2012, 3027, inner_var, 25);
     assert_int_equal(line.free, 3027);
     assert_near(line_var(&line), 25);
     /* If a run is off by more than expected, its inner times become less certain in proportion. */
     run = run_of_two(0, 450, 450);
     bridge(run, count_run(run), 3090, 0, &line);
-    check_op(&ops[0], 1000, 2045, 0, 9 * 225);
-    check_op(&ops[1], 2045, 3090, 9 * 225, 0);
+    check_op(&ops[0], 1000, 2045, 0, 9 * 225 + uneven(90, 0.5));
+    check_op(&ops[1], 2045, 3090, 9 * 225 + uneven(90, 0.5), 0);
 }
 
 /* The error of a kernel's mean is the same in both launches. So the run's end tells it, and half of it is the error
@@ -285,7 +328,7 @@ static void the_run_s_end_tells_the_error_of_a_mean(void **state)
         of_kernel(&ops[1], (uint32_t)kinds);
         duration_of(1)->var = duration_of(2)->var = 100 * 100;
         bridge(run, count_run(run), 3090, 0, &line);
-        check_op(&ops[0], 1000, 2045, 0, kinds == 1 ? 0 : 100 * 100 / 2);
+        check_op(&ops[0], 1000, 2045, 0, (kinds == 1 ? 0 : 100 * 100 / 2) + uneven(90, 0.5));
         assert_int_equal(ops[1].op.end, 3090);
     }
 }
@@ -539,6 +582,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(what_is_not_sure_adds_up, begin_test),
         cmocka_unit_test_setup(a_launch_that_came_about_then_may_have_been_late, begin_test),
+        cmocka_unit_test_setup(the_later_of_two_uncertain_times, begin_test),
+        cmocka_unit_test_setup(a_stream_that_should_be_free_may_not_be, begin_test),
         cmocka_unit_test_setup(errors_are_stated_for_99_of_100, begin_test),
         cmocka_unit_test_setup(an_event_tells_if_it_came_well_before_it_passed, begin_test),
         cmocka_unit_test_setup(a_run_begins_where_the_stream_was_idle, begin_test),
