@@ -138,12 +138,13 @@ static inline int64_t ws_error_ns(uint16_t kept)
     return (int64_t)(kept & ((1 << WS_ERROR_DIGITS) - 1)) << (kept >> WS_ERROR_DIGITS);
 }
 
-/* Return the maximum error of the begin and of the end, in ns. */
+/* The maximum error of the operation's begin, in ns. */
 static inline int64_t ws_op_begin_error(const struct ws_ops *ops, size_t op)
 {
     return ws_error_ns(ops->begin_error[op]);
 }
 
+/* The maximum error of the operation's end, in ns. */
 static inline int64_t ws_op_end_error(const struct ws_ops *ops, size_t op)
 {
     return ws_error_ns(ops->end_error[op]);
