@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "analysis/activity/activity.h"
 #include "analysis/comm/ranks.h"
 #include "base/minmax.h"
 
@@ -82,10 +83,12 @@ static void devices_print_late(const struct ws_report *report, size_t track, con
                                struct ws_page *page)
 {
     struct ws_lateness lateness = ws_lateness_of(report, track);
-    char time[WS_FORMAT_SIZE], why[WS_LATENESS_TEXT];
+    int64_t recorded = ws_activity_known(ws_report_result(report, &ws_analysis_activity, track));
+    char time[WS_FORMAT_SIZE], whole[WS_FORMAT_SIZE], why[WS_LATENESS_TEXT];
     ws_lateness_describe(report, track, &lateness, why);
-    ws_page_fact(page, "others wait for", "%s: %s on average; %s%s", title,
-                 ws_format_time(time, ws_ranks_at(report, (uint32_t)track)->delay), why, note);
+    ws_page_fact(page, "others wait for", "%s: %s of the %s recorded, on average; %s%s", title,
+                 ws_format_time(time, ws_ranks_at(report, (uint32_t)track)->delay), ws_format_time(whole, recorded),
+                 why, note);
 }
 
 /* Prints the device that the verdict is on: the straggler that other ranks wait for, else the slowest device with a
