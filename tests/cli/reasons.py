@@ -64,7 +64,7 @@ def test_1_time_inside_the_call_is_the_hosts():
     assert wall_of(inside) == ("overhead", "launch"), inside["wall"]
     line = inside["gap_causes"][0]["lines"][0]
     assert line["function"] == "cudaLaunchKernel", line
-    assert "mostly in calls of cudaLaunchKernel, 5.00 ms each" in said(gaps_of_5_ms(-2000, 6995))
+    assert "mostly in calls of cudaLaunchKernel, 7.00 ms each" in said(gaps_of_5_ms(-2000, 6995))
     assert "in calls of cudaLaunchKernel" not in said(gaps_of_5_ms(-2000, 5))
     assert "launch" not in idle(returned), idle(returned)
 
@@ -88,8 +88,18 @@ def test_1_an_allocation_that_blocks_is_named():
     device = device_of(allocating(4900))
     assert wall_of(device) == ("overhead", "allocation"), device["wall"]
     assert device["gap_causes"][0]["lines"][0]["function"] == "cudaMalloc", device["gap_causes"][0]
-    assert "mostly in calls of cudaMalloc, " in said(allocating(4900))
+    assert "mostly in calls of cudaMalloc, 4.90 ms each" in said(allocating(4900))
     assert "allocation" not in idle(device_of(allocating(5)))
+
+
+def test_1_a_call_is_named_only_if_it_takes_most_of_the_gap():
+    """One call of cudaMalloc of 1.3 ms in a gap of 5 ms, or of 4.9 ms. Both are long enough to be the cause."""
+    for took, named in ((1300, False), (4900, True)):
+        made = gaps_of_5_ms(4990, 5)
+        for gap in range(5000, 100000, 10000):
+            made.call("cudaMalloc", gap + 10, took)
+        assert wall_of(device_of(made)) == ("overhead", "allocation")
+        assert ("mostly in calls of cudaMalloc" in said(made)) == named, said(made)
 
 
 # ---- 2. walls by roofline, not by name
