@@ -140,6 +140,7 @@ struct ws_rank {
                                     for 2 % of the step or more */
     int64_t waited, caused;      /* ns that this rank waited for others; sum of ns that others waited for this rank */
     int64_t delay;               /* ns: mean wait of another rank for this rank, summed over all collectives */
+    int64_t steady_delay;        /* ns: the part of `delay` in steady steps */
     int64_t begin, end;          /* begin and end of the matched operations; ns, own clock */
     bool straggler;
 };

@@ -161,6 +161,7 @@ static void count_late_steps(const struct ranks *ranks, uint32_t track)
     for (size_t i = 0; delays && i < comm_waits_steps_of(ranks, track)->steps.count; i++) {
         double length = (double)(steps[i].end - steps[i].begin);
         rank->steps += ws_step_is_steady(&steps[i]);
+        rank->steady_delay = ws_sum(rank->steady_delay, ws_step_is_steady(&steps[i]) ? delays[i] : 0);
         rank->late_steps += ws_step_is_steady(&steps[i]) && (double)delays[i] * 100 >= length * WAIT_SHARE;
     }
 }

@@ -192,6 +192,7 @@ static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_a
     struct ws_gap_answer *debtor = &finder->debtor;
     if (answer->debt) {
         *debtor = *answer;
+        debtor->call = debtor->in_call = 0; /* later gaps do not contain the call */
     } else if (answer->late && (answer->cause == WS_PART_LAUNCH || answer->cause == WS_PART_UNEXPLAINED) &&
                debtor->debt > 0 && 2 * debtor->debt >= length) {
         debtor->debt = ws_max(debtor->debt - length, 0);
@@ -246,6 +247,14 @@ static void note_graph(struct ws_gap_finder *finder, uint32_t after, int64_t len
     gap_causes_count(&finder->result->in_graphs, length, steady);
 }
 
+static void note_call(struct ws_gap_calls *calls, const struct ws_gap_answer *answer, int64_t length)
+{
+    calls->count += answer->call > 0;
+    calls->length = ws_sum(calls->length, answer->call);
+    calls->inside = ws_sum(calls->inside, answer->in_call);
+    calls->gaps += length;
+}
+
 /* Adds a piece of a gap to its line. Returns the index of the line + 1; 0 if memory runs out. */
 static size_t add_piece(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap_answer *answer,
                         const struct ws_gap_question *question, int64_t length, int64_t steady)
@@ -254,6 +263,7 @@ static size_t add_piece(struct ws_gap_finder *finder, struct ws_gap_lines *lines
     if (!line)
         return 0;
     gap_causes_count(&line->gaps, length, steady);
+    note_call(&line->calls, answer, length);
     line->longest = ws_max(line->longest, length);
     if (answer->cause == WS_PART_UNRECORDED)
         note_graph(finder, question->after, length, steady);
@@ -308,6 +318,7 @@ static int find_edge(struct ws_gap_finder *finder, struct ws_gap_lines *lines, u
         return -ENOMEM;
     line->gaps.steady_count++;
     line->gaps.steady += steady;
+    note_call(&line->calls, &found, end - begin);
     line->longest = ws_max(line->longest, end - begin);
     finder->result->edges[last] = (struct ws_edge_gap){ begin, end, steady, found.cause };
     note_lead(finder, &question, found.cause, steady);

@@ -11,6 +11,7 @@ struct ws_gap_answer {
     uint32_t thread;           /* index in ws_ops.threads: the thread that caused the gap */
     int64_t time;              /* host time at which the thread caused the gap; INT64_MIN: not known */
     uint32_t function;         /* the function that the thread called at `time`; 0: none */
+    int64_t call, in_call;     /* ns: length of this function's call, and its part in the gap; 0: none */
     int64_t debt;              /* ns by which the cause delayed the host for longer than this gap */
     bool late;                 /* the host launched too late */
     int64_t queued;            /* if the host was late: ns at the end of the gap that need a cause of their own */

@@ -88,6 +88,14 @@ struct ws_gap_total {
     int64_t steady;
 };
 
+/* The longest call of the host in each gap of a line, if calls caused the gaps. */
+struct ws_gap_calls {
+    uint64_t count;
+    int64_t length; /* ns: sum of the calls' lengths */
+    int64_t inside; /* ns: sum of the parts that lie in the gaps */
+    int64_t gaps;   /* ns: sum of all gaps of the line, including those without such a call */
+};
+
 /* Gaps of one cause, caused by one place in the program. */
 struct ws_gap_line {
     enum ws_part cause;
@@ -95,6 +103,7 @@ struct ws_gap_line {
     uint32_t range;    /* index in ws_process.ranges: the line that caused the first gap; WS_NO_RANGE: not known */
     uint32_t function; /* id of the function of the longest call in the first gap (driver_function); 0: none */
     struct ws_gap_total gaps;
+    struct ws_gap_calls calls;
     int64_t longest;
 };
 
@@ -154,8 +163,9 @@ void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_s
                    const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE]);
 
 /* Writes ", mostly in calls of cuLaunchKernel, 3.00 ms each" if calls of 1 ms or more caused at least half of the
- * time in gaps of cause launch or allocation. Otherwise writes "". Such a call loaded a module, found a full queue,
- * or waited for memory. Fewer launches would not make these calls shorter. */
+ * time in gaps of cause launch or allocation. The figure is the mean length of these calls. Otherwise writes "". Such
+ * a call loaded a module, found a full queue, or waited for memory. Fewer launches would not make these calls
+ * shorter. */
 enum { WS_GAP_CALL = 160 };
 void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_part cause, char text[WS_GAP_CALL]);
 

@@ -268,7 +268,7 @@ static bool summary_shorten(struct summary_room *room)
         size_t *shown, least;
     } parts[] = { { &room->kernels, 6 }, { &room->devices, 6 }, { &room->kernels, 4 }, { &room->devices, 4 },
                   { &room->advice, 4 },  { &room->kernels, 3 }, { &room->devices, 3 }, { &room->advice, 3 },
-                  { &room->kernels, 1 }, { &room->devices, 1 } };
+                  { &room->kernels, 1 }, { &room->devices, 1 }, { &room->advice, 1 } };
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (*parts[i].shown > parts[i].least) {
             --*parts[i].shown;

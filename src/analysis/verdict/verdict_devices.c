@@ -77,15 +77,18 @@ static void devices_print_table(const struct ws_report *report, struct ws_page *
     fputc('\n', page->out);
 }
 
-/* Prints for how long other ranks wait for this device's rank, and why this rank is late. */
+/* Prints for how long another rank waits for this device's rank on average, in a step or in the recording, and why
+ * this rank is late. */
 static void devices_print_late(const struct ws_report *report, size_t track, const char *title, const char *note,
                                struct ws_page *page)
 {
+    const struct ws_rank *rank = ws_ranks_at(report, (uint32_t)track);
     struct ws_lateness lateness = ws_lateness_of(report, track);
     char time[WS_FORMAT_SIZE], why[WS_LATENESS_TEXT];
     ws_lateness_describe(report, track, &lateness, why);
-    ws_page_fact(page, "others wait for", "%s: %s on average; %s%s", title,
-                 ws_format_time(time, ws_ranks_at(report, (uint32_t)track)->delay), why, note);
+    ws_page_fact(page, "others wait for", "%s: %s %s; %s%s", title,
+                 ws_format_time(time, rank->steps ? rank->steady_delay / rank->steps : rank->delay),
+                 rank->steps ? "a step" : "on average", why, note);
 }
 
 /* Prints the device that the verdict is on: the straggler that other ranks wait for, else the slowest device with a
