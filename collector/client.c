@@ -319,7 +319,9 @@ static void retry(struct client *client)
 void clients_tick(struct clients *clients)
 {
     for (struct client *client = clients->first, *next; client; client = next) {
-        next = client->next;
+        next = client->next; /* freed later, by the loop, even if it is closed meanwhile */
+        if (client->closing)
+            continue;
         if (client->stuck)
             retry(client);
         else if (!client->greeted && uv_now(clients->loop) - client->since > SILENCE_MS)

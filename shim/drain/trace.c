@@ -17,7 +17,7 @@ static void complain(int error)
 {
     if (error && !failed) {
         failed = true;
-        ws_warn("%s: %s; what does not fit is counted and left out", output.path, strerror(-error));
+        ws_warn("%s: %s; what does not fit is counted and left out", output_place(&output), strerror(-error));
     }
 }
 
@@ -54,7 +54,7 @@ static void add_functions(void)
 static int said(int error)
 {
     if (error)
-        ws_warn("cannot write %s: %s; nothing is recorded", output.path, strerror(-error));
+        ws_warn("cannot write %s: %s; nothing is recorded", output_place(&output), strerror(-error));
     return error;
 }
 
@@ -100,5 +100,5 @@ void trace_close(void)
 {
     int error = output_close(&output);
     if (error && !failed)
-        ws_warn("%s: %s; the trace may lack its end", output.path, strerror(-error));
+        ws_warn("%s: %s; the trace may lack its end", output_place(&output), strerror(-error));
 }
