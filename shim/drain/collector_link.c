@@ -156,9 +156,9 @@ static void read_answers(struct collector_link *link)
 static bool send_one(struct collector_link *link)
 {
     uint8_t start[WS_CHANNEL_START_SIZE];
-    size_t at = link->sent % LINK_KEPT;
+    size_t at = link->sent % link->capacity;
     size_t size = ws_min(link->end - link->sent, (uint64_t)WS_CHANNEL_DATA_MAX);
-    size = ws_min(size, LINK_KEPT - at);
+    size = ws_min(size, link->capacity - at);
     struct iovec parts[] = { { start, sizeof(start) }, { link->kept + at, size } };
     struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
     ws_channel_write(start, WS_CHANNEL_DATA, link->sent, size);
@@ -217,11 +217,11 @@ static const char *job_name(void)
     return "";
 }
 
-int link_init(struct collector_link *link, const char *where)
+int link_init(struct collector_link *link, const char *where, size_t capacity)
 {
     char folder[sizeof(link->path)] = "";
     const char *path = ws_channel_path(where), *job = job_name();
-    *link = (struct collector_link){ .fd = -1 };
+    *link = (struct collector_link){ .fd = -1, .capacity = capacity };
     if (!*path)
         return 0;
     /* The program may change its directory before the file thread connects. */
@@ -253,7 +253,7 @@ int link_start(struct collector_link *link, const char *rank, const char *file)
     int error = link_connect(link);
     if (error)
         return error;
-    link->kept = ws_reserve(LINK_KEPT);
+    link->kept = ws_reserve(link->capacity);
     if (!link->kept) {
         drop_connection(link);
         link->state = LINK_UNUSED;
@@ -270,7 +270,7 @@ int link_start(struct collector_link *link, const char *rank, const char *file)
 
 static void keep_bytes(struct collector_link *link, const uint8_t *bytes, size_t size)
 {
-    size_t at = link->end % LINK_KEPT, first = ws_min(size, LINK_KEPT - at);
+    size_t at = link->end % link->capacity, first = ws_min(size, link->capacity - at);
     memcpy(link->kept + at, bytes, first);
     memcpy(link->kept, bytes + first, size - first);
     link->end += size;
@@ -278,7 +278,7 @@ static void keep_bytes(struct collector_link *link, const uint8_t *bytes, size_t
 
 static bool link_has_room(const struct collector_link *link, size_t size)
 {
-    return size <= LINK_KEPT - (link->end - link->begin);
+    return size <= link->capacity - (link->end - link->begin);
 }
 
 int link_write(struct collector_link *link, const void *bytes, size_t size)
@@ -324,7 +324,7 @@ void link_end(struct collector_link *link)
 {
     drop_connection(link);
     if (link->kept)
-        munmap(link->kept, LINK_KEPT);
+        munmap(link->kept, link->capacity);
     link->kept = NULL;
     link->state = LINK_UNUSED;
 }

@@ -25,7 +25,8 @@ struct collector_link {
     struct ws_channel_hello hello;
     int fd;
     uint64_t device, inode; /* of the socket: the program may reuse its descriptor */
-    uint8_t *kept;          /* the last bytes of the trace; the byte at offset x is kept[x % LINK_KEPT] */
+    uint8_t *kept;          /* the last bytes of the trace; the byte at offset x is kept[x % capacity] */
+    size_t capacity;
     uint64_t begin;         /* offset of the first byte that the collector may lack */
     uint64_t sent, end;     /* offsets behind what was sent, and behind the trace */
     int64_t started, tried; /* when the link was made, and when it last tried to connect */
@@ -36,10 +37,9 @@ struct collector_link {
     char message[512]; /* what the drain is to print, as the file thread has no stderr; "": nothing */
 };
 
-enum { LINK_KEPT = 8 << 20 };
-
-/* Called in a thread of the program: notes the path and the name of the job. Returns 0 or -ENAMETOOLONG. */
-int link_init(struct collector_link *link, const char *where);
+/* Called in a thread of the program: notes the path and the name of the job. capacity: of the buffer. Returns 0 or
+ * -ENAMETOOLONG. */
+int link_init(struct collector_link *link, const char *where, size_t capacity);
 
 /* All below are for the file thread. `file`: the name that the trace's file would have. Returns 0; or -errno if
  * nobody listens there, or it refuses. */

@@ -252,7 +252,7 @@ int output_create(struct output *output)
     keep_rank();
     if (!choose_name(output->path, sizeof(output->path)) || !make_absolute(output->path, sizeof(output->path)))
         return -ENAMETOOLONG;
-    if (link_init(&output->link, shim_options.collector)) {
+    if (link_init(&output->link, shim_options.collector, shim_options.collector_buffer)) {
         ws_warn("WALLSHIM_COLLECTOR: this path is too long for a socket; the trace goes to a file");
         *output->link.path = 0;
     }
