@@ -11,6 +11,7 @@
 #include "command.h"
 #include "library.h"
 #include "outputs.h"
+#include "record_job.h"
 #include "witness.h"
 #include "wire/options.h"
 
@@ -37,7 +38,10 @@ static const struct tool_switch *record_switches(size_t *count)
             list[i].help = negated_help[i];
         }
     }
-    *count = ws_option_count;
+    list[ws_option_count] = (struct tool_switch){
+        "job", 0, "FOLDER", "put the traces of all processes into this folder, by a collector that runs meanwhile"
+    };
+    *count = ws_option_count + 1;
     return list;
 }
 
@@ -210,11 +214,16 @@ static void put_word(const char *path)
     tool_put("%s'", path);
 }
 
-static void say_traces(struct tool_outputs *outputs, const char *command)
+/* job: the folder of a job, or "". */
+static void say_traces(struct tool_outputs *outputs, const char *command, const char *job)
 {
     size_t count = tool_outputs_find_new(outputs);
     say_within_a_second();
-    if (count) {
+    if (count && *job) {
+        tool_put("wallshim: wrote %zu trace%s; next: wallshim report", count, count == 1 ? "" : "s");
+        put_word(job);
+        fputc('\n', stderr);
+    } else if (count) {
         if (count == 1)
             tool_put("wallshim: wrote %s; next: wallshim report", outputs->paths[0]);
         else
@@ -234,21 +243,28 @@ static int record_run(const struct tool_arguments *arguments)
     int error;
     if (!arguments->operand_count)
         return tool_error("record: give the command to run, as in: wallshim record -- python train.py");
+    struct tool_job job = { 0 };
+    const char *folder = tool_value(arguments, "job");
     int status = set_variables(arguments);
     if (!status)
         status = tool_find_library(library, sizeof(library));
+    if (!status && folder)
+        status = tool_job_start(&job, folder);
     if (!status)
         status = tool_outputs_init(&outputs, getenv("WALLSHIM_OUTPUT"));
     if (!status)
         status = set_preload(library);
-    if (status)
+    if (status) {
+        tool_job_end(&job);
         return status;
+    }
     int result = run_command(arguments->operands, &error);
+    tool_job_end(&job);
     if (error) {
         say_within_a_second();
         tool_error("%s: cannot be run: %s", arguments->operands[0], strerror(error));
     } else {
-        say_traces(&outputs, arguments->operands[0]);
+        say_traces(&outputs, arguments->operands[0], job.folder);
     }
     tool_outputs_finish(&outputs);
     return result;

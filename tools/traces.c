@@ -142,6 +142,8 @@ static int is_trace(const struct dirent *entry)
 static int is_foreign_trace(const struct dirent *entry)
 {
     size_t length = packed_length(entry->d_name);
+    if (!strcmp(entry->d_name, "manifest.json")) /* a collector writes it beside its traces */
+        return 0;
     return traces_ends_with(entry->d_name, length, ".json") || traces_ends_with(entry->d_name, length, ".sqlite") ||
            traces_ends_with(entry->d_name, length, ".pftrace");
 }

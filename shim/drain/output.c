@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "shim/drain/compression.h"
 #include "shim/drain/file_thread.h"
 #include "shim/drain/secrets.h"
@@ -251,42 +252,123 @@ int output_create(struct output *output)
     keep_rank();
     if (!choose_name(output->path, sizeof(output->path)) || !make_absolute(output->path, sizeof(output->path)))
         return -ENAMETOOLONG;
+    if (link_init(&output->link, shim_options.collector, shim_options.collector_buffer)) {
+        ws_warn("WALLSHIM_COLLECTOR: this path is too long for a socket; the trace goes to a file");
+        *output->link.path = 0;
+    }
     keep_environment();
     return 0;
 }
 
+const char *output_place(const struct output *output)
+{
+    return output->link.state == LINK_UNUSED ? output->path : output->link.path;
+}
+
+/* --- writing, in the file thread --------------------------------------------------------------- */
+
+static int begin_writing(void *data)
+{
+    struct output *output = data;
+    int refused = *output->link.path ? link_start(&output->link, rank, output->path) : -ENOENT;
+    if (!refused)
+        return 0;
+    int error = create_file(output);
+    if (!error && *output->link.path)
+        link_say(&output->link, "no collector at %s: %s; the trace goes to %s", output->link.path, strerror(-refused),
+                 output->path);
+    return error;
+}
+
+/* The collector has connected but never answered, so all of the trace is still here: puts it into a file. */
+static int change_to_file(struct output *output)
+{
+    int error = create_file(output);
+    if (!error)
+        error = ws_file_sink_write(&output->file, output->link.kept, output->link.end);
+    link_say(&output->link, "the collector at %s does not answer; the trace goes to %s%s%s", output->link.path,
+             output->path, error ? ": " : "", error ? strerror(-error) : "");
+    link_end(&output->link);
+    return error;
+}
+
 struct write {
-    struct ws_file_sink *file;
+    struct output *output;
     const void *bytes;
     size_t size;
 };
 
-static int write_file(void *data)
+static int write_bytes(void *data)
 {
     const struct write *write = data;
-    return ws_file_sink_write(write->file, write->bytes, write->size);
+    struct output *output = write->output;
+    if (output->link.state == LINK_UNUSED)
+        return ws_file_sink_write(&output->file, write->bytes, write->size);
+    int status = link_write(&output->link, write->bytes, write->size);
+    if (link_is_hopeless(&output->link, false)) {
+        int error = change_to_file(output);
+        status = status ? status : error;
+    }
+    return status;
 }
 
-static int close_file(void *data)
+static int stop_writing(void *data)
 {
-    return ws_file_sink_close(data);
+    struct output *output = data;
+    if (output->link.state == LINK_UNUSED)
+        return ws_file_sink_close(&output->file);
+    int status = link_finish(&output->link);
+    if (link_is_hopeless(&output->link, true)) {
+        int error = change_to_file(output), close_error = ws_file_sink_close(&output->file);
+        return error ? error : close_error;
+    }
+    link_end(&output->link);
+    return status;
+}
+
+static int write_rows(void *data)
+{
+    struct output *output = data;
+    link_keep(&output->link);
+    return ws_encoder_flush(output->encoder);
+}
+
+static int write_end(void *data)
+{
+    struct output *output = data;
+    int error = ws_encoder_finish(output->encoder), stop_error = stop_writing(output);
+    return error ? error : stop_error;
+}
+
+/* --- for the drain ----------------------------------------------------------------------------- */
+
+/* Has the file thread run work(data), then prints what that has to say: the file thread has closed its stderr. */
+static int work_and_say(struct output *output, int (*work)(void *), void *data)
+{
+    int status = file_thread_do(work, data);
+    if (*output->link.message)
+        ws_warn("%s", output->link.message);
+    *output->link.message = 0;
+    return status;
 }
 
 /* The encoder's ws_sink_write: the file thread does the writing. */
 static int write_out(void *sink, const void *bytes, size_t size)
 {
-    struct write write = { .file = sink, .bytes = bytes, .size = size };
-    return file_thread_do(write_file, &write);
+    struct write write = { .output = sink, .bytes = bytes, .size = size };
+    return file_thread_do(write_bytes, &write);
 }
 
 int output_begin(struct output *output)
 {
-    struct ws_encoder_options options = { .compressor = compression(), .write = write_out, .sink = &output->file };
+    struct ws_encoder_options options = { .compressor = compression(), .write = write_out, .sink = output };
     file_thread_start();
-    int error = file_thread_do(create_file, output);
+    int error = work_and_say(output, begin_writing, output);
     if (!error && (error = ws_encoder_create(&output->encoder, &options))) {
-        file_thread_do(close_file, &output->file);
-        unlink(output->path);
+        bool has_file = output->link.state == LINK_UNUSED;
+        file_thread_do(stop_writing, output);
+        if (has_file)
+            unlink(output->path);
     }
     if (error)
         file_thread_end();
@@ -295,26 +377,14 @@ int output_begin(struct output *output)
     return error;
 }
 
-static int flush_rows(void *encoder)
-{
-    return ws_encoder_flush(encoder);
-}
-
 int output_flush(struct output *output)
 {
-    return file_thread_do(flush_rows, output->encoder);
-}
-
-static int finish_file(void *data)
-{
-    struct output *output = data;
-    int error = ws_encoder_finish(output->encoder), close_error = close_file(&output->file);
-    return error ? error : close_error;
+    return work_and_say(output, write_rows, output);
 }
 
 int output_close(struct output *output)
 {
-    int error = file_thread_do(finish_file, output);
+    int error = work_and_say(output, write_end, output);
     ws_encoder_destroy(output->encoder);
     output->encoder = NULL;
     file_thread_end();

@@ -1,12 +1,15 @@
-/* The trace's file: its name, its creation, and the facts about the program in it. */
+/* Where the trace goes: to a file or to a collector. Its name, its creation, and the facts about the program in it.
+ */
 #ifndef WALLSHIM_SHIM_DRAIN_OUTPUT_H
 #define WALLSHIM_SHIM_DRAIN_OUTPUT_H
 
+#include "shim/drain/collector_link.h"
 #include "wire/encoder.h"
 #include "wire/sink.h"
 
 struct output {
     struct ws_file_sink file;
+    struct collector_link link; /* not LINK_UNUSED: the trace goes to a collector, and there is no file */
     struct ws_encoder *encoder;
     char path[4096];
 };
@@ -15,12 +18,16 @@ struct output {
  * -errno, with the path in output->path. */
 int output_create(struct output *output);
 
-/* This function and all functions below are for the drain thread. Creates the file and writes the facts about the
- * program. Returns 0; or -errno, with the file removed. */
+/* This function and all functions below are for the drain thread. Connects to the collector if one is wanted, else or
+ * if nobody listens creates the file. Writes the facts about the program. Returns 0; or -errno, with the file
+ * removed. */
 int output_begin(struct output *output);
 
 /* Adds a key and a value about the program or its recording. */
 void output_say(struct output *output, const char *key, const char *value);
+
+/* What the trace is written to, for messages. */
+const char *output_place(const struct output *output);
 
 /* Writes the rows added so far to the file. Returns 0, or -errno of the first frame that could not be written. */
 int output_flush(struct output *output);

@@ -10,14 +10,15 @@
 #include "shim/state/registry.h"
 
 static struct output output;
-static _Atomic uint64_t bytes; /* size of the trace */
-static bool failed;            /* writing has failed, and a warning was printed */
+static _Atomic uint64_t bytes;  /* size of the trace */
+static uint64_t losses_refused; /* rows of losses that could not be written, as of the last flush */
+static bool failed;             /* writing has failed, and a warning was printed */
 
 static void complain(int error)
 {
     if (error && !failed) {
         failed = true;
-        ws_warn("%s: %s; what does not fit is counted and left out", output.path, strerror(-error));
+        ws_warn("%s: %s; what does not fit is counted and left out", output_place(&output), strerror(-error));
     }
 }
 
@@ -54,7 +55,7 @@ static void add_functions(void)
 static int said(int error)
 {
     if (error)
-        ws_warn("cannot write %s: %s; nothing is recorded", output.path, strerror(-error));
+        ws_warn("cannot write %s: %s; nothing is recorded", output_place(&output), strerror(-error));
     return error;
 }
 
@@ -67,6 +68,7 @@ int trace_begin(void)
 {
     int error = said(output_begin(&output));
     failed = false;
+    losses_refused = 0;
     if (!error)
         add_functions();
     return error;
@@ -78,12 +80,13 @@ uint64_t trace_unwritten(void)
            ws_encoder_lost(output.encoder, WS_FAMILY_collective);
 }
 
-int trace_flush(void)
+bool trace_flush(void)
 {
-    int error = output_flush(&output);
-    complain(error);
+    complain(output_flush(&output));
     atomic_store_explicit(&bytes, ws_encoder_bytes(output.encoder), memory_order_relaxed);
-    return error;
+    uint64_t before = losses_refused;
+    losses_refused = ws_encoder_lost(output.encoder, WS_FAMILY_loss);
+    return losses_refused == before;
 }
 
 uint64_t trace_bytes(void)
@@ -100,5 +103,5 @@ void trace_close(void)
 {
     int error = output_close(&output);
     if (error && !failed)
-        ws_warn("%s: %s; the trace may lack its end", output.path, strerror(-error));
+        ws_warn("%s: %s; the trace may lack its end", output_place(&output), strerror(-error));
 }

@@ -3,6 +3,7 @@
 #ifndef WALLSHIM_SHIM_DRAIN_TRACE_H
 #define WALLSHIM_SHIM_DRAIN_TRACE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "record/record.h"
@@ -18,8 +19,9 @@ void trace_add(enum ws_family family, const void *row);
 /* Adds the rows that the dictionaries have got since the last call. */
 void trace_add_dictionaries(void);
 
-/* Writes all rows that are still in memory. Returns 0 or -errno. */
-int trace_flush(void);
+/* Writes all rows that are still in memory. Returns whether all losses that were added since the last call are in the
+ * trace: where there is little room, their small frame may be written although larger ones are not. */
+bool trace_flush(void);
 
 /* Adds a key and a value about the program or its recording. */
 void trace_say(const char *key, const char *value);

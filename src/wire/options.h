@@ -37,6 +37,10 @@ enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
 #define WS_OPTIONS(X)                                                                                                \
     X(output, "WALLSHIM_OUTPUT", "output", TEXT, "%n-%p.wst", "", "", "TRACE",                                       \
       "name of the trace: %n program, %p process id, %h host, %r rank, %% a percent sign")                           \
+    X(collector, "WALLSHIM_COLLECTOR", "collector", TEXT, "", "", "", "SOCKET",                                      \
+      "send the trace to the wallshim-collector that listens there; it names the file")                              \
+    X(collector_buffer, "WALLSHIM_COLLECTOR_BUFFER", "collector-buffer", SIZE, "8M", "64K", "1G", "SIZE",            \
+      "most of the trace to keep in memory until the collector has it")                                              \
     X(backend, "WALLSHIM_BACKEND", "backend", CHOICE, "events", "", "", WS_CHOICES(WS_BACKENDS),                     \
       "where device times come from: CUDA events, or no device times (host)")                                        \
     X(event_placement, "WALLSHIM_EVENT_PLACEMENT", "event-placement", CHOICE, "sampled", "", "",                     \

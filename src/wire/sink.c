@@ -10,7 +10,7 @@ enum { FIRST_DESCRIPTOR = 500 }; /* above the numbers that programs use, below t
 
 /* Uses statx, because every version of glibc exports it under the same name. On Linux kernels without statx all open
  * files get the same identity. */
-static int identity(int fd, uint64_t *device, uint64_t *inode)
+int ws_descriptor_identity(int fd, uint64_t *device, uint64_t *inode)
 {
     struct statx facts = { 0 };
     if (statx(fd, "", AT_EMPTY_PATH, STATX_INO, &facts) && errno != ENOSYS)
@@ -23,11 +23,10 @@ static int identity(int fd, uint64_t *device, uint64_t *inode)
 static bool sink_is_ours(const struct ws_file_sink *sink, int fd)
 {
     uint64_t device, inode;
-    return fd >= 0 && !identity(fd, &device, &inode) && device == sink->device && inode == sink->inode;
+    return fd >= 0 && !ws_descriptor_identity(fd, &device, &inode) && device == sink->device && inode == sink->inode;
 }
 
-/* Moves the descriptor to a high number, if the limit allows that. */
-static int move_to_high_number(int fd)
+int ws_descriptor_move_high(int fd)
 {
     int high = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_DESCRIPTOR);
     if (high < 0)
@@ -41,8 +40,8 @@ int ws_file_sink_open(struct ws_file_sink *sink, const char *path)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
-    *sink = (struct ws_file_sink){ .fd = move_to_high_number(fd), .path = path };
-    return identity(sink->fd, &sink->device, &sink->inode);
+    *sink = (struct ws_file_sink){ .fd = ws_descriptor_move_high(fd), .path = path };
+    return ws_descriptor_identity(sink->fd, &sink->device, &sink->inode);
 }
 
 /* Opens the file again if its descriptor was closed or reused for another file. */
@@ -58,7 +57,7 @@ static int reopen_if_lost(struct ws_file_sink *sink)
         close(fd);
         return -EBADF;
     }
-    sink->fd = move_to_high_number(fd);
+    sink->fd = ws_descriptor_move_high(fd);
     return 0;
 }
 

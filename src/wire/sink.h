@@ -27,4 +27,10 @@ int ws_file_sink_write(void *sink, const void *bytes, size_t size);
 /* Closes the file. Returns 0 or the -errno of close. */
 int ws_file_sink_close(struct ws_file_sink *sink);
 
+/* What tells the file behind a descriptor from others. Returns 0 or -errno. */
+int ws_descriptor_identity(int fd, uint64_t *device, uint64_t *inode);
+
+/* Moves the descriptor to a high number, if the limit allows that. Returns the descriptor. */
+int ws_descriptor_move_high(int fd);
+
 #endif

@@ -1,0 +1,341 @@
+#include "collector/client.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "collector/process.h"
+#include "collector/say.h"
+
+enum {
+    MESSAGES_A_TURN = 32, /* then the other clients have theirs */
+    SILENCE_MS = 5000,    /* how long a connection may say nothing before its HELLO */
+};
+
+/* --- the end of a connection -------------------------------------------------------------------- */
+
+static void free_client(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void client_close(struct client *client, const char *ended)
+{
+    struct clients *all = client->all;
+    struct client **link = &all->first;
+    if (client->closing)
+        return;
+    client->closing = true;
+    while (*link != client)
+        link = &(*link)->next;
+    *link = client->next;
+    all->count--;
+    if (client->recording) {
+        struct recording *recording = client->recording;
+        recording->open = false;
+        if (!*recording->ended)
+            snprintf(recording->ended, sizeof(recording->ended), "%s", ended);
+        jobs_get(&all->jobs, client->hello.job, false)->changed = true;
+        close(client->file);
+    }
+    stream_finish(&client->stream);
+    uv_poll_stop(&client->poll);
+    close(client->fd);
+    uv_close((uv_handle_t *)&client->poll, free_client);
+}
+
+static void answer(struct client *client, enum ws_channel_kind kind, uint64_t number)
+{
+    uint8_t bytes[WS_CHANNEL_START_SIZE];
+    ws_channel_write(bytes, kind, number, 0);
+    ssize_t sent = send(client->fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT);
+    client->owes = kind == WS_CHANNEL_TAKEN && sent < 0 && errno == EAGAIN;
+}
+
+/* Ends a connection that broke the rules. `bytes`: of the message that was refused. */
+static void cut_off(struct client *client, enum ws_channel_reason reason, size_t bytes)
+{
+    char ended[96];
+    struct clients *all = client->all;
+    snprintf(ended, sizeof(ended), "cut off: %s", ws_channel_reason_text(reason));
+    answer(client, WS_CHANNEL_REFUSED, reason);
+    all->cut_off++;
+    if (client->recording) {
+        client->recording->refused_bytes += bytes + client->stream.size;
+    } else {
+        all->jobs.refused_clients++;
+        all->jobs.refused_bytes += bytes;
+    }
+    if (all->cut_off <= 20) /* a client that comes again and again must not fill the log */
+        say("process %d is cut off: %s", (int)client->peer.pid, ws_channel_reason_text(reason));
+    client_close(client, ended);
+}
+
+/* --- the trace ---------------------------------------------------------------------------------- */
+
+/* Makes the file when the first unit is there: a client that sends no trace leaves no file. */
+static int make_recording(struct client *client)
+{
+    struct jobs *jobs = &client->all->jobs;
+    struct job *job = jobs_get(jobs, client->hello.job, true);
+    int file = job ? job_add(job, &client->identity, client->hello.file, &client->recording) : -ENOENT;
+    if (file < 0)
+        return file == -EDQUOT ? file : -ENOENT;
+    struct recording *recording = client->recording;
+    recording->uid = client->peer.uid;
+    recording->open = true;
+    snprintf(recording->host, sizeof(recording->host), "%s", client->hello.host);
+    snprintf(recording->rank, sizeof(recording->rank), "%s", client->hello.rank);
+    client->file = file;
+    /* Written before the trace is, so that a collector started again finds which process the file is of. */
+    job->changed = true;
+    jobs_write(jobs);
+    return 0;
+}
+
+static int write_unit(void *data, const uint8_t *unit, size_t size)
+{
+    struct client *client = data;
+    uint64_t at = client->stream.taken;
+    if (!client->recording) {
+        int status = make_recording(client);
+        if (status)
+            return status;
+    }
+    if (size > client->all->size_limit - at)
+        return -EFBIG;
+    for (size_t done = 0; done < size;) {
+        ssize_t written = pwrite(client->file, unit + done, size - done, (off_t)(at + done));
+        if (written > 0)
+            done += (size_t)written;
+        else if (!written || errno != EINTR)
+            return -ENOSPC; /* the disk is full, or fails: tried again later */
+    }
+    return 0;
+}
+
+/* Notes how far the trace has come, and says so to the client. */
+static void note_taken(struct client *client)
+{
+    struct recording *recording = client->recording;
+    if (!recording || recording->bytes == client->stream.taken)
+        return;
+    recording->bytes = client->stream.taken;
+    recording->frames = client->stream.frames;
+    jobs_get(&client->all->jobs, client->hello.job, false)->changed = true;
+    answer(client, WS_CHANNEL_TAKEN, client->stream.taken);
+}
+
+static void after_units(struct client *client, int status, size_t bytes)
+{
+    note_taken(client);
+    client->stuck = status == -ENOSPC;
+    if (!status || client->stuck)
+        return;
+    cut_off(client,
+            status == -EBADMSG  ? WS_CHANNEL_REASON_FRAME
+            : status == -EFBIG  ? WS_CHANNEL_REASON_SIZE
+            : status == -EDQUOT ? WS_CHANNEL_REASON_FILES
+            : status == -ENOMEM ? WS_CHANNEL_REASON_MEMORY
+                                : WS_CHANNEL_REASON_FILE,
+            bytes);
+}
+
+/* --- messages ----------------------------------------------------------------------------------- */
+
+/* The process may have connected anew before the end of its old connection was seen here. */
+static void close_older(struct client *client, const struct recording *recording)
+{
+    for (struct client *other = client->all->first; other; other = other->next)
+        if (other != client && other->recording == recording) {
+            client_close(other, "connected anew");
+            return;
+        }
+}
+
+static int resume(struct client *client, struct job *job)
+{
+    struct recording *recording = job_find(job, &client->identity);
+    if (!recording)
+        return 0;
+    if (recording->open)
+        close_older(client, recording);
+    int file = job_reopen(job, recording, &client->stream);
+    if (file < 0)
+        return file;
+    client->file = file;
+    client->recording = recording;
+    recording->open = true;
+    *recording->ended = 0;
+    recording->bytes = client->stream.taken;
+    recording->frames = client->stream.frames;
+    job->changed = true;
+    return 0;
+}
+
+static void greet(struct client *client, const struct ws_channel_hello *hello)
+{
+    uint64_t start = process_start_time(client->peer.pid);
+    client->hello = *hello;
+    client->greeted = true;
+    client->identity = (struct identity){ .pid = client->peer.pid,
+                                          .start_time = start ? start : hello->start_time,
+                                          .stream = hello->stream };
+    snprintf(client->identity.boot_id, sizeof(client->identity.boot_id), "%s", process_boot_id());
+    if ((start && hello->start_time && start != hello->start_time) ||
+        (*hello->boot_id && strcmp(hello->boot_id, process_boot_id()) != 0)) {
+        cut_off(client, WS_CHANNEL_REASON_IDENTITY, 0);
+        return;
+    }
+    int error = resume(client, jobs_get(&client->all->jobs, hello->job, false));
+    if (error)
+        cut_off(client, error == -ENOMEM ? WS_CHANNEL_REASON_MEMORY : WS_CHANNEL_REASON_FILE, 0);
+    else
+        answer(client, WS_CHANNEL_WELCOME, client->stream.taken);
+}
+
+static void say_goodbye(struct client *client)
+{
+    if (client->recording)
+        snprintf(client->recording->ended, sizeof(client->recording->ended), "goodbye");
+    client_close(client, "goodbye");
+}
+
+static void handle(struct client *client, const uint8_t *bytes, size_t size)
+{
+    struct ws_channel_message message;
+    int status = ws_channel_read(bytes, size, &message);
+    bool right = !status && client->greeted == (message.kind != WS_CHANNEL_HELLO);
+    if (right && message.kind == WS_CHANNEL_HELLO) {
+        greet(client, &message.hello);
+    } else if (right && message.kind == WS_CHANNEL_DATA &&
+               message.number == client->stream.taken + client->stream.size) {
+        status = stream_add(&client->stream, message.bytes, message.size, write_unit, client);
+        after_units(client, status, message.size);
+    } else if (right && message.kind == WS_CHANNEL_GOODBYE && message.number == client->stream.taken) {
+        say_goodbye(client);
+    } else {
+        cut_off(client, status == -EPROTO ? WS_CHANNEL_REASON_VERSION : WS_CHANNEL_REASON_MESSAGE, size);
+    }
+}
+
+/* Handles at most this many messages. */
+static void read_some(struct client *client, unsigned most)
+{
+    static uint8_t bytes[WS_CHANNEL_MESSAGE_MAX + 1]; /* one more, to notice what is too long */
+    bool reset = false;
+    for (unsigned i = 0; i < most && !client->closing && !client->stuck; i++) {
+        ssize_t size = recv(client->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (size > 0) {
+            handle(client, bytes, (size_t)size);
+        } else if (size < 0 && errno == ECONNRESET && !reset) {
+            reset = true; /* the client left answers unread; its own messages are still here */
+        } else if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
+            return;
+        } else {
+            client_close(client, "gone without goodbye");
+        }
+    }
+}
+
+static void on_event(uv_poll_t *poll, int status, int events);
+
+static void wait_for_events(struct client *client)
+{
+    int events = (client->stuck ? 0 : UV_READABLE) | (client->owes ? UV_WRITABLE : 0);
+    if (client->closing || events == client->events)
+        return;
+    client->events = events;
+    if (events)
+        uv_poll_start(&client->poll, events, on_event);
+    else
+        uv_poll_stop(&client->poll);
+}
+
+static void on_event(uv_poll_t *poll, int status, int events)
+{
+    struct client *client = poll->data;
+    if (client->owes && (events & UV_WRITABLE))
+        answer(client, WS_CHANNEL_TAKEN, client->stream.taken);
+    if (status < 0 || (events & UV_READABLE))
+        read_some(client, MESSAGES_A_TURN);
+    wait_for_events(client);
+}
+
+/* --- all connections ---------------------------------------------------------------------------- */
+
+/* Makes room for one more connection. Returns whether there is room. */
+static bool make_room(struct clients *clients)
+{
+    struct client *oldest = NULL; /* new ones stand first, so the last that is found is the oldest */
+    if (clients->count < clients->limit)
+        return true;
+    for (struct client *client = clients->first; client; client = client->next)
+        if (!client->greeted || !client->recording)
+            oldest = client;
+    if (oldest)
+        cut_off(oldest, WS_CHANNEL_REASON_CLIENTS, 0);
+    return oldest != NULL;
+}
+
+static bool is_allowed(int fd, struct ucred *peer)
+{
+    socklen_t size = sizeof(*peer);
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &size) && (peer->uid == geteuid() || peer->uid == 0);
+}
+
+void client_accept(struct clients *clients, int fd)
+{
+    struct client *client = calloc(1, sizeof(*client));
+    if (!client || !is_allowed(fd, &client->peer) || !make_room(clients) ||
+        uv_poll_init(clients->loop, &client->poll, fd)) {
+        clients->jobs.refused_clients++;
+        free(client);
+        close(fd);
+        return;
+    }
+    client->poll.data = client;
+    client->fd = fd;
+    client->all = clients;
+    client->file = -1;
+    client->since = uv_now(clients->loop);
+    stream_init(&client->stream, &clients->memory);
+    client->next = clients->first;
+    clients->first = client;
+    clients->count++;
+    wait_for_events(client);
+}
+
+static void retry(struct client *client)
+{
+    after_units(client, stream_retry(&client->stream, write_unit, client), 0);
+    if (!client->closing && !client->stuck)
+        read_some(client, MESSAGES_A_TURN);
+    wait_for_events(client);
+}
+
+void clients_tick(struct clients *clients)
+{
+    for (struct client *client = clients->first, *next; client; client = next) {
+        next = client->next; /* freed later, by the loop, even if it is closed meanwhile */
+        if (client->closing)
+            continue;
+        if (client->stuck)
+            retry(client);
+        else if (!client->greeted && uv_now(clients->loop) - client->since > SILENCE_MS)
+            cut_off(client, WS_CHANNEL_REASON_MESSAGE, 0);
+    }
+    jobs_write(&clients->jobs);
+}
+
+void clients_end(struct clients *clients)
+{
+    for (struct client *client = clients->first, *next; client; client = next) {
+        next = client->next;
+        read_some(client, 1 << 12);
+        client_close(client, "the collector ended first");
+    }
+    jobs_write(&clients->jobs);
+}

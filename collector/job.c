@@ -1,0 +1,174 @@
+#include "collector/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "collector/say.h"
+
+enum {
+    JOBS_MAX = 64,
+    RECORDINGS_MAX = 4096, /* of a job */
+    OF_A_PROCESS_MAX = 16, /* a process makes more than one by exec */
+    NAMES_TRIED = 1000,
+    READ_SIZE = 64 << 10,
+};
+
+struct job *jobs_get(struct jobs *jobs, const char *wanted, bool make)
+{
+    char name[NAME_SIZE];
+    name_make_safe(jobs->always ? jobs->always : wanted, "job", "", name);
+    for (struct job *job = jobs->first; job; job = job->next)
+        if (!strcmp(job->name, name))
+            return job;
+    if (jobs->count == JOBS_MAX || (make && mkdirat(jobs->folder, name, 0700) && errno != EEXIST))
+        return NULL;
+    int folder = openat(jobs->folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct job *job = folder < 0 ? NULL : calloc(1, sizeof(*job));
+    if (!job) {
+        if (folder >= 0)
+            close(folder);
+        return NULL;
+    }
+    memcpy(job->name, name, sizeof(name));
+    job->folder = folder;
+    int error = manifest_read(job);
+    if (error && error != -ENOENT)
+        say("%s/manifest.json cannot be read, so its traces are left as they are: %s", name, strerror(-error));
+    job->next = jobs->first;
+    jobs->first = job;
+    jobs->count++;
+    return job;
+}
+
+void jobs_write(struct jobs *jobs)
+{
+    for (struct job *job = jobs->first; job; job = job->next) {
+        int error = job->changed ? manifest_write(job, jobs) : 0;
+        if (error)
+            say("%s/manifest.json: %s", job->name, strerror(-error));
+        else
+            job->changed = false;
+    }
+}
+
+void jobs_finish(struct jobs *jobs)
+{
+    for (struct job *job = jobs->first, *next; job; job = next) {
+        for (struct recording *one = job->recordings, *other; one; one = other) {
+            other = one->next;
+            free(one);
+        }
+        next = job->next;
+        close(job->folder);
+        free(job);
+    }
+    jobs->first = NULL;
+}
+
+static bool is_same_process(const struct identity *a, const struct identity *b)
+{
+    return a->pid == b->pid && a->start_time == b->start_time && !strcmp(a->boot_id, b->boot_id);
+}
+
+struct recording *job_find(struct job *job, const struct identity *identity)
+{
+    struct recording *one = job ? job->recordings : NULL;
+    while (one && !(is_same_process(&one->identity, identity) && one->identity.stream == identity->stream))
+        one = one->next;
+    return one;
+}
+
+static bool has_room(const struct job *job, const struct identity *identity)
+{
+    unsigned of_process = 0;
+    for (const struct recording *one = job->recordings; one; one = one->next)
+        of_process += is_same_process(&one->identity, identity);
+    return job->count < RECORDINGS_MAX && of_process < OF_A_PROCESS_MAX;
+}
+
+/* Creates a file. If there is one of this name, tries NAME-1.wst, NAME-2.wst …: process ids repeat. */
+static int create_file(const struct job *job, const char *wanted, char name[NAME_SIZE])
+{
+    char safe[NAME_SIZE];
+    int file = -1;
+    name_make_safe(wanted, "trace", ".wst", safe);
+    memcpy(name, safe, sizeof(safe));
+    int stem = (int)(strlen(safe) - strlen(".wst"));
+    for (unsigned attempt = 1; file < 0 && attempt <= NAMES_TRIED; attempt++) {
+        file = openat(job->folder, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (file < 0 && errno != EEXIST)
+            return -errno;
+        if (file < 0)
+            snprintf(name, NAME_SIZE, "%.*s-%u.wst", stem, safe, attempt);
+    }
+    return file < 0 ? -EEXIST : file;
+}
+
+int job_add(struct job *job, const struct identity *identity, const char *file, struct recording **result)
+{
+    if (!has_room(job, identity))
+        return -EDQUOT;
+    struct recording *recording = calloc(1, sizeof(*recording));
+    if (!recording)
+        return -ENOMEM;
+    int descriptor = create_file(job, file, recording->file);
+    if (descriptor < 0) {
+        free(recording);
+        return descriptor;
+    }
+    recording->identity = *identity;
+    recording->next = job->recordings;
+    job->recordings = recording;
+    job->count++;
+    *result = recording;
+    return descriptor;
+}
+
+static int keep_unit(void *data, const uint8_t *unit, size_t size)
+{
+    (void)data;
+    (void)unit;
+    (void)size;
+    return 0;
+}
+
+/* Reads what is in the file as if a client had sent it. */
+static int read_units(int file, struct stream *stream)
+{
+    uint8_t *bytes = malloc(READ_SIZE);
+    int status = bytes ? 0 : -ENOMEM;
+    off_t at = 0;
+    while (!status) {
+        ssize_t size = pread(file, bytes, READ_SIZE, at);
+        if (size <= 0)
+            break;
+        status = stream_add(stream, bytes, (size_t)size, keep_unit, NULL);
+        at += size;
+    }
+    free(bytes);
+    return status == -EBADMSG ? 0 : status; /* behind a damaged unit nothing is kept */
+}
+
+int job_reopen(struct job *job, struct recording *recording, struct stream *stream)
+{
+    struct stat about;
+    int file = name_is_safe(recording->file)
+                   ? openat(job->folder, recording->file, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+                   : -1;
+    if (file < 0)
+        return -ENOENT;
+    int status = fstat(file, &about) || !S_ISREG(about.st_mode) ? -EINVAL : read_units(file, stream);
+    stream->size = 0; /* what the file has of a unit that is not whole */
+    if (!status && ftruncate(file, (off_t)stream->taken))
+        status = -errno;
+    if (status) {
+        close(file);
+        return status;
+    }
+    return file;
+}

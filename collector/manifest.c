@@ -1,0 +1,155 @@
+/* DIR/JOB/manifest.json: which recordings the folder holds, of which processes, and how each ended. */
+#include "collector/job.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MANIFEST "manifest.json"
+#define TEMPORARY ".manifest.json.new"
+
+enum {
+    MANIFEST_VERSION = 1,
+    MANIFEST_BYTES_MAX = 16 << 20,
+};
+
+static json_t *text_of_number(uint64_t number)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%016" PRIx64, number);
+    return json_string(text);
+}
+
+static json_t *text_of(const char *text)
+{
+    json_t *value = json_string(text);
+    return value ? value : json_string("?"); /* it was no UTF-8 */
+}
+
+static json_t *describe(const struct recording *one)
+{
+    json_t *row = json_object();
+    json_object_set_new(row, "file", text_of(one->file));
+    json_object_set_new(row, "pid", json_integer(one->identity.pid));
+    json_object_set_new(row, "uid", json_integer(one->uid));
+    json_object_set_new(row, "host", text_of(one->host));
+    json_object_set_new(row, "rank", text_of(one->rank));
+    json_object_set_new(row, "start_time", json_integer((json_int_t)one->identity.start_time));
+    json_object_set_new(row, "boot_id", text_of(one->identity.boot_id));
+    json_object_set_new(row, "stream", text_of_number(one->identity.stream));
+    json_object_set_new(row, "ended", text_of(*one->ended ? one->ended : "still recording"));
+    json_object_set_new(row, "bytes", json_integer((json_int_t)one->bytes));
+    json_object_set_new(row, "frames", json_integer((json_int_t)one->frames));
+    json_object_set_new(row, "refused_bytes", json_integer((json_int_t)one->refused_bytes));
+    return row;
+}
+
+static char *make_text(const struct job *job, const struct jobs *jobs)
+{
+    json_t *root = json_object(), *rows = json_array();
+    for (const struct recording *one = job->recordings; one; one = one->next)
+        json_array_insert_new(rows, 0, describe(one)); /* the list has the newest first */
+    json_object_set_new(root, "version", json_integer(MANIFEST_VERSION));
+    json_object_set_new(root, "creator", json_string("wallshim-collector " WS_VERSION));
+    json_object_set_new(root, "job", text_of(job->name));
+    json_object_set_new(root, "refused_clients", json_integer((json_int_t)jobs->refused_clients));
+    json_object_set_new(root, "refused_bytes", json_integer((json_int_t)jobs->refused_bytes));
+    json_object_set_new(root, "clients", rows);
+    char *text = json_dumps(root, JSON_INDENT(2));
+    json_decref(root);
+    return text;
+}
+
+static int write_all(int file, const char *text)
+{
+    for (size_t left = strlen(text); left;) {
+        ssize_t size = write(file, text, left);
+        if (size < 0 && errno != EINTR)
+            return -errno;
+        text += size > 0 ? size : 0;
+        left -= size > 0 ? (size_t)size : 0;
+    }
+    return 0;
+}
+
+int manifest_write(struct job *job, const struct jobs *jobs)
+{
+    char *text = make_text(job, jobs);
+    if (!text)
+        return -ENOMEM;
+    int status = 0;
+    unlinkat(job->folder, TEMPORARY, 0); /* a collector that was killed may have left it */
+    int file = openat(job->folder, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (file < 0)
+        status = -errno;
+    if (!status)
+        status = write_all(file, text);
+    if (file >= 0 && close(file) && !status)
+        status = -errno;
+    if (!status && renameat(job->folder, TEMPORARY, job->folder, MANIFEST))
+        status = -errno;
+    free(text);
+    return status;
+}
+
+static void take_text(const json_t *row, const char *key, char *text, size_t capacity)
+{
+    const char *value = json_string_value(json_object_get(row, key));
+    snprintf(text, capacity, "%s", value ? value : "");
+}
+
+static uint64_t take_number(const json_t *row, const char *key)
+{
+    json_int_t value = json_integer_value(json_object_get(row, key));
+    return value > 0 ? (uint64_t)value : 0;
+}
+
+static int take_row(struct job *job, const json_t *row)
+{
+    char stream[32];
+    struct recording *one = calloc(1, sizeof(*one));
+    if (!one)
+        return -ENOMEM;
+    take_text(row, "file", one->file, sizeof(one->file));
+    take_text(row, "host", one->host, sizeof(one->host));
+    take_text(row, "rank", one->rank, sizeof(one->rank));
+    take_text(row, "ended", one->ended, sizeof(one->ended));
+    take_text(row, "boot_id", one->identity.boot_id, sizeof(one->identity.boot_id));
+    take_text(row, "stream", stream, sizeof(stream));
+    one->identity.stream = strtoull(stream, NULL, 16);
+    one->identity.pid = (pid_t)take_number(row, "pid");
+    one->identity.start_time = take_number(row, "start_time");
+    one->uid = (uid_t)take_number(row, "uid");
+    one->bytes = take_number(row, "bytes");
+    one->frames = take_number(row, "frames");
+    one->refused_bytes = take_number(row, "refused_bytes");
+    if (!strcmp(one->ended, "still recording"))
+        snprintf(one->ended, sizeof(one->ended), "the collector ended first");
+    one->next = job->recordings;
+    job->recordings = one;
+    job->count++;
+    return 0;
+}
+
+int manifest_read(struct job *job)
+{
+    struct stat about;
+    int file = openat(job->folder, MANIFEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (file < 0)
+        return -errno;
+    bool fits = !fstat(file, &about) && S_ISREG(about.st_mode) && about.st_size <= MANIFEST_BYTES_MAX;
+    json_t *root = fits ? json_loadfd(file, 0, NULL) : NULL;
+    json_t *rows = json_object_get(root, "clients");
+    int status = rows ? 0 : -EINVAL;
+    for (size_t i = 0; i < json_array_size(rows) && !status; i++)
+        status = take_row(job, json_array_get(rows, i));
+    json_decref(root);
+    close(file);
+    return status;
+}

@@ -1,0 +1,189 @@
+#include "collector/server.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <uv.h>
+
+#include "base/minmax.h"
+#include "collector/client.h"
+#include "collector/say.h"
+#include "collector/socket.h"
+
+enum {
+    CLIENTS_MAX = 512,
+    OWN_DESCRIPTORS = 96, /* of jobs, the loop and the socket */
+    TICK_MS = 1000,
+    ACCEPTED_A_TURN = 64,
+};
+static const size_t MEMORY_MAX = 256u << 20; /* of frames that are not whole yet */
+
+struct server {
+    uv_loop_t loop;
+    uv_poll_t accepting, input;
+    uv_timer_t tick;
+    uv_signal_t signals[2];
+    struct listening listening;
+    struct clients clients;
+    bool watches_input, input_ended;
+};
+
+static void end(struct server *server)
+{
+    uv_stop(&server->loop);
+}
+
+/* Has the starter ended, and the last client? */
+static void end_if_done(struct server *server)
+{
+    if (server->input_ended && !server->clients.count)
+        end(server);
+}
+
+static void on_connection(uv_poll_t *poll, int status, int events)
+{
+    struct server *server = poll->data;
+    (void)status;
+    (void)events;
+    for (int i = 0; i < ACCEPTED_A_TURN; i++) {
+        int fd = accept4(server->listening.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        if (fd < 0)
+            return;
+        client_accept(&server->clients, fd);
+    }
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    clients_tick(&((struct server *)timer->data)->clients);
+}
+
+static void on_signal(uv_signal_t *handle, int number)
+{
+    (void)number;
+    end(handle->data);
+}
+
+static void on_input(uv_poll_t *poll, int status, int events)
+{
+    struct server *server = poll->data;
+    char bytes[256];
+    (void)events;
+    if (status < 0 || read(STDIN_FILENO, bytes, sizeof(bytes)) <= 0) {
+        server->input_ended = true;
+        uv_poll_stop(poll);
+    }
+}
+
+/* Runs after each turn of the loop. */
+static void on_turn(uv_check_t *check)
+{
+    end_if_done(check->data);
+}
+
+/* Each client takes two descriptors: its socket and its file. */
+static unsigned clients_limit(void)
+{
+    struct rlimit limit = { 0, 0 };
+    getrlimit(RLIMIT_NOFILE, &limit);
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+    getrlimit(RLIMIT_NOFILE, &limit);
+    rlim_t fit = limit.rlim_cur > OWN_DESCRIPTORS + 2 ? (limit.rlim_cur - OWN_DESCRIPTORS) / 2 : 1;
+    return (unsigned)ws_min(fit, (rlim_t)CLIENTS_MAX);
+}
+
+static int open_folder(const char *path)
+{
+    if (mkdir(path, 0700) && errno != EEXIST) {
+        say("%s: %s", path, strerror(errno));
+        return -1;
+    }
+    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0)
+        say("%s: %s", path, strerror(errno));
+    return folder;
+}
+
+static void watch_signals(struct server *server)
+{
+    static const int numbers[] = { SIGTERM, SIGINT };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        uv_signal_init(&server->loop, &server->signals[i]);
+        server->signals[i].data = server;
+        uv_signal_start(&server->signals[i], on_signal, numbers[i]);
+    }
+}
+
+static void watch_input(struct server *server)
+{
+    server->watches_input = !uv_poll_init(&server->loop, &server->input, STDIN_FILENO);
+    server->input.data = server;
+    server->input_ended = !server->watches_input || uv_poll_start(&server->input, UV_READABLE, on_input);
+}
+
+static void close_handle(uv_handle_t *handle, void *unused)
+{
+    (void)unused;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+static void run_loop(struct server *server, const struct server_options *options)
+{
+    uv_check_t turn;
+    uv_poll_init(&server->loop, &server->accepting, server->listening.fd);
+    uv_timer_init(&server->loop, &server->tick);
+    uv_check_init(&server->loop, &turn);
+    server->accepting.data = server->tick.data = turn.data = server;
+    uv_poll_start(&server->accepting, UV_READABLE, on_connection);
+    uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
+    watch_signals(server);
+    if (options->while_input) {
+        watch_input(server);
+        uv_check_start(&turn, on_turn);
+    }
+    uv_run(&server->loop, UV_RUN_DEFAULT);
+    on_connection(&server->accepting, 0, 0); /* those who connected last may have sent all they have */
+    uv_poll_stop(&server->accepting);
+    clients_end(&server->clients);
+    listening_end(&server->listening);
+    uv_walk(&server->loop, close_handle, NULL);
+    uv_run(&server->loop, UV_RUN_DEFAULT);
+}
+
+int server_run(const struct server_options *options)
+{
+    struct server server = { .listening.fd = -1 };
+    umask(077);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+    int folder = open_folder(options->folder);
+    if (folder < 0)
+        return -1;
+    int status = listening_start(&server.listening, options->path);
+    if (!status && uv_loop_init(&server.loop)) {
+        say("no event loop can be made");
+        status = -1;
+    }
+    if (!status) {
+        server.clients = (struct clients){ .limit = clients_limit(),
+                                           .size_limit = options->size_limit,
+                                           .jobs = { .folder = folder, .always = options->job },
+                                           .memory.limit = MEMORY_MAX,
+                                           .loop = &server.loop };
+        run_loop(&server, options);
+        jobs_finish(&server.clients.jobs);
+        uv_loop_close(&server.loop);
+    }
+    listening_end(&server.listening);
+    close(folder);
+    return status;
+}

@@ -1,0 +1,19 @@
+/* The collector: one event loop for the socket, its clients, a clock and signals. */
+#ifndef WALLSHIM_COLLECTOR_SERVER_H
+#define WALLSHIM_COLLECTOR_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct server_options {
+    const char *path; /* of the socket */
+    const char *folder;
+    const char *job;     /* NULL: clients name their jobs */
+    uint64_t size_limit; /* of a trace */
+    bool while_input;    /* end when standard input has ended and the last client is gone */
+};
+
+/* Runs until it is asked to end. Returns 0, or -1 after a line on stderr. */
+int server_run(const struct server_options *options);
+
+#endif

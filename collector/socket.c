@@ -1,0 +1,81 @@
+#include "collector/socket.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "collector/say.h"
+
+enum { BACKLOG = 1024 };
+
+static int failed(const char *path, const char *why)
+{
+    say("%s: %s", path, why);
+    return -1;
+}
+
+/* Others must not be able to put a socket of their own in the place of this one. */
+static int make_folder(struct listening *listening)
+{
+    char folder[sizeof(listening->path)];
+    struct stat about;
+    snprintf(folder, sizeof(folder), "%s", listening->path);
+    char *slash = strrchr(folder, '/');
+    if (!slash)
+        return failed(listening->path, "give the path of a socket in a folder of its own");
+    slash[slash == folder] = 0;
+    listening->made_folder = !mkdir(folder, 0700);
+    if (!listening->made_folder && errno != EEXIST)
+        return failed(folder, strerror(errno));
+    if (lstat(folder, &about) || !S_ISDIR(about.st_mode) || about.st_uid != geteuid() || about.st_mode & 077)
+        return failed(folder, "others may use this folder; name one that is yours alone (mode 0700), or a new one");
+    return 0;
+}
+
+static bool is_alive(const struct sockaddr_un *address)
+{
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    bool alive = fd >= 0 && (!connect(fd, (const struct sockaddr *)address, sizeof(*address)) || errno == EAGAIN);
+    if (fd >= 0)
+        close(fd);
+    return alive;
+}
+
+int listening_start(struct listening *listening, const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX }, beside = { .sun_family = AF_UNIX };
+    *listening = (struct listening){ .fd = -1 };
+    if (strlen(path) + sizeof(".new") > sizeof(address.sun_path))
+        return failed(path, "this path is too long for a socket");
+    strcpy(address.sun_path, path);
+    strcpy(listening->path, path);
+    snprintf(beside.sun_path, sizeof(beside.sun_path), "%.100s.new", path);
+    if (make_folder(listening))
+        return -1;
+    if (is_alive(&address))
+        return failed(path, "another collector listens there");
+    unlink(beside.sun_path);
+    listening->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (listening->fd < 0 || bind(listening->fd, (struct sockaddr *)&beside, sizeof(beside)) ||
+        chmod(beside.sun_path, 0600) || listen(listening->fd, BACKLOG) || rename(beside.sun_path, path))
+        return failed(path, strerror(errno));
+    return 0;
+}
+
+void listening_end(struct listening *listening)
+{
+    char *slash = strrchr(listening->path, '/');
+    if (listening->fd < 0)
+        return;
+    close(listening->fd);
+    unlink(listening->path);
+    if (listening->made_folder && slash) {
+        *slash = 0;
+        rmdir(listening->path);
+    }
+    listening->fd = -1;
+}

@@ -1,0 +1,330 @@
+#include "shim/drain/collector_link.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/minmax.h"
+#include "base/reserve.h"
+#include "wire/options.h"
+#include "wire/process_stat.h"
+#include "wire/sink.h"
+
+enum {
+    MS = 1000000,
+    FULL_NS = 4 * MS,     /* how long a write waits when the buffer is full */
+    WELCOME_NS = 40 * MS, /* at the start: how long to wait for the collector's answer */
+    AGAIN_NS = 1000 * MS, /* between two attempts to connect */
+    LAST_NS = 300 * MS,   /* at the end: how long to wait without progress */
+};
+static const int64_t HOPE_NS = INT64_C(2000000000); /* how long to wait for a first answer while the program runs */
+static const int64_t LAST_AT_MOST_NS = INT64_C(1500000000);
+
+/* --- the connection ----------------------------------------------------------------------------- */
+
+/* Is the descriptor still our socket? Without a descriptor table of its own, the file thread shares the program's. */
+static bool link_is_ours(const struct collector_link *link)
+{
+    uint64_t device, inode;
+    return link->fd >= 0 && !ws_descriptor_identity(link->fd, &device, &inode) && device == link->device &&
+           inode == link->inode;
+}
+
+static void drop_connection(struct collector_link *link)
+{
+    if (link_is_ours(link))
+        close(link->fd);
+    link->fd = -1;
+    link->state = LINK_DOWN;
+}
+
+void link_say(struct collector_link *link, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(link->message, sizeof(link->message), format, arguments);
+    va_end(arguments);
+}
+
+static void say_gone(struct collector_link *link, const char *why)
+{
+    if (!link->said && link->was_welcome)
+        link_say(link,
+                 "the collector at %s is gone: %s; what it misses is counted, and it is tried again every second",
+                 link->path, why);
+    link->said |= link->was_welcome;
+}
+
+static void lose_connection(struct collector_link *link, const char *why)
+{
+    drop_connection(link);
+    link->tried = ws_clock_ns();
+    say_gone(link, why);
+}
+
+/* The collector must be this user's, or root's: a trace holds command lines and names. */
+static bool may_know(int fd)
+{
+    struct ucred peer;
+    socklen_t size = sizeof(peer);
+    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && (peer.uid == geteuid() || peer.uid == 0);
+}
+
+/* Connects and sends HELLO. A connection to a Unix socket is made or refused at once. */
+static int link_connect(struct collector_link *link)
+{
+    uint8_t hello[WS_CHANNEL_HELLO_SIZE];
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    memcpy(address.sun_path, link->path, sizeof(link->path));
+    link->tried = ws_clock_ns();
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return -errno;
+    fd = ws_descriptor_move_high(fd);
+    int error = connect(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : may_know(fd) ? 0 : -EPERM;
+    ws_channel_write_hello(hello, &link->hello);
+    if (!error && send(fd, hello, sizeof(hello), MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(hello))
+        error = -errno;
+    if (!error)
+        error = ws_descriptor_identity(fd, &link->device, &link->inode);
+    if (error) {
+        close(fd);
+        return error;
+    }
+    link->fd = fd;
+    link->state = LINK_CONNECTED;
+    return 0;
+}
+
+/* --- answers ------------------------------------------------------------------------------------ */
+
+static void take_answer(struct collector_link *link, const struct ws_channel_message *answer)
+{
+    bool welcome = answer->kind == WS_CHANNEL_WELCOME && link->state == LINK_CONNECTED;
+    if (answer->kind == WS_CHANNEL_REFUSED) {
+        link->refused = true;
+        lose_connection(link, ws_channel_reason_text(answer->number));
+    } else if ((welcome || answer->kind == WS_CHANNEL_TAKEN) &&
+               (answer->number < link->begin || answer->number > link->end)) {
+        lose_connection(link, "it lacks the beginning of this trace");
+    } else if (welcome || answer->kind == WS_CHANNEL_TAKEN) {
+        link->stalled = link->stalled && answer->number == link->begin;
+        link->begin = answer->number;
+        if (welcome) {
+            if (link->said)
+                link_say(link, "the collector at %s is back", link->path);
+            link->sent = link->begin;
+            link->state = LINK_WELCOME;
+            link->was_welcome = true;
+            link->said = link->refused = false;
+        }
+    }
+}
+
+static void read_answers(struct collector_link *link)
+{
+    uint8_t bytes[WS_CHANNEL_START_SIZE + 1];
+    struct ws_channel_message answer;
+    while (link->state != LINK_DOWN) {
+        ssize_t size = recv(link->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+        if (size < 0 && errno == EINTR)
+            continue;
+        if (size < 0 && errno == EAGAIN)
+            return;
+        if (size <= 0)
+            lose_connection(link, size ? strerror(errno) : "it has ended the connection");
+        else if (ws_channel_read(bytes, (size_t)size, &answer))
+            lose_connection(link, "it answers in another protocol");
+        else
+            take_answer(link, &answer);
+    }
+}
+
+/* --- sending ------------------------------------------------------------------------------------ */
+
+/* Sends one message of the trace. Returns whether there may be room for another. */
+static bool send_one(struct collector_link *link)
+{
+    uint8_t start[WS_CHANNEL_START_SIZE];
+    size_t at = link->sent % link->capacity;
+    size_t size = ws_min(link->end - link->sent, (uint64_t)WS_CHANNEL_DATA_MAX);
+    size = ws_min(size, link->capacity - at);
+    struct iovec parts[] = { { start, sizeof(start) }, { link->kept + at, size } };
+    struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+    ws_channel_write(start, WS_CHANNEL_DATA, link->sent, size);
+    ssize_t sent = sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent > 0) {
+        link->sent += size;
+        return true;
+    }
+    if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS && errno != ENOMEM) {
+        const char *why = strerror(errno);
+        read_answers(link); /* the collector may have said why */
+        if (link->state != LINK_DOWN)
+            lose_connection(link, why);
+    }
+    return false;
+}
+
+void link_keep(struct collector_link *link)
+{
+    if (link->state == LINK_UNUSED)
+        return;
+    if (link->state != LINK_DOWN && !link_is_ours(link))
+        lose_connection(link, "its descriptor was closed");
+    if (link->state == LINK_DOWN && ws_clock_ns() - link->tried >= AGAIN_NS)
+        link_connect(link);
+    read_answers(link);
+    while (link->state == LINK_WELCOME && link->sent < link->end && send_one(link))
+        ;
+}
+
+/* Sends and reads answers, and waits for more of both at most until the deadline. Returns whether anything came. */
+static bool keep_until(struct collector_link *link, int64_t deadline)
+{
+    int64_t left = deadline - ws_clock_ns();
+    struct pollfd wait = { .fd = link->fd, .events = POLLIN };
+    if (link->state == LINK_DOWN || left <= 0)
+        return false;
+    if (link->state == LINK_WELCOME && link->sent < link->end)
+        wait.events |= POLLOUT;
+    bool happened = poll(&wait, 1, (int)(left / MS) + 1) > 0;
+    link_keep(link);
+    return happened;
+}
+
+/* --- for the trace ------------------------------------------------------------------------------ */
+
+/* The job's name, from what started the program: Slurm, torchrun or `wallshim record`. */
+static const char *job_name(void)
+{
+    static const char *const variables[] = { "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", WS_RECORDING };
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++) {
+        const char *value = secure_getenv(variables[i]);
+        if (value && *value)
+            return value;
+    }
+    return "";
+}
+
+int link_init(struct collector_link *link, const char *where, size_t capacity)
+{
+    char folder[sizeof(link->path)] = "";
+    const char *path = ws_channel_path(where), *job = job_name();
+    *link = (struct collector_link){ .fd = -1, .capacity = capacity };
+    if (!*path)
+        return 0;
+    /* The program may change its directory before the file thread connects. */
+    if (*path != '/' && !getcwd(folder, sizeof(folder)))
+        return -ENAMETOOLONG;
+    int length = snprintf(link->path, sizeof(link->path), "%s%s%s", folder, *folder ? "/" : "", path);
+    /* A record within another belongs to the job of the outer one. */
+    snprintf(link->hello.job, sizeof(link->hello.job), "%.*s", (int)strcspn(job, "/"), job);
+    return length < (int)sizeof(link->path) ? 0 : -ENAMETOOLONG;
+}
+
+static void make_hello(struct ws_channel_hello *hello, const char *rank, const char *file)
+{
+    struct utsname host;
+    const char *slash = strrchr(file, '/');
+    hello->pid = (uint32_t)getpid();
+    if (getrandom(&hello->stream, sizeof(hello->stream), GRND_NONBLOCK) != sizeof(hello->stream))
+        hello->stream = (uint64_t)ws_clock_ns();
+    hello->start_time = ws_process_start_time("/proc/self/stat");
+    ws_boot_id(hello->boot_id);
+    snprintf(hello->rank, sizeof(hello->rank), "%s", rank);
+    snprintf(hello->host, sizeof(hello->host), "%s", uname(&host) ? "" : host.nodename);
+    snprintf(hello->file, sizeof(hello->file), "%s", slash ? slash + 1 : file);
+}
+
+int link_start(struct collector_link *link, const char *rank, const char *file)
+{
+    make_hello(&link->hello, rank, file);
+    int error = link_connect(link);
+    if (error)
+        return error;
+    link->kept = ws_reserve(link->capacity);
+    if (!link->kept) {
+        drop_connection(link);
+        link->state = LINK_UNUSED;
+        return -ENOMEM;
+    }
+    link->started = ws_clock_ns();
+    while (link->state == LINK_CONNECTED && keep_until(link, link->started + WELCOME_NS))
+        ;
+    if (link->state != LINK_DOWN)
+        return 0;
+    link_end(link);
+    return -ECONNREFUSED;
+}
+
+static void keep_bytes(struct collector_link *link, const uint8_t *bytes, size_t size)
+{
+    size_t at = link->end % link->capacity, first = ws_min(size, link->capacity - at);
+    memcpy(link->kept + at, bytes, first);
+    memcpy(link->kept, bytes + first, size - first);
+    link->end += size;
+}
+
+static bool link_has_room(const struct collector_link *link, size_t size)
+{
+    return size <= link->capacity - (link->end - link->begin);
+}
+
+int link_write(struct collector_link *link, const void *bytes, size_t size)
+{
+    link_keep(link);
+    if (!link_has_room(link, size) && !link->stalled) {
+        int64_t deadline = ws_clock_ns() + FULL_NS;
+        while (!link_has_room(link, size) && keep_until(link, deadline))
+            ;
+        link->stalled = !link_has_room(link, size); /* waits once, then not until the collector takes something */
+    }
+    if (!link_has_room(link, size))
+        return -ENOBUFS;
+    keep_bytes(link, bytes, size);
+    link_keep(link);
+    return 0;
+}
+
+bool link_is_hopeless(const struct collector_link *link, bool last)
+{
+    if (link->state == LINK_UNUSED || link->was_welcome)
+        return false;
+    return last || link->refused || link->state == LINK_DOWN || ws_clock_ns() - link->started > HOPE_NS;
+}
+
+int link_finish(struct collector_link *link)
+{
+    int64_t now = ws_clock_ns(), last = now + LAST_AT_MOST_NS;
+    link_keep(link);
+    if (!link->stalled)
+        while (link->begin < link->end && keep_until(link, ws_min(last, ws_clock_ns() + LAST_NS)))
+            ;
+    if (link->begin < link->end)
+        return -ETIMEDOUT;
+    uint8_t goodbye[WS_CHANNEL_START_SIZE];
+    ws_channel_write(goodbye, WS_CHANNEL_GOODBYE, link->end, 0);
+    if (link->state == LINK_WELCOME && link_is_ours(link))
+        send(link->fd, goodbye, sizeof(goodbye), MSG_NOSIGNAL | MSG_DONTWAIT);
+    return 0;
+}
+
+void link_end(struct collector_link *link)
+{
+    drop_connection(link);
+    if (link->kept)
+        munmap(link->kept, link->capacity);
+    link->kept = NULL;
+    link->state = LINK_UNUSED;
+}

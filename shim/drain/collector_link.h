@@ -1,0 +1,67 @@
+/* The way of the trace to a collector (wire/channel.h), used by the file thread.
+ *
+ * The link keeps the trace in a buffer until the collector has it in its file. So a collector that ends and comes
+ * back is sent what it lacks. When the buffer is full, what is written is refused as a whole: the encoder counts its
+ * rows as lost. */
+#ifndef WALLSHIM_SHIM_DRAIN_COLLECTOR_LINK_H
+#define WALLSHIM_SHIM_DRAIN_COLLECTOR_LINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/channel.h"
+
+enum link_state {
+    LINK_UNUSED,    /* there is no collector: the trace goes to a file */
+    LINK_DOWN,      /* not connected */
+    LINK_CONNECTED, /* HELLO is sent */
+    LINK_WELCOME,   /* the collector takes the trace */
+};
+
+struct collector_link {
+    enum link_state state;
+    char path[108]; /* of the socket; "": no collector is wanted */
+    struct ws_channel_hello hello;
+    int fd;
+    uint64_t device, inode; /* of the socket: the program may reuse its descriptor */
+    uint8_t *kept;          /* the last bytes of the trace; the byte at offset x is kept[x % capacity] */
+    size_t capacity;
+    uint64_t begin;         /* offset of the first byte that the collector may lack */
+    uint64_t sent, end;     /* offsets behind what was sent, and behind the trace */
+    int64_t started, tried; /* when the link was made, and when it last tried to connect */
+    bool was_welcome;       /* the collector has taken something before */
+    bool refused;
+    bool stalled;      /* the buffer was full for a while, and the collector has taken nothing since */
+    bool said;         /* that the collector is gone */
+    char message[512]; /* what the drain is to print, as the file thread has no stderr; "": nothing */
+};
+
+/* Called in a thread of the program: notes the path and the name of the job. capacity: of the buffer. Returns 0 or
+ * -ENAMETOOLONG. */
+int link_init(struct collector_link *link, const char *where, size_t capacity);
+
+/* All below are for the file thread. `file`: the name that the trace's file would have. Returns 0; or -errno if
+ * nobody listens there, or it refuses. */
+int link_start(struct collector_link *link, const char *rank, const char *file);
+
+/* Adds a part of the trace, whole or not at all. Waits a few milliseconds at most. Returns 0 or -ENOBUFS. */
+int link_write(struct collector_link *link, const void *bytes, size_t size);
+
+/* Sends what can be sent, and connects again if it is time to. Never waits. */
+void link_keep(struct collector_link *link);
+
+/* Has the collector never taken anything, and is not going to? Then the trace so far is in the buffer, and can go to
+ * a file. `last`: the program ends. */
+bool link_is_hopeless(const struct collector_link *link, bool last);
+
+/* Waits until the collector has everything, or a deadline has passed. Returns 0 or -ETIMEDOUT. */
+int link_finish(struct collector_link *link);
+
+/* Leaves a message for the drain, in place of one that it has not printed. */
+void link_say(struct collector_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Closes the socket, and gives the buffer back. */
+void link_end(struct collector_link *link);
+
+#endif

@@ -1,0 +1,98 @@
+/* The messages between the shim of a program and the collector, over a Unix socket of type SOCK_SEQPACKET. Each
+ * message is one packet: a head of 16 bytes, then a body. All numbers are little-endian.
+ *
+ * head: u32 magic, u16 version, u16 kind, u32 size of the body, u32 reserved (0)
+ *
+ * | kind    | from      | body                                                                                  |
+ * |---------|-----------|---------------------------------------------------------------------------------------|
+ * | HELLO   | shim      | who the process is: struct ws_channel_hello                                           |
+ * | WELCOME | collector | u64: the bytes of this trace that the collector has; the shim goes on behind them     |
+ * | REFUSED | collector | u64: enum ws_channel_reason; the collector closes the connection                      |
+ * | DATA    | shim      | u64: offset in the trace; then at most 64 KiB of the trace, from that offset          |
+ * | TAKEN   | collector | u64: the bytes of the trace that are in the collector's file; whole frames            |
+ * | GOODBYE | shim      | u64: size of the finished trace                                                       |
+ *
+ * The shim begins with HELLO, and again after each new connection. It keeps all bytes until TAKEN names them. So a
+ * collector that ends and comes back lacks nothing: WELCOME says where to go on. */
+#ifndef WALLSHIM_WIRE_CHANNEL_H
+#define WALLSHIM_WIRE_CHANNEL_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WS_CHANNEL_VERSION = 1,
+    WS_CHANNEL_HEAD_SIZE = 16,
+    WS_CHANNEL_START_SIZE = WS_CHANNEL_HEAD_SIZE + sizeof(uint64_t), /* of all messages but HELLO, without data */
+    WS_CHANNEL_DATA_MAX = 64 << 10,
+    WS_CHANNEL_MESSAGE_MAX = WS_CHANNEL_START_SIZE + WS_CHANNEL_DATA_MAX,
+};
+
+enum ws_channel_kind {
+    WS_CHANNEL_HELLO = 1,
+    WS_CHANNEL_WELCOME,
+    WS_CHANNEL_REFUSED,
+    WS_CHANNEL_DATA,
+    WS_CHANNEL_TAKEN,
+    WS_CHANNEL_GOODBYE,
+};
+
+/* Why a collector refuses a client: R(NAME, "text"). */
+#define WS_CHANNEL_REASONS(R)                                     \
+    R(VERSION, "it speaks another version of the protocol")       \
+    R(MESSAGE, "a message was wrong")                             \
+    R(FRAME, "a frame of the trace was damaged")                  \
+    R(IDENTITY, "the process is not the one it says it is")       \
+    R(CLIENTS, "it has too many clients")                         \
+    R(FILES, "it has too many files of this process or job")      \
+    R(SIZE, "the trace is as large as the collector lets one be") \
+    R(MEMORY, "it has no memory left")                            \
+    R(FILE, "it cannot make or open the file of this trace")
+
+enum ws_channel_reason {
+    WS_CHANNEL_NO_REASON,
+#define WS_CHANNEL_REASON_NAME(name, text) WS_CHANNEL_REASON_##name,
+    WS_CHANNEL_REASONS(WS_CHANNEL_REASON_NAME)
+#undef WS_CHANNEL_REASON_NAME
+};
+
+/* Who the process is, as it says itself. Texts end with a zero byte. */
+struct ws_channel_hello {
+    uint64_t stream;     /* random: tells the traces of a process from each other, as it may start another by exec */
+    uint64_t start_time; /* of the process, in clock ticks since the system booted: field 22 of /proc/self/stat */
+    uint32_t pid;
+    uint32_t reserved;
+    char boot_id[40];
+    char rank[64];
+    char host[72];
+    char job[64];   /* name of the job, from whatever started it; "": not known */
+    char file[256]; /* the name that the shim would have chosen for the trace's file, without a folder */
+};
+
+enum { WS_CHANNEL_HELLO_SIZE = WS_CHANNEL_HEAD_SIZE + sizeof(struct ws_channel_hello) };
+_Static_assert(sizeof(struct ws_channel_hello) == 520, "without padding, and the same on both sides");
+
+struct ws_channel_message {
+    enum ws_channel_kind kind;
+    uint64_t number;      /* the u64 of the body; 0 for HELLO */
+    const uint8_t *bytes; /* the data of DATA */
+    size_t size;
+    struct ws_channel_hello hello;
+};
+
+/* Write a message, or the part of it that comes before the `data_size` bytes of data. */
+void ws_channel_write(uint8_t bytes[WS_CHANNEL_START_SIZE], enum ws_channel_kind kind, uint64_t number,
+                      size_t data_size);
+void ws_channel_write_hello(uint8_t bytes[WS_CHANNEL_HELLO_SIZE], const struct ws_channel_hello *hello);
+
+/* Reads a message. `bytes` of the message points into the given bytes. Returns 0; -EPROTO: another version of the
+ * protocol; -EBADMSG: no message. */
+int ws_channel_read(const uint8_t *bytes, size_t size, struct ws_channel_message *message);
+
+/* The reason in words. */
+const char *ws_channel_reason_text(uint64_t reason);
+
+/* The path of a socket in the text "unix:PATH" or "PATH". */
+const char *ws_channel_path(const char *text);
+
+#endif

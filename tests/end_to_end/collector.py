@@ -1,0 +1,178 @@
+"""Tests programs that stream their traces to wallshim-collector, also while it is killed, stopped or absent.
+
+    collector.py BUILD CASE|--list
+"""
+import os
+import signal
+import subprocess
+import sys
+import time
+
+from collector_runs import ROOT, Place, check, ended_well, wait_for
+
+COUNT = 20000
+
+
+def case_one(build):
+    with Place(build) as place:
+        place.start()
+        check(os.stat(place.socket).st_mode & 0o777 == 0o600, "the socket is open to others")
+        check(os.stat(os.path.dirname(place.socket)).st_mode & 0o777 == 0o700, "its folder is open to others")
+        errors = ended_well(place.program(COUNT, 200), COUNT)
+        check(not errors, errors)
+        place.stop()
+        [trace] = place.traces()
+        check(os.stat(trace).st_mode & 0o777 == 0o600, "the trace is open to others")
+        operations, _, unwritten = place.counts(trace)
+        check((operations, unwritten) == (COUNT, 0), f"{operations} operations, {unwritten} lost")
+        check(place.end_of(trace) == "by exit", place.end_of(trace))
+        [client] = place.manifest()["clients"]
+        check(client["ended"] == "goodbye" and client["bytes"] == os.path.getsize(trace), client)
+        check(client["file"] == os.path.basename(trace) and client["refused_bytes"] == 0, client)
+        check("could not be written" not in place.wallshim("report", "--full", place.job), "the report tells of losses")
+        check(not place.left_in_folder(), "the program wrote a file as well")
+
+
+def case_eight(build):
+    with Place(build) as place:
+        place.start()
+        programs = [place.program(COUNT, 500, RANK=str(rank), WALLSHIM_OUTPUT="same.wst") for rank in range(8)]
+        for program in programs:
+            ended_well(program, COUNT)
+        # One that is killed: its trace has all that was flushed, and no end.
+        killed = place.program(COUNT, 100, "killed", WALLSHIM_OUTPUT="killed.wst")
+        killed.communicate(timeout=60)
+        check(killed.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL), killed.returncode)
+        place.stop()
+        traces = place.traces()
+        names = sorted(os.path.basename(trace) for trace in traces)
+        check(names == sorted(["killed.wst", "same.wst", *(f"same-{i}.wst" for i in range(1, 8))]), names)
+        for trace in traces:
+            check(place.counts(trace)[0] == COUNT, f"{trace}: {place.counts(trace)}")
+        clients = place.manifest()["clients"]
+        ended = {client["file"]: client["ended"] for client in clients}
+        check(ended.pop("killed.wst") == "gone without goodbye", ended)
+        check(set(ended.values()) == {"goodbye"}, ended)
+        check(len({client["pid"] for client in clients}) == 9, "each has its own process id")
+        ranks = sorted(client["rank"] for client in clients if client["file"] != "killed.wst")
+        check(ranks == list("01234567"), ranks)
+
+
+def case_restarted(build):
+    """A collector that was killed and started again goes on in the same file, and nothing is lost."""
+    with Place(build) as place:
+        place.start()
+        program = place.program(5 * COUNT, 5000)
+        for _ in range(2):
+            before = os.path.getsize(place.traces()[0]) if place.traces() else 0
+            wait_for(lambda seen=before: place.traces() and os.path.getsize(place.traces()[0]) > seen, "the trace")
+            place.kill()
+            time.sleep(0.3)
+            place.start()
+        errors = ended_well(program, 5 * COUNT)
+        check("is gone" in errors and "is back" in errors, errors)
+        place.stop()
+        [trace] = place.traces()
+        operations, _, unwritten = place.counts(trace)
+        check((operations, unwritten) == (5 * COUNT, 0), f"{operations} operations, {unwritten} lost")
+        check("damage                    none" in place.wallshim("info", trace), place.wallshim("info", trace))
+        [client] = place.manifest()["clients"]
+        check(client["ended"] == "goodbye" and client["bytes"] == os.path.getsize(trace), client)
+
+
+def case_away(build):
+    """While no collector runs, what does not fit into the buffer is lost and counted."""
+    with Place(build) as place:
+        place.start()
+        reference = place.program(5 * COUNT, 5000)
+        ended_well(reference, 5 * COUNT)
+        operations, calls, unwritten = place.counts(place.traces()[0])
+        check(operations == 5 * COUNT and not unwritten, "the reference is whole")
+        os.remove(place.traces()[0])
+        program = place.program(5 * COUNT, 5000, WALLSHIM_COLLECTOR_BUFFER="64K")
+        wait_for(place.traces, "the trace")
+        place.kill()
+        time.sleep(3)
+        place.start()
+        errors = ended_well(program, 5 * COUNT)
+        place.stop()
+        [trace] = place.traces()
+        got = place.counts(trace)
+        check(got[2] > 0, f"nothing was lost, so this shows nothing: {got}, {errors}")
+        check(sum(got) == operations + calls, f"{got}: not {operations + calls} in all")
+        check("damage                    none" in place.wallshim("info", trace), place.wallshim("info", trace))
+        report = place.wallshim("report", "--full", place.job)
+        check("could not be written" in " ".join(report.split()), "the report must say so: " + report)
+
+
+def case_stopped(build):
+    """A collector that stands still does not hold the program up, not even at its end."""
+    with Place(build) as place:
+        began = time.monotonic()
+        ended_well(place.program(COUNT, 1000, collected=False), COUNT)
+        alone = time.monotonic() - began
+        place.start()
+        began = time.monotonic()
+        program = place.program(COUNT, 1000, WALLSHIM_COLLECTOR_BUFFER="64K")
+        wait_for(place.traces, "the trace")
+        place.signal(signal.SIGSTOP)
+        ended_well(program, COUNT)
+        took = time.monotonic() - began
+        check(took < 3 * alone + 10, f"{took:.1f} s beside a stopped collector, {alone:.1f} s without a profiler")
+        place.signal(signal.SIGCONT)
+        place.stop()
+        check("op" in place.wallshim("info", place.traces()[0]), "the trace opens")
+        # One that stands still from the start: the trace goes to a file, and is whole.
+        place.start()
+        place.signal(signal.SIGSTOP)
+        errors = ended_well(place.program(COUNT, 200), COUNT)
+        check("does not answer; the trace goes to" in errors, errors)
+        place.signal(signal.SIGCONT)
+        [name] = place.left_in_folder()
+        check(place.counts(f"{place.folder}/{name}")[0] == COUNT, "the file is whole")
+        place.stop()
+        check(len(place.traces()) == 1, place.traces())
+
+
+def case_nobody(build):
+    with Place(build) as place:
+        errors = ended_well(place.program(COUNT, 100), COUNT)
+        check(errors.count("\n") == 1 and "no collector at" in errors, errors)
+        [name] = place.left_in_folder()
+        check(place.counts(f"{place.folder}/{name}")[0] == COUNT, "the file is whole")
+
+
+def case_job(build):
+    """`record --job` needs no further setup. Under a sanitizer a preloaded runtime would have to come first."""
+    with Place(build) as place:
+        environment = {**os.environ, "WALLSHIM_LIBRARY": f"{place.build}/shim/libwallshim.so",
+                       "ASAN_OPTIONS": "verify_asan_link_order=0"}
+        script = f'for rank in 0 1 2 3 4 5 6 7; do RANK=$rank "{place.build}/tests/programs/streamed" 2000 100 & done; wait'
+        for run in (1, 2):
+            done = subprocess.run(
+                [f"{ROOT}/tests/run_preloaded.sh", "--no-shim", place.build, f"{place.build}/tools/wallshim", "record",
+                 "--job", "runs/one", "--", "sh", "-c", script], cwd=place.folder, env=environment, capture_output=True,
+                text=True, check=False, timeout=120)
+            check(done.returncode == 0 and done.stdout == "launched 2000\n" * 8, done)
+            check("wrote 8 traces; next: wallshim report" in done.stderr, done.stderr)
+            check(len([name for name in os.listdir(f"{place.folder}/runs/one") if name.endswith(".wst")]) == 8 * run,
+                  "eight traces a run")
+        place.job = f"{place.folder}/runs/one"
+        check([client["ended"] for client in place.manifest()["clients"]] == ["goodbye"] * 16, place.manifest())
+        check(not place.left_in_folder(), "a trace went to a file")
+        report = subprocess.run([f"{place.build}/tools/wallshim", "report", place.job], capture_output=True, text=True, check=True)
+        check("*.json" not in report.stderr, "the manifest is taken for a trace: " + report.stderr)
+
+
+CASES = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
+
+
+def main():
+    if sys.argv[1] == "--list":
+        print("\n".join(CASES))
+        return 0
+    CASES[sys.argv[2]](sys.argv[1])
+    return 0
+
+
+sys.exit(main())
