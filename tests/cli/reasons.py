@@ -57,6 +57,22 @@ def test_1_a_gap_is_split_at_the_calls_return():
     assert "unrecorded" not in late, late
 
 
+def test_1_a_dependency_is_not_the_hosts():
+    """A kernel begins 10 µs after a collective on another stream has ended. The kernel was launched long before, or in
+    these 10 µs."""
+    def after(launch):
+        made = Timeline()
+        for at in range(0, 100000, 10000):
+            made.kernel(at, 4990, at - 30)
+            made.kernel(at + 4995, 4990, at - 20, name="ncclDevKernel_AllReduce_Sum_bf16_RING_LL(args)", stream=20)
+            made.kernel(at + 9995, 4, at + launch)
+        return idle(device_of(made))
+    early, late = after(-10), after(9985)
+    # The gap of 5 µs before the collective is communication in both.
+    assert (early["communication"], early.get("launch", 0)) == (150, 0), early
+    assert (late["communication"], late["launch"]) == (50, 100), late
+
+
 def test_1_time_inside_the_call_is_the_hosts():
     """The call begins 2 ms before the gap. It returns at once, or when the kernel begins."""
     inside, returned = device_of(gaps_of_5_ms(-2000, 6995)), device_of(gaps_of_5_ms(-2000, 5))
