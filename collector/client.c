@@ -80,10 +80,11 @@ static int make_recording(struct client *client)
 {
     struct jobs *jobs = &client->all->jobs;
     struct job *job = jobs_get(jobs, client->hello.job, true);
-    int file = job ? job_add(job, &client->identity, client->hello.file, &client->recording) : -ENOENT;
-    if (file < 0)
+    struct recording *recording = NULL;
+    int file = job ? job_add(job, &client->identity, client->hello.file, &recording) : -ENOENT;
+    if (file < 0 || !recording)
         return file == -EDQUOT ? file : -ENOENT;
-    struct recording *recording = client->recording;
+    client->recording = recording;
     recording->uid = client->peer.uid;
     recording->open = true;
     snprintf(recording->host, sizeof(recording->host), "%s", client->hello.host);

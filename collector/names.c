@@ -21,8 +21,10 @@ void name_make_safe(const char *text, const char *otherwise, const char *ending,
     }
     if (length > tail && !memcmp(last + length - tail, ending, tail))
         length -= tail;
+    memcpy(name, last, length);
     for (size_t i = 0; i < length; i++)
-        name[i] = is_plain(last[i]) && (i || last[i] != '.') ? last[i] : '_';
+        if (!is_plain(name[i]) || (!i && name[i] == '.'))
+            name[i] = '_';
     snprintf(name + length, NAME_SIZE - length, "%s", ending);
 }
 

@@ -51,8 +51,8 @@ int listening_start(struct listening *listening, const char *path)
     *listening = (struct listening){ .fd = -1 };
     if (strlen(path) + sizeof(".new") > sizeof(address.sun_path))
         return failed(path, "this path is too long for a socket");
-    strcpy(address.sun_path, path);
-    strcpy(listening->path, path);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    snprintf(listening->path, sizeof(listening->path), "%s", path);
     snprintf(beside.sun_path, sizeof(beside.sun_path), "%.100s.new", path);
     if (make_folder(listening))
         return -1;
