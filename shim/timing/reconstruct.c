@@ -71,6 +71,7 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 struct line {
     int64_t free; /* computed end of the last operation */
     double var, bias;
+    bool guessed;    /* some of its kernels were never sampled, so `free` is hardly known */
     uint32_t number; /* tells its counts of launches (struct duration) from those of other lines */
     int apart;       /* number of successive runs much longer (> 0) or much shorter (< 0) than expected */
     double seen;     /* mean squared deviation of runs, relative to their variance */
@@ -95,6 +96,7 @@ static void line_begin(struct line *line, int64_t free, double var)
     line->free = free;
     line->var = var;
     line->bias = 0;
+    line->guessed = false;
     line->number = ++line_count;
 }
 
@@ -137,7 +139,8 @@ static void advance(const struct shim_context *context, struct pending *pending,
     pending->queued = line->free >= came.time;
     if (!pending->queued) {
         struct instant free = { line->free, line_var(line) };
-        struct instant begin = line_may_reach(line, came.time) ? later_of(came, free) : came;
+        bool may_wait = !line->guessed && line_may_reach(line, came.time);
+        struct instant begin = may_wait ? later_of(came, free) : came;
         line_begin(line, begin.time, begin.var);
     } else if ((double)(line->free - came.time) <
                ws_root(came.var)) /* either the stream or the launch may have delayed the operation */
@@ -146,6 +149,7 @@ static void advance(const struct shim_context *context, struct pending *pending,
     pending->begin_var = (float)line_var(line);
     pending->op.end = pending->op.begin + (int64_t)duration_expected(duration);
     line->free = pending->op.end;
+    line->guessed |= !duration->samples;
     line->var += (double)duration->spread;
     line->bias += duration_unsure(duration) * (2 * count_launch(duration, line->number) + 1);
     pending->end_var = (float)line_var(line);

@@ -151,6 +151,14 @@ static void a_stream_that_should_be_free_may_not_be(void **state)
     line_begin(&line, 2000, 50.0 * 50);
     advance(&context, &ops[1], &line);
     check_op(&ops[1], 3500, 13500, 50 * 50, 50 * 50);
+    line_begin(&line, 2000, 3000.0 * 3000);
+    line.guessed = true; /* the end of a kernel that was never sampled delays nothing */
+    advance(&context, &ops[1], &line);
+    assert_int_equal(ops[1].op.begin, 3500);
+    assert_false(line.guessed);
+    duration_of(1)->samples = 0;
+    advance(&context, &ops[1], &line);
+    assert_true(line.guessed);
 }
 
 static void errors_are_stated_for_99_of_100(void **state)
