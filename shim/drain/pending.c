@@ -189,6 +189,14 @@ static int64_t event_put(const struct pending *pending)
     return pending->late == UINT32_MAX ? INT64_MAX : pending->op.host_end + pending->late;
 }
 
+/* Was the operation's end event put into the stream during this round or later? Then operations that came before the
+ * event may still be in their threads' rings. */
+static bool comes_later(const struct pending *pending)
+{
+    int64_t put = event_put(pending);
+    return pending->end_event && put != INT64_MAX && put > round_began;
+}
+
 /* Moves the end event of `at` to the last operation that came before the event: other threads may have launched into
  * the stream between the operation and its event. An operation that is not computed, or has an end event of its own,
  * keeps what it has, and the event of `at` is not used. */
@@ -228,13 +236,12 @@ static void sort_events(struct shim_stream *stream, struct pending *at)
 static struct pending *window_end(struct shim_stream *stream, bool last_round)
 {
     struct pending *at = stream->first;
-    bool shared = is_shared(stream);
-    for (; at->next; at = at->next) {
-        if (shared && !last_round && at->end_event && event_put(at) > round_began)
-            return NULL; /* operations that came before the event may still be in their threads' rings */
+    for (bool shared = is_shared(stream);; at = at->next) {
+        if (shared && !last_round && comes_later(at))
+            return NULL;
         if (shared)
             sort_events(stream, at);
-        if (at->end_event)
+        if (at->end_event || !at->next)
             break;
     }
     bool over = last_round || stream->closing || ws_clock_ns() - at->op.host_end > QUIET_NS;

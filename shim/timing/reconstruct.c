@@ -203,17 +203,18 @@ static void learn_from(struct run run, double off, double all, bool foreseen, st
     bool usual = is_usual(line, off, all);
     if (line->apart && !foreseen) /* another operation before the run may have taken long */
         usual = false;
-    if (known && usual && line->apart)
-        for (at = run.first; at != behind; at = at->next)
-            duration_changed(at->duration, off / run.count);
     for (at = run.first; at != behind && known && usual; at = at->next) {
         struct duration *duration = at->duration;
         double share = duration->launches * (double)duration->var / all;
-        if (duration->launches && (foreseen || duration_is_steady(duration))) {
+        if (!duration->launches) /* this kernel is done */
+            continue;
+        if (line->apart)
+            duration_changed(duration, off / run.count);
+        if (foreseen || duration_is_steady(duration)) {
             duration->mean = (float)ws_max((double)duration->mean + share * off, 0.0);
             duration->var *= (float)(1 - duration->launches * share);
         }
-        duration->launches = 0; /* the kernel is corrected once */
+        duration->launches = 0;
     }
 }
 
@@ -353,6 +354,8 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
 {
     struct run run = run_until(first, last);
     double off = (double)(event->time - last->op.end);
+    if (told == TOLD_NOTHING && off >= 0)
+        return;
     struct walk walk = count_run(run);
     if (told != TOLD_NOTHING) {
         bridge(run, walk, event->time, event_var, line);
@@ -360,7 +363,7 @@ static void anchor(struct pending *first, struct pending *last, const struct poo
             learn_scale(line, ws_square(off) / (walk.end + EVENT));
             learn_from(run, off, walk.end + EVENT, told == TOLD_SURELY, line);
         }
-    } else if (off < 0) { /* the computed end is after the event: moves it to a likely time before the event */
+    } else { /* the computed end is after the event: moves it to a likely time before the event */
         double before = walk.end / (ws_root(walk.end) - off);
         bridge(run, walk, event->time - (int64_t)before, event_var + ws_square(before), line);
     }
