@@ -184,12 +184,15 @@ static bool read_threads(void)
     return happened;
 }
 
-/* Writes all rows to the file, including rows for the losses since the last flush. */
-static void flush(int64_t now)
+/* Writes all rows to the file, including rows for the losses since the last flush. Returns whether these rows were
+ * written. */
+static bool flush(int64_t now)
 {
     trace_add_dictionaries();
     losses_add(now, trace_unwritten());
-    losses_are_written(trace_flush());
+    bool written = trace_flush();
+    losses_are_written(written);
+    return written;
 }
 
 static void govern(void)
@@ -274,8 +277,8 @@ static void close_trace(const char *end)
     if (counters_summary())
         trace_say("counters", counters_summary());
     uint64_t unwritten_before = trace_unwritten();
-    flush(ws_clock_ns());
-    if (trace_unwritten() != unwritten_before)
+    bool written = flush(ws_clock_ns());
+    if (!written || trace_unwritten() != unwritten_before)
         flush(ws_clock_ns()); /* what the first flush lost is counted by the second */
     trace_close();
 }
