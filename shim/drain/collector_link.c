@@ -108,25 +108,47 @@ static int link_connect(struct collector_link *link)
 
 /* --- answers ------------------------------------------------------------------------------------ */
 
+/* Will the collector refuse this trace again? Clients and memory that are too many now may be fewer later. */
+static bool is_final(uint64_t reason)
+{
+    return reason != WS_CHANNEL_NO_REASON && reason != WS_CHANNEL_REASON_CLIENTS &&
+           reason != WS_CHANNEL_REASON_MEMORY;
+}
+
+static void take_refusal(struct collector_link *link, uint64_t reason)
+{
+    link->refused = true;
+    link->reason = reason;
+    link->final = is_final(reason);
+    if (link->final && link->begin) {
+        link_say(link, "the collector at %s takes no more of this trace: %s; what it misses is counted", link->path,
+                 ws_channel_reason_text(reason));
+        link->said = true;
+    }
+    lose_connection(link, ws_channel_reason_text(reason));
+}
+
 static void take_answer(struct collector_link *link, const struct ws_channel_message *answer)
 {
     bool welcome = answer->kind == WS_CHANNEL_WELCOME && link->state == LINK_CONNECTED;
+    bool taken = answer->kind == WS_CHANNEL_TAKEN && link->state == LINK_WELCOME;
     if (answer->kind == WS_CHANNEL_REFUSED) {
-        link->refused = true;
-        lose_connection(link, ws_channel_reason_text(answer->number));
-    } else if ((welcome || answer->kind == WS_CHANNEL_TAKEN) &&
-               (answer->number < link->begin || answer->number > link->end)) {
+        take_refusal(link, answer->number);
+    } else if (answer->kind == WS_CHANNEL_TAKEN && !taken) {
+        lose_connection(link, "it answers in another protocol");
+    } else if ((welcome || taken) && (answer->number < link->begin || answer->number > link->end)) {
         lose_connection(link, "it lacks the beginning of this trace");
-    } else if (welcome || answer->kind == WS_CHANNEL_TAKEN) {
+    } else if (welcome || taken) {
+        if (taken && link->said && answer->number > link->begin) {
+            link_say(link, "the collector at %s is back", link->path);
+            link->said = false;
+        }
         link->stalled = link->stalled && answer->number == link->begin;
         link->begin = answer->number;
         if (welcome) {
-            if (link->said)
-                link_say(link, "the collector at %s is back", link->path);
             link->sent = link->begin;
             link->state = LINK_WELCOME;
             link->was_welcome = true;
-            link->said = link->refused = false;
         }
     }
 }
@@ -135,13 +157,16 @@ static void read_answers(struct collector_link *link)
 {
     uint8_t bytes[WS_CHANNEL_START_SIZE + 1];
     struct ws_channel_message answer;
+    bool reset = false;
     while (link->state != LINK_DOWN) {
         ssize_t size = recv(link->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
         if (size < 0 && errno == EINTR)
             continue;
         if (size < 0 && errno == EAGAIN)
             return;
-        if (size <= 0)
+        if (size < 0 && errno == ECONNRESET && !reset)
+            reset = true; /* the collector left messages unread; its own answers are still here */
+        else if (size <= 0)
             lose_connection(link, size ? strerror(errno) : "it has ended the connection");
         else if (ws_channel_read(bytes, (size_t)size, &answer))
             lose_connection(link, "it answers in another protocol");
@@ -182,7 +207,7 @@ void link_keep(struct collector_link *link)
         return;
     if (link->state != LINK_DOWN && !link_is_ours(link))
         lose_connection(link, "its descriptor was closed");
-    if (link->state == LINK_DOWN && ws_clock_ns() - link->tried >= AGAIN_NS)
+    if (link->state == LINK_DOWN && !link->final && ws_clock_ns() - link->tried >= AGAIN_NS)
         link_connect(link);
     read_answers(link);
     while (link->state == LINK_WELCOME && link->sent < link->end && send_one(link))
@@ -284,7 +309,9 @@ static bool link_has_room(const struct collector_link *link, size_t size)
 int link_write(struct collector_link *link, const void *bytes, size_t size)
 {
     link_keep(link);
-    if (!link_has_room(link, size) && !link->stalled) {
+    if (link->final && link->begin)
+        return -ECONNABORTED;
+    if (size <= link->capacity && !link_has_room(link, size) && !link->stalled) {
         int64_t deadline = ws_clock_ns() + FULL_NS;
         while (!link_has_room(link, size) && keep_until(link, deadline))
             ;
@@ -299,7 +326,7 @@ int link_write(struct collector_link *link, const void *bytes, size_t size)
 
 bool link_is_hopeless(const struct collector_link *link, bool last)
 {
-    if (link->state == LINK_UNUSED || link->was_welcome)
+    if (link->state == LINK_UNUSED || link->begin)
         return false;
     return last || link->refused || link->state == LINK_DOWN || ws_clock_ns() - link->started > HOPE_NS;
 }
@@ -311,8 +338,15 @@ int link_finish(struct collector_link *link)
     if (!link->stalled)
         while (link->begin < link->end && keep_until(link, ws_min(last, ws_clock_ns() + LAST_NS)))
             ;
-    if (link->begin < link->end)
-        return -ETIMEDOUT;
+    if (link->begin < link->end) {
+        if (link->begin && link->final)
+            link_say(link, "the collector at %s takes no more of this trace: %s; it lacks the last %llu bytes",
+                     link->path, ws_channel_reason_text(link->reason), (unsigned long long)(link->end - link->begin));
+        else if (link->begin)
+            link_say(link, "the collector at %s has not taken the last %llu bytes of this trace; they are lost",
+                     link->path, (unsigned long long)(link->end - link->begin));
+        return -ECONNABORTED;
+    }
     uint8_t goodbye[WS_CHANNEL_START_SIZE];
     ws_channel_write(goodbye, WS_CHANNEL_GOODBYE, link->end, 0);
     if (link->state == LINK_WELCOME && link_is_ours(link))

@@ -31,10 +31,12 @@ struct collector_link {
     uint64_t sent, end;     /* offsets behind what was sent, and behind the trace */
     int64_t started, tried; /* when the link was made, and when it last tried to connect */
     bool was_welcome;       /* the collector has taken something before */
-    bool refused;
-    bool stalled;      /* the buffer was full for a while, and the collector has taken nothing since */
-    bool said;         /* that the collector is gone */
-    char message[512]; /* what the drain is to print, as the file thread has no stderr; "": nothing */
+    bool refused;           /* by the collector, for `reason` */
+    bool final;             /* that reason will not pass: the link does not connect again */
+    uint64_t reason;        /* enum ws_channel_reason */
+    bool stalled;           /* the buffer was full for a while, and the collector has taken nothing since */
+    bool said;              /* that the collector is gone; until it takes something again */
+    char message[512];      /* what the drain is to print, as the file thread has no stderr; "": nothing */
 };
 
 /* Called in a thread of the program: notes the path and the name of the job. capacity: of the buffer. Returns 0 or
@@ -45,7 +47,8 @@ int link_init(struct collector_link *link, const char *where, size_t capacity);
  * nobody listens there, or it refuses. */
 int link_start(struct collector_link *link, const char *rank, const char *file);
 
-/* Adds a part of the trace, whole or not at all. Waits a few milliseconds at most. Returns 0 or -ENOBUFS. */
+/* Adds a part of the trace, whole or not at all. Waits a few milliseconds at most. Returns 0; -ENOBUFS: the buffer
+ * is full; -ECONNABORTED: the collector takes no more of this trace, and the message says why. */
 int link_write(struct collector_link *link, const void *bytes, size_t size);
 
 /* Sends what can be sent, and connects again if it is time to. Never waits. */
@@ -55,7 +58,8 @@ void link_keep(struct collector_link *link);
  * a file. `last`: the program ends. */
 bool link_is_hopeless(const struct collector_link *link, bool last);
 
-/* Waits until the collector has everything, or a deadline has passed. Returns 0 or -ETIMEDOUT. */
+/* Waits until the collector has everything, or a deadline has passed. Returns 0; or -ECONNABORTED, with a message
+ * that says how much it lacks. */
 int link_finish(struct collector_link *link);
 
 /* Leaves a message for the drain, in place of one that it has not printed. */

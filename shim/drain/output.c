@@ -262,7 +262,7 @@ int output_create(struct output *output)
 
 const char *output_place(const struct output *output)
 {
-    return output->link.state == LINK_UNUSED ? output->path : output->link.path;
+    return output->collected ? output->link.path : output->path;
 }
 
 /* --- writing, in the file thread --------------------------------------------------------------- */
@@ -271,24 +271,46 @@ static int begin_writing(void *data)
 {
     struct output *output = data;
     int refused = *output->link.path ? link_start(&output->link, rank, output->path) : -ENOENT;
+    output->broken = 0;
+    output->collected = !refused;
     if (!refused)
         return 0;
-    int error = create_file(output);
-    if (!error && *output->link.path)
+    int error = output->broken = create_file(output);
+    if (!error && output->link.refused)
+        link_say(&output->link, "the collector at %s refuses this trace: %s; the trace goes to %s", output->link.path,
+                 ws_channel_reason_text(output->link.reason), output->path);
+    else if (!error && *output->link.path)
         link_say(&output->link, "no collector at %s: %s; the trace goes to %s", output->link.path, strerror(-refused),
                  output->path);
     return error;
 }
 
-/* The collector has connected but never answered, so all of the trace is still here: puts it into a file. */
+static void remove_file(struct output *output)
+{
+    ws_file_sink_close(&output->file);
+    if (is_file(output->path))
+        unlink(output->path);
+}
+
+/* The collector has taken nothing, so all of the trace is still here: puts it into a file. If that fails, the trace
+ * goes nowhere: later frames in a file without its header would be of no use. */
 static int change_to_file(struct output *output)
 {
-    int error = create_file(output);
-    if (!error)
-        error = ws_file_sink_write(&output->file, output->link.kept, output->link.end);
-    link_say(&output->link, "the collector at %s does not answer; the trace goes to %s%s%s", output->link.path,
-             output->path, error ? ": " : "", error ? strerror(-error) : "");
-    link_end(&output->link);
+    struct collector_link *link = &output->link;
+    bool whole = !link->begin && link->end <= link->capacity;
+    int error = whole ? create_file(output) : -EINVAL;
+    bool created = whole && !error;
+    if (created)
+        error = ws_file_sink_write(&output->file, link->kept, link->end);
+    if (created && error)
+        remove_file(output);
+    link_say(link, "the collector at %s %s%s; the trace goes to %s%s%s", link->path,
+             link->refused ? "refuses this trace: " : "does not answer",
+             link->refused ? ws_channel_reason_text(link->reason) : "", output->path, error ? ": " : "",
+             error ? strerror(-error) : "");
+    link_end(link);
+    output->collected = false;
+    output->broken = error;
     return error;
 }
 
@@ -302,6 +324,8 @@ static int write_bytes(void *data)
 {
     const struct write *write = data;
     struct output *output = write->output;
+    if (output->broken)
+        return output->broken;
     if (output->link.state == LINK_UNUSED)
         return ws_file_sink_write(&output->file, write->bytes, write->size);
     int status = link_write(&output->link, write->bytes, write->size);
@@ -315,15 +339,28 @@ static int write_bytes(void *data)
 static int stop_writing(void *data)
 {
     struct output *output = data;
+    if (output->broken)
+        return output->broken;
     if (output->link.state == LINK_UNUSED)
         return ws_file_sink_close(&output->file);
     int status = link_finish(&output->link);
     if (link_is_hopeless(&output->link, true)) {
-        int error = change_to_file(output), close_error = ws_file_sink_close(&output->file);
-        return error ? error : close_error;
+        int error = change_to_file(output);
+        return error ? error : ws_file_sink_close(&output->file);
     }
     link_end(&output->link);
     return status;
+}
+
+/* Leaves nothing behind: no rows were written. */
+static int abandon(void *data)
+{
+    struct output *output = data;
+    if (output->link.state != LINK_UNUSED)
+        link_end(&output->link);
+    else if (!output->broken)
+        remove_file(output);
+    return 0;
 }
 
 static int write_rows(void *data)
@@ -337,7 +374,8 @@ static int write_end(void *data)
 {
     struct output *output = data;
     int error = ws_encoder_finish(output->encoder), stop_error = stop_writing(output);
-    return error ? error : stop_error;
+    /* The collector's lack has been said, also if the encoder's end did not fit either. */
+    return error && stop_error != -ECONNABORTED ? error : stop_error;
 }
 
 /* --- for the drain ----------------------------------------------------------------------------- */
@@ -364,12 +402,8 @@ int output_begin(struct output *output)
     struct ws_encoder_options options = { .compressor = compression(), .write = write_out, .sink = output };
     file_thread_start();
     int error = work_and_say(output, begin_writing, output);
-    if (!error && (error = ws_encoder_create(&output->encoder, &options))) {
-        bool has_file = output->link.state == LINK_UNUSED;
-        file_thread_do(stop_writing, output);
-        if (has_file)
-            unlink(output->path);
-    }
+    if (!error && (error = ws_encoder_create(&output->encoder, &options)))
+        file_thread_do(abandon, output);
     if (error)
         file_thread_end();
     else

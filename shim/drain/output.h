@@ -11,6 +11,8 @@ struct output {
     struct ws_file_sink file;
     struct collector_link link; /* not LINK_UNUSED: the trace goes to a collector, and there is no file */
     struct ws_encoder *encoder;
+    bool collected; /* the trace goes to the collector, or went there until it was closed */
+    int broken;     /* -errno: neither the collector nor a file takes anything */
     char path[4096];
 };
 

@@ -1,5 +1,6 @@
 #include "shim/drain/trace.h"
 
+#include <errno.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
@@ -16,9 +17,12 @@ static bool failed;             /* writing has failed, and a warning was printed
 
 static void complain(int error)
 {
+    if (error == -ECONNABORTED) /* the collector takes no more, and it was said why */
+        return;
     if (error && !failed) {
         failed = true;
-        ws_warn("%s: %s; what does not fit is counted and left out", output_place(&output), strerror(-error));
+        ws_warn("%s: %s; what does not fit is counted and left out", output_place(&output),
+                error == -ENOBUFS ? "the collector does not keep up, and the buffer is full" : strerror(-error));
     }
 }
 
@@ -102,6 +106,6 @@ void trace_say(const char *key, const char *value)
 void trace_close(void)
 {
     int error = output_close(&output);
-    if (error && !failed)
+    if (error && error != -ECONNABORTED && !failed)
         ws_warn("%s: %s; the trace may lack its end", output_place(&output), strerror(-error));
 }

@@ -134,6 +134,41 @@ def case_stopped(build):
         check(len(place.traces()) == 1, place.traces())
 
 
+def case_refused(build):
+    """A trace that is refused before any of it is taken goes to a file. Later it is said once, and counted."""
+    with Place(build) as place:
+        place.start("--max-size", "1")
+        errors = ended_well(place.program(COUNT, 200), COUNT)
+        check(errors.count("\n") == 1 and "refuses this trace: the trace is as large" in errors, errors)
+        [name] = place.left_in_folder()
+        check(place.counts(f"{place.folder}/{name}")[0] == COUNT, "the file is whole")
+        place.stop()
+        os.remove(f"{place.folder}/{name}")
+        for trace in place.traces():
+            os.remove(trace)
+        place.start("--max-size", "40K")
+        errors = ended_well(place.program(5 * COUNT, 5000), 5 * COUNT)
+        check("takes no more of this trace: the trace is as large" in errors, errors)
+        check("lacks the last" in errors and errors.count("\n") <= 2 and "is gone" not in errors, errors)
+        check(not place.left_in_folder(), place.left_in_folder())
+        place.stop()
+        [trace] = place.traces()
+        check(place.counts(trace)[0] < 5 * COUNT, "part of the trace is there")
+
+
+def case_gone(build):
+    """At the end without the collector, the program says how much of the trace is lost, and names the socket."""
+    with Place(build) as place:
+        place.start()
+        program = place.program(5 * COUNT, 5000)
+        wait_for(place.traces, "the trace")
+        time.sleep(0.3)
+        place.kill()
+        errors = ended_well(program, 5 * COUNT)
+        check(f"{place.socket} has not taken the last" in errors and "timed out" not in errors, errors)
+        check(not place.left_in_folder() and len(place.traces()) == 1, place.left_in_folder())
+
+
 def case_nobody(build):
     with Place(build) as place:
         errors = ended_well(place.program(COUNT, 100), COUNT)
