@@ -1,6 +1,7 @@
 #include "collector/client.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,16 +55,18 @@ static void answer(struct client *client, enum ws_channel_kind kind, uint64_t nu
     client->owes = kind == WS_CHANNEL_TAKEN && sent < 0 && errno == EAGAIN;
 }
 
-/* Ends a connection that broke the rules. `bytes`: of the message that was refused. */
+/* Ends a connection that broke the rules. `bytes`: of the message that was refused, if the stream does not have them.
+ */
 static void cut_off(struct client *client, enum ws_channel_reason reason, size_t bytes)
 {
     char ended[96];
     struct clients *all = client->all;
     snprintf(ended, sizeof(ended), "cut off: %s", ws_channel_reason_text(reason));
+    bytes += client->stream.size; /* what came before, and was not written */
     answer(client, WS_CHANNEL_REFUSED, reason);
     all->cut_off++;
     if (client->recording) {
-        client->recording->refused_bytes += bytes + client->stream.size;
+        client->recording->refused_bytes += bytes;
     } else {
         all->jobs.refused_clients++;
         all->jobs.refused_bytes += bytes;
@@ -81,9 +84,11 @@ static int make_recording(struct client *client)
     struct jobs *jobs = &client->all->jobs;
     struct job *job = jobs_get(jobs, client->hello.job, true);
     struct recording *recording = NULL;
-    int file = job ? job_add(job, &client->identity, client->hello.file, &recording) : -ENOENT;
+    int file = job                   ? job_add(job, &client->identity, client->hello.file, &recording)
+               : jobs_are_full(jobs) ? -EUSERS
+                                     : -ENOENT;
     if (file < 0 || !recording)
-        return file == -EDQUOT ? file : -ENOENT;
+        return file == -EDQUOT || file == -EUSERS ? file : -ENOENT;
     client->recording = recording;
     recording->uid = client->peer.uid;
     recording->open = true;
@@ -92,7 +97,7 @@ static int make_recording(struct client *client)
     client->file = file;
     /* Written before the trace is, so that a collector started again finds which process the file is of. */
     job->changed = true;
-    jobs_write(jobs);
+    job_write(job, jobs);
     return 0;
 }
 
@@ -105,14 +110,18 @@ static int write_unit(void *data, const uint8_t *unit, size_t size)
         if (status)
             return status;
     }
-    if (size > client->all->size_limit - at)
+    if (at > client->all->size_limit || size > client->all->size_limit - at)
         return -EFBIG;
     for (size_t done = 0; done < size;) {
         ssize_t written = pwrite(client->file, unit + done, size - done, (off_t)(at + done));
-        if (written > 0)
+        if (written > 0) {
             done += (size_t)written;
-        else if (!written || errno != EINTR)
-            return -ENOSPC; /* the disk is full, or fails: tried again later */
+        } else if (!written || errno != EINTR) {
+            bool full = !written || errno == ENOSPC || errno == EDQUOT; /* tried again later */
+            int ignored = ftruncate(client->file, (off_t)at);           /* half a frame would count as damage */
+            (void)ignored;
+            return full ? -ENOSPC : -EIO;
+        }
     }
     return 0;
 }
@@ -139,9 +148,10 @@ static void after_units(struct client *client, int status, size_t bytes)
             status == -EBADMSG  ? WS_CHANNEL_REASON_FRAME
             : status == -EFBIG  ? WS_CHANNEL_REASON_SIZE
             : status == -EDQUOT ? WS_CHANNEL_REASON_FILES
+            : status == -EUSERS ? WS_CHANNEL_REASON_JOBS
             : status == -ENOMEM ? WS_CHANNEL_REASON_MEMORY
                                 : WS_CHANNEL_REASON_FILE,
-            bytes);
+            status == -ENOMEM ? bytes : 0);
 }
 
 /* --- messages ----------------------------------------------------------------------------------- */
@@ -260,6 +270,8 @@ static void on_event(uv_poll_t *poll, int status, int events)
     struct client *client = poll->data;
     if (client->owes && (events & UV_WRITABLE))
         answer(client, WS_CHANNEL_TAKEN, client->stream.taken);
+    if (status < 0)
+        client->events = 0; /* libuv has stopped to poll: what is left to read, and the end, would never be seen */
     if (status < 0 || (events & UV_READABLE))
         read_some(client, MESSAGES_A_TURN);
     wait_for_events(client);
@@ -309,9 +321,17 @@ void client_accept(struct clients *clients, int fd)
     wait_for_events(client);
 }
 
+static bool peer_is_gone(const struct client *client)
+{
+    struct pollfd look = { .fd = client->fd };
+    return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR));
+}
+
 static void retry(struct client *client)
 {
     after_units(client, stream_retry(&client->stream, write_unit, client), 0);
+    if (client->stuck && (client->all->ending || peer_is_gone(client)))
+        client_close(client, "disk full"); /* nobody is there to wait for more room */
     if (!client->closing && !client->stuck)
         read_some(client, MESSAGES_A_TURN);
     wait_for_events(client);

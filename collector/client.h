@@ -18,6 +18,7 @@ struct clients {
     struct jobs jobs;
     struct stream_memory memory;
     uv_loop_t *loop;
+    bool ending;      /* who started the collector has gone */
     uint64_t cut_off; /* connections that broke the rules */
 };
 

@@ -11,12 +11,67 @@
 #include "collector/say.h"
 
 enum {
-    JOBS_MAX = 64,
+    JOBS_MAX = 64,         /* at a time */
     RECORDINGS_MAX = 4096, /* of a job */
     OF_A_PROCESS_MAX = 16, /* a process makes more than one by exec */
     NAMES_TRIED = 1000,
     READ_SIZE = 64 << 10,
 };
+
+static void free_job(struct job *job)
+{
+    for (struct recording *one = job->recordings, *other; one; one = other) {
+        other = one->next;
+        free(one);
+    }
+    close(job->folder);
+    free(job);
+}
+
+static bool is_in_use(const struct job *job)
+{
+    const struct recording *one = job->recordings;
+    while (one && !one->open)
+        one = one->next;
+    return one;
+}
+
+/* Forgets a job that nobody records into. Its manifest has all that is known of it. */
+static void make_room(struct jobs *jobs)
+{
+    for (struct job **link = &jobs->first; *link; link = &(*link)->next) {
+        struct job *job = *link;
+        if (is_in_use(job))
+            continue;
+        job_write(job, jobs);
+        if (job->changed)
+            continue;
+        *link = job->next;
+        jobs->count--;
+        free_job(job);
+        return;
+    }
+}
+
+bool jobs_are_full(const struct jobs *jobs)
+{
+    return jobs->count >= JOBS_MAX;
+}
+
+/* Returns whether the job can be used. A manifest with wrong content makes room for another. */
+static bool take_manifest(struct job *job)
+{
+    int error = manifest_read(job);
+    if (!error || error == -ENOENT)
+        return true;
+    say("%s/manifest.json cannot be read: %s", job->name, strerror(-error));
+    if (error != -EINVAL && error != -ELOOP)
+        return false; /* it may be read later */
+    if (renameat(job->folder, "manifest.json", job->folder, "manifest.json.bad"))
+        return false;
+    say("%s: it is now called manifest.json.bad; the traces that it names are left as they are", job->name);
+    return true;
+}
 
 struct job *jobs_get(struct jobs *jobs, const char *wanted, bool make)
 {
@@ -25,7 +80,9 @@ struct job *jobs_get(struct jobs *jobs, const char *wanted, bool make)
     for (struct job *job = jobs->first; job; job = job->next)
         if (!strcmp(job->name, name))
             return job;
-    if (jobs->count == JOBS_MAX || (make && mkdirat(jobs->folder, name, 0700) && errno != EEXIST))
+    if (jobs_are_full(jobs))
+        make_room(jobs);
+    if (jobs_are_full(jobs) || (make && mkdirat(jobs->folder, name, 0700) && errno != EEXIST))
         return NULL;
     int folder = openat(jobs->folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct job *job = folder < 0 ? NULL : calloc(1, sizeof(*job));
@@ -36,36 +93,36 @@ struct job *jobs_get(struct jobs *jobs, const char *wanted, bool make)
     }
     memcpy(job->name, name, sizeof(name));
     job->folder = folder;
-    int error = manifest_read(job);
-    if (error && error != -ENOENT)
-        say("%s/manifest.json cannot be read, so its traces are left as they are: %s", name, strerror(-error));
+    if (!take_manifest(job)) {
+        free_job(job);
+        return NULL;
+    }
     job->next = jobs->first;
     jobs->first = job;
     jobs->count++;
     return job;
 }
 
+void job_write(struct job *job, const struct jobs *jobs)
+{
+    int error = job->changed ? manifest_write(job, jobs) : 0;
+    if (error)
+        say("%s/manifest.json: %s", job->name, strerror(-error));
+    else
+        job->changed = false;
+}
+
 void jobs_write(struct jobs *jobs)
 {
-    for (struct job *job = jobs->first; job; job = job->next) {
-        int error = job->changed ? manifest_write(job, jobs) : 0;
-        if (error)
-            say("%s/manifest.json: %s", job->name, strerror(-error));
-        else
-            job->changed = false;
-    }
+    for (struct job *job = jobs->first; job; job = job->next)
+        job_write(job, jobs);
 }
 
 void jobs_finish(struct jobs *jobs)
 {
     for (struct job *job = jobs->first, *next; job; job = next) {
-        for (struct recording *one = job->recordings, *other; one; one = other) {
-            other = one->next;
-            free(one);
-        }
         next = job->next;
-        close(job->folder);
-        free(job);
+        free_job(job);
     }
     jobs->first = NULL;
 }
@@ -145,13 +202,17 @@ static int read_units(int file, struct stream *stream)
     off_t at = 0;
     while (!status) {
         ssize_t size = pread(file, bytes, READ_SIZE, at);
-        if (size <= 0)
+        if (size < 0 && errno != EINTR)
+            status = -errno;
+        if (!size)
             break;
+        if (size < 0)
+            continue;
         status = stream_add(stream, bytes, (size_t)size, keep_unit, NULL);
         at += size;
     }
     free(bytes);
-    return status == -EBADMSG ? 0 : status; /* behind a damaged unit nothing is kept */
+    return status;
 }
 
 int job_reopen(struct job *job, struct recording *recording, struct stream *stream)

@@ -49,6 +49,12 @@ struct jobs {
  * none. Returns NULL if there is none, or it cannot be made. */
 struct job *jobs_get(struct jobs *jobs, const char *name, bool make);
 
+/* Are there as many jobs with open recordings as there may be? */
+bool jobs_are_full(const struct jobs *jobs);
+
+/* Writes the manifest of a job that has changed. */
+void job_write(struct job *job, const struct jobs *jobs);
+
 /* Writes the manifests of jobs that have changed. */
 void jobs_write(struct jobs *jobs);
 void jobs_finish(struct jobs *jobs);
@@ -59,11 +65,11 @@ struct recording *job_find(struct job *job, const struct identity *identity);
  * descriptor, or -errno; -EDQUOT: too many recordings. */
 int job_add(struct job *job, const struct identity *identity, const char *file, struct recording **recording);
 
-/* Opens the file of a recording again, and reads it into `stream`. What stands behind its last whole unit is cut off.
- * Returns the descriptor, or -errno. */
+/* Opens the file of a recording again, and reads it into `stream`. A last unit that is not whole is cut off.
+ * Returns the descriptor, or -errno; -EBADMSG: the file is damaged, and left as it is. */
 int job_reopen(struct job *job, struct recording *recording, struct stream *stream);
 
-/* The manifest (manifest.c). Both return 0 or -errno. */
+/* The manifest (manifest.c). Both return 0 or -errno; -EINVAL: its content is wrong. */
 int manifest_write(struct job *job, const struct jobs *jobs);
 int manifest_read(struct job *job);
 

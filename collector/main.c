@@ -19,7 +19,7 @@ static const char usage[] =
     "  --listen unix:PATH  the socket; its folder is made if there is none, and must be yours alone\n"
     "  --dir DIR           folder of the jobs\n"
     "  --job NAME          put all traces into this job; else the job's launcher names it\n"
-    "  --max-size SIZE     largest trace of one process, as 64M or 2G; 16G by default\n"
+    "  --max-size SIZE     largest trace of one process, as 64M or 2G; 16G by default; 0: any\n"
     "  --while-input       end when standard input has ended and the last program has gone\n"
     "  --help, --version\n\n"
     "Ends by SIGTERM or SIGINT. Exit status: 0 done; 2 wrong usage, or it cannot listen or write there.\n";
@@ -77,5 +77,7 @@ int main(int count, char **words)
     int status = parse(count, words, &options);
     if (status >= 0)
         return fflush(stdout) ? ERROR : status;
+    if (!options.size_limit)
+        options.size_limit = UINT64_MAX;
     return server_run(&options) ? ERROR : DONE;
 }

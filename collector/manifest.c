@@ -61,9 +61,12 @@ static char *make_text(const struct job *job, const struct jobs *jobs)
     json_object_set_new(root, "refused_clients", json_integer((json_int_t)jobs->refused_clients));
     json_object_set_new(root, "refused_bytes", json_integer((json_int_t)jobs->refused_bytes));
     json_object_set_new(root, "clients", rows);
-    char *text = json_dumps(root, JSON_INDENT(2));
+    char *text = json_dumps(root, JSON_INDENT(2)), *line = NULL;
     json_decref(root);
-    return text;
+    if (text && asprintf(&line, "%s\n", text) < 0)
+        line = NULL;
+    free(text);
+    return line;
 }
 
 static int write_all(int file, const char *text)

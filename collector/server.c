@@ -76,7 +76,7 @@ static void on_input(uv_poll_t *poll, int status, int events)
     char bytes[256];
     (void)events;
     if (status < 0 || read(STDIN_FILENO, bytes, sizeof(bytes)) <= 0) {
-        server->input_ended = true;
+        server->input_ended = server->clients.ending = true;
         uv_poll_stop(poll);
     }
 }

@@ -1,8 +1,10 @@
 #include "collector/socket.h"
 
 #include <errno.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -49,20 +51,27 @@ int listening_start(struct listening *listening, const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX }, beside = { .sun_family = AF_UNIX };
     *listening = (struct listening){ .fd = -1 };
-    if (strlen(path) + sizeof(".new") > sizeof(address.sun_path))
+    if (strlen(path) + sizeof(".1234") > sizeof(address.sun_path))
         return failed(path, "this path is too long for a socket");
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     snprintf(listening->path, sizeof(listening->path), "%s", path);
-    snprintf(beside.sun_path, sizeof(beside.sun_path), "%.100s.new", path);
+    uint16_t word = (uint16_t)getpid(); /* two collectors may start at the same time */
+    ssize_t ignored = getrandom(&word, sizeof(word), GRND_NONBLOCK);
+    (void)ignored;
+    snprintf(beside.sun_path, sizeof(beside.sun_path), "%.101s.%04x", path, word);
     if (make_folder(listening))
         return -1;
     if (is_alive(&address))
         return failed(path, "another collector listens there");
-    unlink(beside.sun_path);
     listening->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (listening->fd < 0 || bind(listening->fd, (struct sockaddr *)&beside, sizeof(beside)) ||
-        chmod(beside.sun_path, 0600) || listen(listening->fd, BACKLOG) || rename(beside.sun_path, path))
+    if (listening->fd < 0 || bind(listening->fd, (struct sockaddr *)&beside, sizeof(beside)))
         return failed(path, strerror(errno));
+    if (chmod(beside.sun_path, 0600) || listen(listening->fd, BACKLOG) || rename(beside.sun_path, path)) {
+        int status = failed(path, strerror(errno));
+        unlink(beside.sun_path);
+        return status;
+    }
+    listening->owns_path = true;
     return 0;
 }
 
@@ -72,7 +81,8 @@ void listening_end(struct listening *listening)
     if (listening->fd < 0)
         return;
     close(listening->fd);
-    unlink(listening->path);
+    if (listening->owns_path)
+        unlink(listening->path);
     if (listening->made_folder && slash) {
         *slash = 0;
         rmdir(listening->path);

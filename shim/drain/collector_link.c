@@ -108,11 +108,11 @@ static int link_connect(struct collector_link *link)
 
 /* --- answers ------------------------------------------------------------------------------------ */
 
-/* Will the collector refuse this trace again? Clients and memory that are too many now may be fewer later. */
+/* Will the collector refuse this trace again? Clients, jobs and memory may lack room now and not later. */
 static bool is_final(uint64_t reason)
 {
     return reason != WS_CHANNEL_NO_REASON && reason != WS_CHANNEL_REASON_CLIENTS &&
-           reason != WS_CHANNEL_REASON_MEMORY;
+           reason != WS_CHANNEL_REASON_MEMORY && reason != WS_CHANNEL_REASON_JOBS;
 }
 
 static void take_refusal(struct collector_link *link, uint64_t reason)

@@ -47,7 +47,8 @@ enum ws_channel_kind {
     R(FILES, "it has too many files of this process or job")      \
     R(SIZE, "the trace is as large as the collector lets one be") \
     R(MEMORY, "it has no memory left")                            \
-    R(FILE, "it cannot make or open the file of this trace")
+    R(FILE, "it cannot make or open the file of this trace")      \
+    R(JOBS, "it has too many jobs that record now")
 
 enum ws_channel_reason {
     WS_CHANNEL_NO_REASON,
