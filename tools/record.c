@@ -190,7 +190,11 @@ static void say_no_trace(const struct tool_outputs *outputs, const char *command
 {
     const char *why = tool_why_nothing(command);
     int hindrance = tool_outputs_hindrance(outputs);
-    if (why)
+    const char *collector = getenv("WALLSHIM_COLLECTOR");
+    if (collector && *collector && !why)
+        tool_say("no trace was written here; the collector at %s has it, if the command used a CUDA device",
+                 collector);
+    else if (why)
         tool_say("no trace was written: %s", why);
     else if (hindrance)
         tool_say("no trace was written: %s: %s", outputs->folder, strerror(hindrance));

@@ -50,13 +50,19 @@ static int make_folder(struct tool_job *job, const char *folder)
     char path[sizeof(job->folder)], real[4096];
     if (!*folder || snprintf(path, sizeof(path), "%s", folder) >= (int)sizeof(path))
         return tool_error("--job %s: give the folder of the job", folder);
+    for (size_t size = strlen(path); size > 1 && path[size - 1] == '/'; size--)
+        path[size - 1] = 0;
     for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = 0;
         mkdir(path, 0777);
         *at = '/';
     }
     /* The job's own folder is for the user alone: traces hold command lines. */
-    if ((mkdir(path, 0700) && errno != EEXIST) || !realpath(path, real))
+    struct stat status;
+    int made = mkdir(path, 0700);
+    if (made && errno == EEXIST && !stat(path, &status) && !S_ISDIR(status.st_mode))
+        errno = ENOTDIR;
+    if ((made && errno != EEXIST) || !realpath(path, real))
         return tool_error("--job %s: %s", folder, strerror(errno));
     snprintf(job->folder, sizeof(job->folder), "%s", real);
     const char *name = strrchr(real, '/') + 1;
@@ -67,8 +73,8 @@ static int make_folder(struct tool_job *job, const char *folder)
                  : tool_error("--job %s: give a folder whose name is short, plain and without a dot first", folder);
 }
 
-/* A path for the socket, in a folder that does not exist yet. */
-static void choose_socket(char path[SOCKET_SIZE])
+/* Chooses a path for the socket, in a folder that does not exist yet. Returns false if no folder is writable. */
+static bool choose_socket(char path[SOCKET_SIZE])
 {
     const char *folders[] = { getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp" };
     uint64_t word = (uint64_t)getpid();
@@ -78,8 +84,18 @@ static void choose_socket(char path[SOCKET_SIZE])
         if (!folders[i] || *folders[i] != '/' || access(folders[i], W_OK | X_OK))
             continue;
         if (snprintf(path, SOCKET_SIZE, "%s/wallshim-%016" PRIx64 "/socket", folders[i], word) < SOCKET_SIZE)
-            return;
+            return true;
     }
+    return false;
+}
+
+/* Where the user closed stdin or stdout, the descriptor may have its place already. It must stay open at exec. */
+static void move_to(int descriptor, int place)
+{
+    if (descriptor == place)
+        fcntl(place, F_SETFD, 0);
+    else
+        dup2(descriptor, place);
 }
 
 /* Runs in the child and never returns. A session of its own keeps the terminal's signals from the collector. */
@@ -93,8 +109,8 @@ static void exec_collector(const char *program, const char *socket, const struct
     slash = strrchr(folder, '/');
     *slash = 0;
     setsid();
-    dup2(input, STDIN_FILENO);
-    dup2(nowhere, STDOUT_FILENO);
+    move_to(input, STDIN_FILENO);
+    move_to(nowhere, STDOUT_FILENO);
     execl(program, program, "--listen", listen, "--dir", *folder ? folder : "/", "--job", slash + 1, "--while-input",
           (char *)NULL);
     _exit(127);
@@ -145,9 +161,10 @@ int tool_job_start(struct tool_job *job, const char *folder)
         return tool_error("--job %s: give a folder without a percent sign", folder);
     if (!find_collector(program, sizeof(program)))
         return tool_error("--job: wallshim-collector was not found beside this program; build wallshim with libuv");
+    if (!choose_socket(socket))
+        return tool_error("--job: no folder for the collector's socket; set TMPDIR to a writable folder");
     if (pipe2(ends, O_CLOEXEC))
         return tool_error("--job: %s", strerror(errno));
-    choose_socket(socket);
     job->collector = fork();
     if (!job->collector)
         exec_collector(program, socket, job, ends[0]);
