@@ -59,9 +59,11 @@ void link_say(struct collector_link *link, const char *format, ...)
 static void say_gone(struct collector_link *link, const char *why)
 {
     if (!link->said && link->was_welcome)
-        link_say(link,
-                 "the collector at %s is gone: %s; what it misses is counted, and it is tried again every second",
-                 link->path, why);
+        link_say(
+            link,
+            "the collector at %s is gone: %s; it is tried again every second, and what does not fit the buffer is "
+            "counted as lost",
+            link->path, why);
     link->said |= link->was_welcome;
 }
 
@@ -121,7 +123,7 @@ static void take_refusal(struct collector_link *link, uint64_t reason)
     link->reason = reason;
     link->final = is_final(reason);
     if (link->final && link->begin) {
-        link_say(link, "the collector at %s takes no more of this trace: %s; what it misses is counted", link->path,
+        link_say(link, "the collector at %s takes no more of this trace: %s; the rest is left out", link->path,
                  ws_channel_reason_text(reason));
         link->said = true;
     }

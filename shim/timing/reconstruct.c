@@ -328,7 +328,7 @@ static double behind_var(const struct shim_context *context, const struct pendin
 {
     if (!(last->op.flags & WS_OP_CONTENDED))
         return event_var;
-    double other = duration_expected(duration_of(last->op.shape)) + dispatch_ns(context);
+    double other = duration_expected(last->duration) + dispatch_ns(context);
     return event_var + ws_square(other);
 }
 
