@@ -7,11 +7,14 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "collector/control.h"
 #include "collector/process.h"
+#include "collector/receive.h"
 #include "collector/say.h"
 
 enum {
     MESSAGES_A_TURN = 32, /* then the other clients have theirs */
+    HURRY_MS = 1000,      /* when memory is short: how long a frame may take to come whole */
     SILENCE_MS = 5000,    /* how long a connection may say nothing before its HELLO */
 };
 
@@ -41,7 +44,12 @@ static void client_close(struct client *client, const char *ended)
         jobs_get(&all->jobs, client->hello.job, false)->changed = true;
         close(client->file);
     }
+    if (client->memory >= 0)
+        close(client->memory);
     stream_finish(&client->stream);
+    if (client->recording && !client->resuming)
+        client->recording->stream = client->stream;
+    figures_close(client->figures);
     uv_poll_stop(&client->poll);
     close(client->fd);
     uv_close((uv_handle_t *)&client->poll, free_client);
@@ -67,6 +75,7 @@ static void cut_off(struct client *client, enum ws_channel_reason reason, size_t
     all->cut_off++;
     if (client->recording) {
         client->recording->refused_bytes += bytes;
+        figures_refuse(client->figures, bytes);
     } else {
         all->jobs.refused_clients++;
         all->jobs.refused_bytes += bytes;
@@ -97,8 +106,17 @@ static int make_recording(struct client *client)
     client->file = file;
     /* Written before the trace is, so that a collector started again finds which process the file is of. */
     job->changed = true;
-    job_write(job, jobs);
+    manifest_note(job, recording);
+    client_watch(client);
     return 0;
+}
+
+/* Only here is it known that the client goes on where its file ends. */
+static int trim(struct client *client)
+{
+    int status = client->to_trim ? job_trim(client->file, &client->stream) : 0;
+    client->to_trim = client->to_trim && status;
+    return status;
 }
 
 static int write_unit(void *data, const uint8_t *unit, size_t size)
@@ -112,6 +130,8 @@ static int write_unit(void *data, const uint8_t *unit, size_t size)
     }
     if (at > client->all->size_limit || size > client->all->size_limit - at)
         return -EFBIG;
+    if (trim(client))
+        return -EIO;
     for (size_t done = 0; done < size;) {
         ssize_t written = pwrite(client->file, unit + done, size - done, (off_t)(at + done));
         if (written > 0) {
@@ -123,25 +143,31 @@ static int write_unit(void *data, const uint8_t *unit, size_t size)
             return full ? -ENOSPC : -EIO;
         }
     }
+    figures_add(client->figures, unit, size);
     return 0;
 }
 
-/* Notes how far the trace has come, and says so to the client. */
-static void note_taken(struct client *client)
+/* Notes how far the trace has come, and says so to the client. Returns whether it has come farther. */
+static bool note_taken(struct client *client)
 {
     struct recording *recording = client->recording;
     if (!recording || recording->bytes == client->stream.taken)
-        return;
+        return false;
     recording->bytes = client->stream.taken;
     recording->frames = client->stream.frames;
     jobs_get(&client->all->jobs, client->hello.job, false)->changed = true;
     answer(client, WS_CHANNEL_TAKEN, client->stream.taken);
+    return true;
 }
 
 static void after_units(struct client *client, int status, size_t bytes)
 {
-    note_taken(client);
+    bool farther = note_taken(client);
     client->stuck = status == -ENOSPC;
+    if (!client->stream.size || client->stuck)
+        client->unit_since = 0;
+    else if (farther || !client->unit_since)
+        client->unit_since = uv_now(client->all->loop);
     if (!status || client->stuck)
         return;
     cut_off(client,
@@ -173,18 +199,34 @@ static int resume(struct client *client, struct job *job)
         return 0;
     if (recording->open)
         close_older(client, recording);
+    if (!remains_drop(&client->all->remains, recording))
+        return -EAGAIN;
     int file = job_reopen(job, recording, &client->stream);
     if (file < 0)
         return file;
     client->file = file;
     client->recording = recording;
+    client->to_trim = true;
+    client->resuming = !client->stream.begun;
     recording->open = true;
     *recording->ended = 0;
-    recording->bytes = client->stream.taken;
-    recording->frames = client->stream.frames;
     job->changed = true;
     return 0;
 }
+
+/* The file has been read, or there is none yet: the client may send. */
+static void welcome(struct client *client)
+{
+    if (client->recording) {
+        client_watch(client);
+        client->recording->bytes = client->stream.taken;
+        client->recording->frames = client->stream.frames;
+        jobs_get(&client->all->jobs, client->hello.job, false)->changed = true;
+    }
+    answer(client, WS_CHANNEL_WELCOME, client->stream.taken);
+}
+
+static void read_files(uv_idle_t *idle);
 
 static void greet(struct client *client, const struct ws_channel_hello *hello)
 {
@@ -202,15 +244,23 @@ static void greet(struct client *client, const struct ws_channel_hello *hello)
     }
     int error = resume(client, jobs_get(&client->all->jobs, hello->job, false));
     if (error)
-        cut_off(client, error == -ENOMEM ? WS_CHANNEL_REASON_MEMORY : WS_CHANNEL_REASON_FILE, 0);
+        cut_off(client,
+                error == -ENOMEM   ? WS_CHANNEL_REASON_MEMORY
+                : error == -EAGAIN ? WS_CHANNEL_REASON_CLIENTS
+                                   : WS_CHANNEL_REASON_FILE,
+                0);
+    else if (client->resuming)
+        uv_idle_start(&client->all->reading, read_files);
     else
-        answer(client, WS_CHANNEL_WELCOME, client->stream.taken);
+        welcome(client);
 }
 
 static void say_goodbye(struct client *client)
 {
-    if (client->recording)
+    if (client->recording) {
+        trim(client);
         snprintf(client->recording->ended, sizeof(client->recording->ended), "goodbye");
+    }
     client_close(client, "goodbye");
 }
 
@@ -218,7 +268,9 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
 {
     struct ws_channel_message message;
     int status = ws_channel_read(bytes, size, &message);
-    bool right = !status && client->greeted == (message.kind != WS_CHANNEL_HELLO);
+    bool asks = message.kind == WS_CHANNEL_ASK;
+    bool right = !status && (asks ? !client->greeted : client->greeted == (message.kind != WS_CHANNEL_HELLO)) &&
+                 client->asks <= asks;
     if (right && message.kind == WS_CHANNEL_HELLO) {
         greet(client, &message.hello);
     } else if (right && message.kind == WS_CHANNEL_DATA &&
@@ -227,9 +279,32 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
         after_units(client, status, message.size);
     } else if (right && message.kind == WS_CHANNEL_GOODBYE && message.number == client->stream.taken) {
         say_goodbye(client);
+    } else if (right && message.kind == WS_CHANNEL_STATE) {
+        client->state = message.number ? CLIENT_RECORDS : CLIENT_STOPPED;
+    } else if (right && asks && !(status = control_answer(client, &message))) {
+        client->asks = true;
     } else {
         cut_off(client, status == -EPROTO ? WS_CHANNEL_REASON_VERSION : WS_CHANNEL_REASON_MESSAGE, size);
     }
+}
+
+/* The process has ended, or is about to. What it had not sent is in its live memory. */
+static void end_without_goodbye(struct client *client)
+{
+    int memory = client->memory;
+    bool due = client->greeted && remains_are_due(memory);
+    if (due && !client->recording)
+        make_recording(client);
+    struct recording *recording = client->recording;
+    bool keeps = due && recording && !client->resuming && !client->stuck;
+    if (keeps) {
+        trim(client);
+        client->memory = -1;
+    }
+    client_close(client, "gone without goodbye");
+    if (keeps && !remains_keep(&client->all->remains, memory, client->peer.pid,
+                               jobs_get(&client->all->jobs, client->hello.job, false), recording))
+        close(memory);
 }
 
 /* Handles at most this many messages. */
@@ -237,8 +312,8 @@ static void read_some(struct client *client, unsigned most)
 {
     static uint8_t bytes[WS_CHANNEL_MESSAGE_MAX + 1]; /* one more, to notice what is too long */
     bool reset = false;
-    for (unsigned i = 0; i < most && !client->closing && !client->stuck; i++) {
-        ssize_t size = recv(client->fd, bytes, sizeof(bytes), MSG_DONTWAIT);
+    for (unsigned i = 0; i < most && !client->closing && !client->stuck && !client->resuming; i++) {
+        ssize_t size = receive_message(client->fd, bytes, sizeof(bytes), client->greeted ? NULL : &client->memory);
         if (size > 0) {
             handle(client, bytes, (size_t)size);
         } else if (size < 0 && errno == ECONNRESET && !reset) {
@@ -246,7 +321,7 @@ static void read_some(struct client *client, unsigned most)
         } else if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
         } else {
-            client_close(client, "gone without goodbye");
+            end_without_goodbye(client);
         }
     }
 }
@@ -255,7 +330,7 @@ static void on_event(uv_poll_t *poll, int status, int events);
 
 static void wait_for_events(struct client *client)
 {
-    int events = (client->stuck ? 0 : UV_READABLE) | (client->owes ? UV_WRITABLE : 0);
+    int events = (client->stuck || client->resuming ? 0 : UV_READABLE) | (client->owes ? UV_WRITABLE : 0);
     if (client->closing || events == client->events)
         return;
     client->events = events;
@@ -277,6 +352,59 @@ static void on_event(uv_poll_t *poll, int status, int events)
     wait_for_events(client);
 }
 
+/* Reads a part of the file of each client that goes on in one, so that all others are served meanwhile. */
+static void read_files(uv_idle_t *idle)
+{
+    struct clients *clients = idle->data;
+    bool more = false;
+    for (struct client *client = clients->first, *next; client; client = next) {
+        next = client->next;
+        if (!client->resuming)
+            continue;
+        int status = job_read_on(client->file, &client->stream);
+        client->resuming = status > 0;
+        more |= client->resuming;
+        if (status < 0)
+            cut_off(client, status == -ENOMEM ? WS_CHANNEL_REASON_MEMORY : WS_CHANNEL_REASON_FILE, 0);
+        else if (!status)
+            welcome(client);
+        wait_for_events(client);
+    }
+    if (!more)
+        uv_idle_stop(idle);
+}
+
+/* --- memory ------------------------------------------------------------------------------------- */
+
+/* For stream_memory. What is empty is given back first. Then the client goes whose frame has been coming for longest:
+ * a program's shim sends a frame as fast as it is read. */
+static bool reclaim(void *data, const struct stream *asking)
+{
+    struct clients *clients = data;
+    struct client *slowest = NULL;
+    size_t before = clients->memory.used;
+    for (struct client *client = clients->first; client; client = client->next) {
+        if (&client->stream == asking || client->stuck || client->resuming)
+            continue;
+        if (!client->stream.size)
+            stream_finish(&client->stream);
+        else if (!slowest || client->unit_since < slowest->unit_since)
+            slowest = client;
+    }
+    if (clients->memory.used == before && slowest && uv_now(clients->loop) - slowest->unit_since > HURRY_MS)
+        cut_off(slowest, WS_CHANNEL_REASON_SLOW, 0);
+    return clients->memory.used < before;
+}
+
+void clients_init(struct clients *clients)
+{
+    clients->memory.reclaim = reclaim;
+    clients->memory.data = clients;
+    uv_idle_init(clients->loop, &clients->reading);
+    clients->reading.data = clients;
+    clients->remains = (struct remains_list){ .loop = clients->loop };
+}
+
 /* --- all connections ---------------------------------------------------------------------------- */
 
 /* Makes room for one more connection. Returns whether there is room. */
@@ -293,16 +421,10 @@ static bool make_room(struct clients *clients)
     return oldest != NULL;
 }
 
-static bool is_allowed(int fd, struct ucred *peer)
-{
-    socklen_t size = sizeof(*peer);
-    return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &size) && (peer->uid == geteuid() || peer->uid == 0);
-}
-
 void client_accept(struct clients *clients, int fd)
 {
     struct client *client = calloc(1, sizeof(*client));
-    if (!client || !is_allowed(fd, &client->peer) || !make_room(clients) ||
+    if (!client || !process_may_connect(fd, &client->peer) || !make_room(clients) ||
         uv_poll_init(clients->loop, &client->poll, fd)) {
         clients->jobs.refused_clients++;
         free(client);
@@ -312,7 +434,7 @@ void client_accept(struct clients *clients, int fd)
     client->poll.data = client;
     client->fd = fd;
     client->all = clients;
-    client->file = -1;
+    client->file = client->memory = -1;
     client->since = uv_now(clients->loop);
     stream_init(&client->stream, &clients->memory);
     client->next = clients->first;
@@ -339,15 +461,23 @@ static void retry(struct client *client)
 
 void clients_tick(struct clients *clients)
 {
+    remains_tick(&clients->remains);
     for (struct client *client = clients->first, *next; client; client = next) {
         next = client->next; /* freed later, by the loop, even if it is closed meanwhile */
         if (client->closing)
             continue;
         if (client->stuck)
             retry(client);
-        else if (!client->greeted && uv_now(clients->loop) - client->since > SILENCE_MS)
+        else if (!client->greeted && !client->asks && uv_now(clients->loop) - client->since > SILENCE_MS)
             cut_off(client, WS_CHANNEL_REASON_MESSAGE, 0);
+        else if (client->unit_since && !client->resuming &&
+                 uv_now(clients->loop) - client->unit_since > clients->patience_ms)
+            cut_off(client, WS_CHANNEL_REASON_SLOW, 0);
+        else if (!client->stream.size)
+            stream_finish(&client->stream); /* an idle client needs no buffer; a busy one makes another */
     }
+    if (clients->figures)
+        figures_tick(clients->figures, uv_now(clients->loop));
     jobs_write(&clients->jobs);
 }
 
@@ -355,8 +485,11 @@ void clients_end(struct clients *clients)
 {
     for (struct client *client = clients->first, *next; client; client = next) {
         next = client->next;
+        if (client->closing)
+            continue;
         read_some(client, 1 << 12);
         client_close(client, "the collector ended first");
     }
+    remains_end(&clients->remains);
     jobs_write(&clients->jobs);
 }

@@ -8,6 +8,8 @@
 #include <uv.h>
 
 #include "collector/job.h"
+#include "collector/figures.h"
+#include "collector/remains.h"
 #include "collector/stream.h"
 #include "wire/channel.h"
 
@@ -16,11 +18,17 @@ struct clients {
     unsigned count, limit;
     uint64_t size_limit; /* of a trace, in bytes */
     struct jobs jobs;
+    struct remains_list remains;
     struct stream_memory memory;
     uv_loop_t *loop;
-    bool ending;      /* who started the collector has gone */
-    uint64_t cut_off; /* connections that broke the rules */
+    uint64_t patience_ms;    /* how long a frame may take to come whole */
+    uv_idle_t reading;       /* runs while a client is resuming */
+    struct figures *figures; /* NULL: nobody asks for live figures */
+    bool ending;             /* who started the collector has gone */
+    uint64_t cut_off;        /* connections that broke the rules */
 };
+
+enum client_state { CLIENT_STATE_UNKNOWN, CLIENT_STOPPED, CLIENT_RECORDS };
 
 struct client {
     uv_poll_t poll;
@@ -29,17 +37,27 @@ struct client {
     int fd;
     int events; /* what `poll` waits for */
     struct ucred peer;
-    uint64_t since; /* when it connected, in ms of the loop */
-    bool greeted;   /* HELLO has come */
-    bool stuck;     /* the file takes nothing now; clients_tick tries again */
-    bool owes;      /* TAKEN did not fit into the socket */
+    uint64_t since;          /* when it connected, in ms of the loop */
+    bool greeted;            /* HELLO has come */
+    bool asks;               /* it is `wallshim ctl` */
+    enum client_state state; /* as the shim says */
+    bool stuck;              /* the file takes nothing now; clients_tick tries again */
+    bool owes;               /* TAKEN did not fit into the socket */
+    bool resuming;           /* its file is being read; until then nothing is read from it */
+    bool to_trim;            /* the file may hold more than `stream` has taken */
     bool closing;
+    uint64_t unit_since; /* when the last whole unit came, or the first byte behind it, in ms of the loop */
     struct identity identity;
     struct ws_channel_hello hello;
     struct recording *recording; /* NULL: it has sent no trace yet */
     int file;
+    int memory; /* live memory of the process (record/live.h), from HELLO; -1: none */
     struct stream stream;
+    struct figures_stream *figures;
 };
+
+/* `clients` has its loop, limits and jobs already. */
+void clients_init(struct clients *clients);
 
 /* Takes over the connection. If there are too many, one that has said nothing yet makes room, or the new one is
  * refused. */
@@ -50,5 +68,9 @@ void clients_tick(struct clients *clients);
 
 /* Reads what has come, then closes all connections. */
 void clients_end(struct clients *clients);
+
+/* Begins to count what the trace tells, if somebody asks for live figures (watch.c). The client has a recording; what
+ * its file has already is not counted again. */
+void client_watch(struct client *client);
 
 #endif

@@ -1,5 +1,6 @@
 #include "collector/job.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@ enum {
     OF_A_PROCESS_MAX = 16, /* a process makes more than one by exec */
     NAMES_TRIED = 1000,
     READ_SIZE = 64 << 10,
+    READS_A_STEP = 16, /* then others have their turn */
 };
 
 static void free_job(struct job *job)
@@ -64,6 +66,10 @@ static bool take_manifest(struct job *job)
     int error = manifest_read(job);
     if (!error || error == -ENOENT)
         return true;
+    if (error == -EBUSY) {
+        say("%s: another collector writes into this job", job->name);
+        return false;
+    }
     say("%s/manifest.json cannot be read: %s", job->name, strerror(-error));
     if (error != -EINVAL && error != -ELOOP)
         return false; /* it may be read later */
@@ -76,7 +82,10 @@ static bool take_manifest(struct job *job)
 struct job *jobs_get(struct jobs *jobs, const char *wanted, bool make)
 {
     char name[NAME_SIZE];
-    name_make_safe(jobs->always ? jobs->always : wanted, "job", "", name);
+    if (jobs->always)
+        snprintf(name, sizeof(name), "%s", jobs->always); /* the user's own words, checked by name_is_plain */
+    else
+        name_make_safe(wanted, "job", "", name);
     for (struct job *job = jobs->first; job; job = job->next)
         if (!strcmp(job->name, name))
             return job;
@@ -130,6 +139,59 @@ void jobs_finish(struct jobs *jobs)
 static bool is_same_process(const struct identity *a, const struct identity *b)
 {
     return a->pid == b->pid && a->start_time == b->start_time && !strcmp(a->boot_id, b->boot_id);
+}
+
+void jobs_each(struct jobs *jobs, void (*each)(void *data, const char *name), void *data)
+{
+    if (jobs->always) {
+        each(data, jobs->always);
+        return;
+    }
+    int copy = openat(jobs->folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *folder = copy < 0 ? NULL : fdopendir(copy);
+    if (!folder && copy >= 0)
+        close(copy);
+    for (struct dirent *entry; folder && (entry = readdir(folder));)
+        if (name_is_safe(entry->d_name))
+            each(data, entry->d_name);
+    if (folder)
+        closedir(folder);
+}
+
+/* Reading a manifest finds what its collector left as "still recording". */
+static void begin_job(void *data, const char *name)
+{
+    struct job *job = jobs_get(data, name, false);
+    if (job)
+        job_write(job, data);
+}
+
+int jobs_begin(struct jobs *jobs)
+{
+    jobs_each(jobs, begin_job, jobs);
+    if (!jobs->always)
+        return 0;
+    struct stat about;
+    return fstatat(jobs->folder, jobs->always, &about, AT_SYMLINK_NOFOLLOW) || jobs->first ? 0 : -EBUSY;
+}
+
+int job_remove(struct job *job, const char *file)
+{
+    for (struct recording **link = &job->recordings; *link; link = &(*link)->next) {
+        struct recording *one = *link;
+        if (strcmp(one->file, file) || one->open)
+            continue;
+        if (!name_is_safe(one->file) || (unlinkat(job->folder, one->file, 0) && errno != ENOENT))
+            return -errno;
+        job->removed_traces++;
+        job->removed_bytes += one->bytes;
+        job->count--;
+        job->changed = true;
+        *link = one->next;
+        free(one);
+        return 0;
+    }
+    return -ENOENT;
 }
 
 struct recording *job_find(struct job *job, const struct identity *identity)
@@ -194,25 +256,27 @@ static int keep_unit(void *data, const uint8_t *unit, size_t size)
     return 0;
 }
 
-/* Reads what is in the file as if a client had sent it. */
-static int read_units(int file, struct stream *stream)
+int job_read_on(int file, struct stream *stream)
 {
-    uint8_t *bytes = malloc(READ_SIZE);
-    int status = bytes ? 0 : -ENOMEM;
-    off_t at = 0;
-    while (!status) {
-        ssize_t size = pread(file, bytes, READ_SIZE, at);
+    static uint8_t bytes[READ_SIZE];
+    for (int i = 0; i < READS_A_STEP; i++) {
+        ssize_t size = pread(file, bytes, sizeof(bytes), (off_t)(stream->taken + stream->size));
         if (size < 0 && errno != EINTR)
-            status = -errno;
-        if (!size)
-            break;
-        if (size < 0)
-            continue;
-        status = stream_add(stream, bytes, (size_t)size, keep_unit, NULL);
-        at += size;
+            return -errno;
+        int status = size > 0 ? stream_add(stream, bytes, (size_t)size, keep_unit, NULL) : 0;
+        if (status)
+            return status;
+        if (!size) {
+            stream_finish(stream); /* forgets what the file has of a unit that is not whole */
+            return 0;
+        }
     }
-    free(bytes);
-    return status;
+    return 1;
+}
+
+int job_trim(int file, const struct stream *stream)
+{
+    return ftruncate(file, (off_t)stream->taken) ? -errno : 0;
 }
 
 int job_reopen(struct job *job, struct recording *recording, struct stream *stream)
@@ -223,13 +287,12 @@ int job_reopen(struct job *job, struct recording *recording, struct stream *stre
                    : -1;
     if (file < 0)
         return -ENOENT;
-    int status = fstat(file, &about) || !S_ISREG(about.st_mode) ? -EINVAL : read_units(file, stream);
-    stream->size = 0; /* what the file has of a unit that is not whole */
-    if (!status && ftruncate(file, (off_t)stream->taken))
-        status = -errno;
-    if (status) {
+    if (fstat(file, &about) || !S_ISREG(about.st_mode)) {
         close(file);
-        return status;
+        return -EINVAL;
     }
+    /* Somebody may have shortened the file meanwhile. */
+    if (recording->stream.begun && recording->stream.taken <= (uint64_t)about.st_size)
+        *stream = recording->stream;
     return file;
 }

@@ -25,7 +25,8 @@ struct recording {
     char host[72], rank[64];
     char ended[96]; /* how it ended; "": it has not */
     uint64_t bytes, frames, refused_bytes;
-    bool open; /* a client is connected */
+    bool open;            /* a client is connected */
+    struct stream stream; /* how far the last client came, if this collector saw it */
 };
 
 struct job {
@@ -34,7 +35,8 @@ struct job {
     int folder; /* a descriptor */
     struct recording *recordings;
     unsigned count;
-    bool changed; /* the manifest is older than this */
+    uint64_t removed_traces, removed_bytes; /* for the quotas */
+    bool changed;                           /* the manifest is older than this */
 };
 
 struct jobs {
@@ -59,18 +61,39 @@ void job_write(struct job *job, const struct jobs *jobs);
 void jobs_write(struct jobs *jobs);
 void jobs_finish(struct jobs *jobs);
 
+/* Calls `each` with the name of every job in the folder, also of those that nobody records into now. */
+void jobs_each(struct jobs *jobs, void (*each)(void *data, const char *name), void *data);
+
+/* Corrects the manifests of jobs whose collector was killed: nothing there is still recorded. Returns 0; or -EBUSY if
+ * the only job belongs to another collector. */
+int jobs_begin(struct jobs *jobs);
+
+/* Removes a recording that is not open, and its file. Returns 0 or -errno. */
+int job_remove(struct job *job, const char *file);
+
 struct recording *job_find(struct job *job, const struct identity *identity);
 
 /* Adds a recording, and creates its file under `file`, or under a similar name if there is such a file. Returns the
  * descriptor, or -errno; -EDQUOT: too many recordings. */
 int job_add(struct job *job, const struct identity *identity, const char *file, struct recording **recording);
 
-/* Opens the file of a recording again, and reads it into `stream`. A last unit that is not whole is cut off.
- * Returns the descriptor, or -errno; -EBADMSG: the file is damaged, and left as it is. */
+/* Opens the file of a recording again. `stream` goes on where the last client ended, if this collector saw that; else
+ * job_read_on must read the file. Returns the descriptor, or -errno. */
 int job_reopen(struct job *job, struct recording *recording, struct stream *stream);
+
+/* Reads a part of the file into `stream`, as if a client had sent it. Changes nothing in the file. Returns 1: call it
+ * again; 0: all has been read; or -errno; -EBADMSG: the file is damaged. */
+int job_read_on(int file, struct stream *stream);
+
+/* Cuts off what stands behind the last whole unit. To be called when the client is seen to go on just there. */
+int job_trim(int file, const struct stream *stream);
 
 /* The manifest (manifest.c). Both return 0 or -errno; -EINVAL: its content is wrong. */
 int manifest_write(struct job *job, const struct jobs *jobs);
-int manifest_read(struct job *job);
+int manifest_read(struct job *job); /* -EBUSY: another collector writes it */
+
+/* Notes a new recording in a file beside the manifest, until manifest_write writes all. So many clients that come at
+ * once do not write the whole manifest each. */
+void manifest_note(struct job *job, const struct recording *recording);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/names.h"
 #include "collector/say.h"
 #include "collector/server.h"
 #include "wire/channel.h"
@@ -17,63 +18,113 @@ static const char usage[] =
     "them to DIR/JOB, beside manifest.json. To read a job: wallshim report DIR/JOB\n\n"
     "Switches:\n"
     "  --listen unix:PATH  the socket; its folder is made if there is none, and must be yours alone\n"
-    "  --dir DIR           folder of the jobs\n"
+    "  --dir DIR           folder of the jobs; it and those above are made if there are none\n"
     "  --job NAME          put all traces into this job; else the job's launcher names it\n"
     "  --max-size SIZE     largest trace of one process, as 64M or 2G; 16G by default; 0: any\n"
+    "  --max-job SIZE      largest job, and\n"
+    "  --max-all SIZE      largest sum of all jobs; 0, the default: any\n"
+    "  --max-age TIME      remove traces that were not written to for so long, as 12h or 30d; 0: never\n"
+    "                      These three remove the oldest traces that have ended.\n"
+    "  --patience TIME     end a connection on which a frame does not come whole in this time; 1m by default\n"
+    "  --metrics WHERE     serve live figures for Prometheus at unix:PATH or HOST:PORT (loopback only)\n"
+    "  --metrics-public    let --metrics listen on an address that other machines can reach\n"
     "  --while-input       end when standard input has ended and the last program has gone\n"
     "  --help, --version\n\n"
     "Ends by SIGTERM or SIGINT. Exit status: 0 done; 2 wrong usage, or it cannot listen or write there.\n";
 
 static const struct option switches[] = {
-    { "listen", required_argument, NULL, 'l' }, { "dir", required_argument, NULL, 'd' },
-    { "job", required_argument, NULL, 'j' },    { "max-size", required_argument, NULL, 's' },
-    { "while-input", no_argument, NULL, 'w' },  { "help", no_argument, NULL, 'h' },
-    { "version", no_argument, NULL, 'v' },      { NULL, 0, NULL, 0 },
+    { "listen", required_argument, NULL, 'l' },  { "dir", required_argument, NULL, 'd' },
+    { "job", required_argument, NULL, 'j' },     { "max-size", required_argument, NULL, 's' },
+    { "max-job", required_argument, NULL, 'J' }, { "max-all", required_argument, NULL, 'A' },
+    { "max-age", required_argument, NULL, 'a' }, { "patience", required_argument, NULL, 'p' },
+    { "metrics", required_argument, NULL, 'm' }, { "metrics-public", no_argument, NULL, 'M' },
+    { "while-input", no_argument, NULL, 'w' },   { "help", no_argument, NULL, 'h' },
+    { "version", no_argument, NULL, 'v' },       { NULL, 0, NULL, 0 },
 };
+
+static int wrong(const char *name, const char *value, const char *allowed)
+{
+    say("--%s %s: %s; see wallshim-collector --help", name, value, allowed);
+    return ERROR;
+}
+
+static int take_size(const char *name, const char *value, uint64_t *size)
+{
+    return ws_parse_size(value, size) ? wrong(name, value, "give a size, as 64M or 2G") : -1;
+}
+
+static int take_time(const char *name, const char *value, uint64_t *ns)
+{
+    return ws_parse_duration(value, ns) ? wrong(name, value, "give a time, as 90s, 5m, 12h or 30d") : -1;
+}
+
+/* Takes one switch. Returns -1 if it is right, else the exit status. */
+static int take_switch(int letter, struct server_options *options)
+{
+    switch (letter) {
+    case 'l':
+        options->path = ws_channel_path(optarg);
+        return *options->path ? -1 : wrong("listen", optarg, "give unix:PATH, the path of a socket");
+    case 'd':
+        options->folder = optarg;
+        return *optarg ? -1 : wrong("dir", "''", "give a folder");
+    case 'j':
+        options->job = optarg;
+        return name_is_plain(optarg)
+                   ? -1
+                   : wrong("job", optarg, "give a name without a slash or a first dot, of at most 127 bytes");
+    case 's':
+        return take_size("max-size", optarg, &options->size_limit);
+    case 'J':
+        return take_size("max-job", optarg, &options->quota.job_bytes);
+    case 'A':
+        return take_size("max-all", optarg, &options->quota.all_bytes);
+    case 'a':
+        return take_time("max-age", optarg, &options->quota.age_ns);
+    case 'p':
+        return take_time("patience", optarg, &options->patience_ns);
+    case 'm':
+        options->metrics = optarg;
+        return -1;
+    case 'M':
+        options->metrics_for_all = true;
+        return -1;
+    case 'w':
+        options->while_input = true;
+        return -1;
+    case 'h':
+        fputs(usage, stdout);
+        return DONE;
+    case 'v':
+        puts("wallshim-collector " WS_VERSION);
+        return DONE;
+    default: /* getopt_long has said why */
+        return ERROR;
+    }
+}
 
 /* Returns -1 if the collector is to run, else the exit status. */
 static int parse(int count, char **words, struct server_options *options)
 {
-    for (int letter; (letter = getopt_long(count, words, "h", switches, NULL)) != -1;) {
-        switch (letter) {
-        case 'l':
-            options->path = ws_channel_path(optarg);
-            break;
-        case 'd':
-            options->folder = optarg;
-            break;
-        case 'j':
-            options->job = optarg;
-            break;
-        case 's':
-            if (ws_parse_size(optarg, &options->size_limit)) {
-                say("--max-size %s: give a size, as 64M or 2G", optarg);
-                return ERROR;
-            }
-            break;
-        case 'w':
-            options->while_input = true;
-            break;
-        case 'h':
-            fputs(usage, stdout);
-            return DONE;
-        case 'v':
-            puts("wallshim-collector " WS_VERSION);
-            return DONE;
-        default: /* getopt_long has said why */
-            return ERROR;
-        }
-    }
-    if (optind < count || !options->path || !*options->path || !options->folder) {
-        say("give --listen unix:PATH and --dir DIR, and nothing else; see wallshim-collector --help");
-        return ERROR;
-    }
-    return -1;
+    int status = -1;
+    for (int letter; status < 0 && (letter = getopt_long(count, words, "h", switches, NULL)) != -1;)
+        status = take_switch(letter, options);
+    if (status >= 0)
+        return status;
+    if (optind < count)
+        say("%s: there is nothing to be given but switches; see wallshim-collector --help", words[optind]);
+    else if (!options->path)
+        say("--listen is missing: give --listen unix:PATH, the socket for the programs");
+    else if (!options->folder)
+        say("--dir is missing: give --dir DIR, the folder for the jobs");
+    else
+        return -1;
+    return ERROR;
 }
 
 int main(int count, char **words)
 {
-    struct server_options options = { .size_limit = (uint64_t)16 << 30 };
+    struct server_options options = { .size_limit = (uint64_t)16 << 30, .patience_ns = 60 * UINT64_C(1000000000) };
     int status = parse(count, words, &options);
     if (status >= 0)
         return fflush(stdout) ? ERROR : status;

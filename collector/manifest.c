@@ -11,8 +11,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/process.h"
+#include "wire/process_stat.h"
+
 #define MANIFEST "manifest.json"
 #define TEMPORARY ".manifest.json.new"
+#define NEWEST ".manifest.more" /* a line for each recording that the manifest lacks still */
 
 enum {
     MANIFEST_VERSION = 1,
@@ -39,7 +43,7 @@ static json_t *describe(const struct recording *one)
     json_object_set_new(row, "pid", json_integer(one->identity.pid));
     json_object_set_new(row, "uid", json_integer(one->uid));
     json_object_set_new(row, "host", text_of(one->host));
-    json_object_set_new(row, "rank", text_of(one->rank));
+    json_object_set_new(row, "rank", text_of(*one->rank ? one->rank : "unknown"));
     json_object_set_new(row, "start_time", json_integer((json_int_t)one->identity.start_time));
     json_object_set_new(row, "boot_id", text_of(one->identity.boot_id));
     json_object_set_new(row, "stream", text_of_number(one->identity.stream));
@@ -47,6 +51,16 @@ static json_t *describe(const struct recording *one)
     json_object_set_new(row, "bytes", json_integer((json_int_t)one->bytes));
     json_object_set_new(row, "frames", json_integer((json_int_t)one->frames));
     json_object_set_new(row, "refused_bytes", json_integer((json_int_t)one->refused_bytes));
+    return row;
+}
+
+/* Who writes this manifest: as long as that process lives, "still recording" holds. */
+static json_t *describe_collector(void)
+{
+    json_t *row = json_object();
+    json_object_set_new(row, "pid", json_integer(getpid()));
+    json_object_set_new(row, "start_time", json_integer((json_int_t)process_start_time(getpid())));
+    json_object_set_new(row, "boot_id", text_of(process_boot_id()));
     return row;
 }
 
@@ -60,6 +74,9 @@ static char *make_text(const struct job *job, const struct jobs *jobs)
     json_object_set_new(root, "job", text_of(job->name));
     json_object_set_new(root, "refused_clients", json_integer((json_int_t)jobs->refused_clients));
     json_object_set_new(root, "refused_bytes", json_integer((json_int_t)jobs->refused_bytes));
+    json_object_set_new(root, "removed_traces", json_integer((json_int_t)job->removed_traces));
+    json_object_set_new(root, "removed_bytes", json_integer((json_int_t)job->removed_bytes));
+    json_object_set_new(root, "collector", describe_collector());
     json_object_set_new(root, "clients", rows);
     char *text = json_dumps(root, JSON_INDENT(2)), *line = NULL;
     json_decref(root);
@@ -97,8 +114,24 @@ int manifest_write(struct job *job, const struct jobs *jobs)
         status = -errno;
     if (!status && renameat(job->folder, TEMPORARY, job->folder, MANIFEST))
         status = -errno;
+    if (!status)
+        unlinkat(job->folder, NEWEST, 0);
     free(text);
     return status;
+}
+
+void manifest_note(struct job *job, const struct recording *recording)
+{
+    json_t *row = describe(recording);
+    char *text = json_dumps(row, JSON_COMPACT), *line = NULL;
+    int file = openat(job->folder, NEWEST, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    if (file >= 0 && text && asprintf(&line, "%s\n", text) > 0)
+        write_all(file, line);
+    if (file >= 0)
+        close(file);
+    free(line);
+    free(text);
+    json_decref(row);
 }
 
 static void take_text(const json_t *row, const char *key, char *text, size_t capacity)
@@ -132,12 +165,52 @@ static int take_row(struct job *job, const json_t *row)
     one->bytes = take_number(row, "bytes");
     one->frames = take_number(row, "frames");
     one->refused_bytes = take_number(row, "refused_bytes");
-    if (!strcmp(one->ended, "still recording"))
+    if (!strcmp(one->ended, "still recording")) {
         snprintf(one->ended, sizeof(one->ended), "the collector ended first");
+        job->changed = true;
+    }
     one->next = job->recordings;
     job->recordings = one;
     job->count++;
     return 0;
+}
+
+static bool has_file(const struct job *job, const char *file)
+{
+    const struct recording *one = job->recordings;
+    while (one && strcmp(one->file, file))
+        one = one->next;
+    return one;
+}
+
+/* Reads what manifest_note wrote and manifest_write did not come to write. A line may be cut off. */
+static int read_newest(struct job *job)
+{
+    int descriptor = openat(job->folder, NEWEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), status = 0;
+    FILE *file = descriptor < 0 ? NULL : fdopen(descriptor, "r");
+    char line[4096];
+    if (!file && descriptor >= 0)
+        close(descriptor);
+    while (file && !status && fgets(line, sizeof(line), file)) {
+        json_t *row = json_loads(line, 0, NULL);
+        const char *name = json_string_value(json_object_get(row, "file"));
+        if (name && !has_file(job, name))
+            status = take_row(job, row);
+        json_decref(row);
+    }
+    if (file)
+        fclose(file);
+    return status;
+}
+
+/* Does another process write this manifest? */
+static bool is_foreign(const json_t *root)
+{
+    const json_t *writer = json_object_get(root, "collector");
+    const char *boot = json_string_value(json_object_get(writer, "boot_id"));
+    pid_t pid = (pid_t)take_number(writer, "pid");
+    return boot && !strcmp(boot, process_boot_id()) && pid != getpid() &&
+           ws_process_is_alive(pid, take_number(writer, "start_time"));
 }
 
 int manifest_read(struct job *job)
@@ -145,14 +218,16 @@ int manifest_read(struct job *job)
     struct stat about;
     int file = openat(job->folder, MANIFEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0)
-        return -errno;
+        return errno == ENOENT ? read_newest(job) : -errno;
     bool fits = !fstat(file, &about) && S_ISREG(about.st_mode) && about.st_size <= MANIFEST_BYTES_MAX;
     json_t *root = fits ? json_loadfd(file, 0, NULL) : NULL;
     json_t *rows = json_object_get(root, "clients");
-    int status = rows ? 0 : -EINVAL;
+    int status = rows ? is_foreign(root) ? -EBUSY : 0 : -EINVAL;
+    job->removed_traces = take_number(root, "removed_traces");
+    job->removed_bytes = take_number(root, "removed_bytes");
     for (size_t i = 0; i < json_array_size(rows) && !status; i++)
         status = take_row(job, json_array_get(rows, i));
     json_decref(root);
     close(file);
-    return status;
+    return status ? status : read_newest(job);
 }

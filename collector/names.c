@@ -28,6 +28,15 @@ void name_make_safe(const char *text, const char *otherwise, const char *ending,
     snprintf(name + length, NAME_SIZE - length, "%s", ending);
 }
 
+bool name_is_plain(const char *text)
+{
+    size_t length = strlen(text);
+    bool plain = length && length < STEM_MAX && *text != '.';
+    for (; *text; text++)
+        plain = plain && *text != '/' && *text != 0x7f && (unsigned char)*text >= ' ';
+    return plain;
+}
+
 bool name_is_safe(const char *text)
 {
     size_t length = strlen(text);

@@ -12,6 +12,9 @@ enum { NAME_SIZE = 160 };
  * name ends with `ending`. */
 void name_make_safe(const char *text, const char *otherwise, const char *ending, char name[NAME_SIZE]);
 
+/* Can the text be the name of a folder, as the user gives it? It may hold spaces and letters of any language. */
+bool name_is_plain(const char *text);
+
 /* Is the text a name that name_make_safe could have made? */
 bool name_is_safe(const char *text);
 

@@ -13,6 +13,9 @@
 
 #include "base/minmax.h"
 #include "collector/client.h"
+#include "collector/metrics_http.h"
+#include "collector/notify.h"
+#include "collector/quota.h"
 #include "collector/say.h"
 #include "collector/socket.h"
 
@@ -20,6 +23,7 @@ enum {
     CLIENTS_MAX = 512,
     OWN_DESCRIPTORS = 96, /* of jobs, the loop and the socket */
     TICK_MS = 1000,
+    QUOTA_TICKS = 5,
     ACCEPTED_A_TURN = 64,
 };
 static const size_t MEMORY_MAX = 256u << 20; /* of frames that are not whole yet */
@@ -31,6 +35,9 @@ struct server {
     uv_signal_t signals[2];
     struct listening listening;
     struct clients clients;
+    struct quota quota;
+    unsigned ticks;
+    struct metrics_http *metrics;
     bool watches_input, input_ended;
 };
 
@@ -42,7 +49,7 @@ static void end(struct server *server)
 /* Has the starter ended, and the last client? */
 static void end_if_done(struct server *server)
 {
-    if (server->input_ended && !server->clients.count)
+    if (server->input_ended && !server->clients.count && !server->clients.remains.first)
         end(server);
 }
 
@@ -61,7 +68,11 @@ static void on_connection(uv_poll_t *poll, int status, int events)
 
 static void on_tick(uv_timer_t *timer)
 {
-    clients_tick(&((struct server *)timer->data)->clients);
+    struct server *server = timer->data;
+    clients_tick(&server->clients);
+    if (server->ticks++ % QUOTA_TICKS == 0)
+        quota_keep(&server->quota, &server->clients.jobs);
+    metrics_http_tick(server->metrics);
 }
 
 static void on_signal(uv_signal_t *handle, int number)
@@ -99,15 +110,23 @@ static unsigned clients_limit(void)
     return (unsigned)ws_min(fit, (rlim_t)CLIENTS_MAX);
 }
 
+/* Makes the folder and those above it. */
 static int open_folder(const char *path)
 {
+    char above[4096];
+    snprintf(above, sizeof(above), "%s", path);
+    for (char *at = above; (at = strchr(at + 1, '/'));) {
+        *at = 0;
+        mkdir(above, 0700);
+        *at = '/';
+    }
     if (mkdir(path, 0700) && errno != EEXIST) {
-        say("%s: %s", path, strerror(errno));
+        say("--dir %s: %s", path, strerror(errno));
         return -1;
     }
     int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0)
-        say("%s: %s", path, strerror(errno));
+        say("--dir %s: %s", path, strerror(errno));
     return folder;
 }
 
@@ -150,17 +169,40 @@ static void run_loop(struct server *server, const struct server_options *options
         uv_check_start(&turn, on_turn);
     }
     uv_run(&server->loop, UV_RUN_DEFAULT);
+    notify("STOPPING=1");
     on_connection(&server->accepting, 0, 0); /* those who connected last may have sent all they have */
     uv_poll_stop(&server->accepting);
     clients_end(&server->clients);
     listening_end(&server->listening);
+    quota_keep(&server->quota, &server->clients.jobs);
+    metrics_http_stop(server->metrics);
     uv_walk(&server->loop, close_handle, NULL);
     uv_run(&server->loop, UV_RUN_DEFAULT);
+    metrics_http_free(server->metrics);
+}
+
+/* Returns 0, or -1 after a line on stderr. */
+static int start_metrics(struct server *server, const struct server_options *options)
+{
+    if (!options->metrics)
+        return 0;
+    server->clients.figures = server->clients.remains.figures = figures_create(uv_now(&server->loop));
+    server->metrics = metrics_http_start(&server->loop, options->metrics, options->metrics_for_all, &server->clients);
+    return server->clients.figures && server->metrics ? 0 : -1;
+}
+
+/* A collector that `wallshim record` runs says nothing: its user did not start it. */
+static void tell_ready(const struct server_options *options)
+{
+    if (!options->while_input)
+        say("listening on unix:%s, writing to %s/%s", options->path, options->folder,
+            options->job ? options->job : "JOB");
+    notify("READY=1");
 }
 
 int server_run(const struct server_options *options)
 {
-    struct server server = { .listening.fd = -1 };
+    struct server server = { .listening.fd = -1, .quota = options->quota };
     umask(077);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
@@ -168,7 +210,7 @@ int server_run(const struct server_options *options)
     int folder = open_folder(options->folder);
     if (folder < 0)
         return -1;
-    int status = listening_start(&server.listening, options->path);
+    int status = listening_start(&server.listening, options->path, SOCK_SEQPACKET);
     if (!status && uv_loop_init(&server.loop)) {
         say("no event loop can be made");
         status = -1;
@@ -178,8 +220,20 @@ int server_run(const struct server_options *options)
                                            .size_limit = options->size_limit,
                                            .jobs = { .folder = folder, .always = options->job },
                                            .memory.limit = MEMORY_MAX,
+                                           .patience_ms = options->patience_ns / 1000000,
                                            .loop = &server.loop };
-        run_loop(&server, options);
+        clients_init(&server.clients);
+        status = jobs_begin(&server.clients.jobs);
+        if (!status)
+            status = start_metrics(&server, options);
+        if (!status) {
+            tell_ready(options);
+            run_loop(&server, options);
+        } else {
+            uv_close((uv_handle_t *)&server.clients.reading, NULL);
+            uv_run(&server.loop, UV_RUN_DEFAULT);
+        }
+        figures_destroy(server.clients.figures);
         jobs_finish(&server.clients.jobs);
         uv_loop_close(&server.loop);
     }

@@ -5,12 +5,18 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "collector/quota.h"
+
 struct server_options {
     const char *path; /* of the socket */
     const char *folder;
-    const char *job;     /* NULL: clients name their jobs */
-    uint64_t size_limit; /* of a trace */
-    bool while_input;    /* end when standard input has ended and the last client is gone */
+    const char *job;      /* NULL: clients name their jobs */
+    uint64_t size_limit;  /* of a trace */
+    uint64_t patience_ns; /* how long a frame may take to come whole */
+    struct quota quota;
+    const char *metrics; /* where to serve them; NULL: nowhere */
+    bool metrics_for_all;
+    bool while_input; /* end when standard input has ended and the last client is gone */
 };
 
 /* Runs until it is asked to end. Returns 0, or -1 after a line on stderr. */

@@ -38,16 +38,25 @@ static int make_folder(struct listening *listening)
     return 0;
 }
 
-static bool is_alive(const struct sockaddr_un *address)
+/* Is there something at the path that must stay: another's socket of any type, or no socket at all? */
+static const char *what_is_there(const struct sockaddr_un *address, int type)
 {
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    bool alive = fd >= 0 && (!connect(fd, (const struct sockaddr *)address, sizeof(*address)) || errno == EAGAIN);
+    struct stat about;
+    if (lstat(address->sun_path, &about))
+        return NULL;
+    if (!S_ISSOCK(about.st_mode))
+        return "something else has this name; it is no socket";
+
+    int fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int error = fd < 0 || connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
     if (fd >= 0)
         close(fd);
-    return alive;
+    return !error || error == EAGAIN                  ? "another collector listens there"
+           : error == ECONNREFUSED || error == ENOENT ? NULL /* left by one that was killed */
+                                                      : "another program's socket is there";
 }
 
-int listening_start(struct listening *listening, const char *path)
+int listening_start(struct listening *listening, const char *path, int type)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX }, beside = { .sun_family = AF_UNIX };
     *listening = (struct listening){ .fd = -1 };
@@ -61,9 +70,10 @@ int listening_start(struct listening *listening, const char *path)
     snprintf(beside.sun_path, sizeof(beside.sun_path), "%.101s.%04x", path, word);
     if (make_folder(listening))
         return -1;
-    if (is_alive(&address))
-        return failed(path, "another collector listens there");
-    listening->fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    const char *taken = what_is_there(&address, type);
+    if (taken)
+        return failed(path, taken);
+    listening->fd = socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (listening->fd < 0 || bind(listening->fd, (struct sockaddr *)&beside, sizeof(beside)))
         return failed(path, strerror(errno));
     if (chmod(beside.sun_path, 0600) || listen(listening->fd, BACKLOG) || rename(beside.sun_path, path)) {

@@ -11,8 +11,8 @@ struct listening {
 };
 
 /* Makes the socket and its folder, both for the user alone, and listens. The path names the socket only once that
- * listens. Returns 0, or -1 after a line on stderr. */
-int listening_start(struct listening *listening, const char *path);
+ * listens. `type`: SOCK_SEQPACKET or SOCK_STREAM. Returns 0, or -1 after a line on stderr. */
+int listening_start(struct listening *listening, const char *path, int type);
 
 /* Removes the socket if it was made here, and its folder if it was made here. */
 void listening_end(struct listening *listening);

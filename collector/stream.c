@@ -5,9 +5,13 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/minmax.h"
 #include "wire/frame.h"
 
-enum { SMALLEST_BUFFER = 4 << 10 };
+enum {
+    SMALLEST_BUFFER = 4 << 10,
+    LARGEST_BUFFER = WS_FRAME_HEADER_SIZE + WS_FRAME_BYTES_MAX + (64 << 10), /* a frame, and what came with its end */
+};
 
 void stream_init(struct stream *stream, struct stream_memory *memory)
 {
@@ -35,10 +39,14 @@ static bool make_room(struct stream *stream, size_t more)
     size_t capacity = stream->capacity ? stream->capacity : SMALLEST_BUFFER;
     while (capacity < stream->size + more)
         capacity *= 2;
+    if (stream->size + more <= LARGEST_BUFFER)
+        capacity = ws_min(capacity, (size_t)LARGEST_BUFFER);
     if (capacity == stream->capacity)
         return true;
-    if (capacity - stream->capacity > stream->memory->limit - stream->memory->used)
-        return false;
+    struct stream_memory *memory = stream->memory;
+    while (capacity - stream->capacity > memory->limit - memory->used)
+        if (!memory->reclaim || !memory->reclaim(memory->data, stream))
+            return false;
     uint8_t *bytes = realloc(stream->bytes, capacity);
     if (bytes)
         resize(stream, bytes, capacity);

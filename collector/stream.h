@@ -7,11 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct stream;
+
 /* The memory of all streams together. */
 struct stream_memory {
     size_t used, limit;
+    /* Called when memory is short: makes others give back what they do not need. Returns whether it is worth to try
+     * again. NULL: nobody can. */
+    bool (*reclaim)(void *data, const struct stream *asking);
+    void *data;
 };
 
+/* After stream_finish it still says how far the trace has come, and can go on. */
 struct stream {
     struct stream_memory *memory;
     uint8_t *bytes; /* units that are not taken yet, the last one perhaps not whole */
@@ -27,6 +34,8 @@ struct stream {
 typedef int (*stream_take)(void *data, const uint8_t *unit, size_t size);
 
 void stream_init(struct stream *stream, struct stream_memory *memory);
+
+/* Gives the memory back. Bytes of a unit that is not whole are forgotten. */
 void stream_finish(struct stream *stream);
 
 /* Adds bytes, and hands all units that are whole to `take`. Returns 0; -EBADMSG: the bytes are no trace; -ENOMEM; or

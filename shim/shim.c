@@ -32,6 +32,7 @@ static const struct ws_option_info *misunderstood; /* an option whose value coul
 static void after_fork_in_child(void)
 {
     shim_page_reset();
+    threads_after_fork();
     locks_reset();
     elf_after_fork();
     first_thread_after_fork();

@@ -47,7 +47,7 @@ extern const struct tool_command *const tool_commands[];
 extern const size_t tool_command_count;
 
 extern const struct tool_command tool_record, tool_report, tool_diff, tool_check, tool_info, tool_dump, tool_export,
-    tool_import, tool_roofline, tool_calibrate;
+    tool_import, tool_roofline, tool_calibrate, tool_ctl;
 
 /* The value of a switch; NULL: not given. */
 const char *tool_value(const struct tool_arguments *arguments, const char *name);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "manifest.h"
 #include "model/jobs.h"
 
 enum { JOBS_NAMED = 8, FILES_NAMED = 16 };
@@ -75,20 +76,22 @@ static void name_jobs(const struct ws_model *model, const uint32_t *jobs, uint32
     char time[40];
     uint32_t named = 0;
     write_time(start_of(model, jobs, kept), time, sizeof(time));
-    tool_put("wallshim: these are recordings of %u jobs; reading the newest%s:", count, time);
+    bool runs = tool_manifest_is_beside(ws_model_process(model, 0)->path);
+    const char *one = runs ? "run" : "job"; /* one collector's job may hold several runs of its programs */
+    tool_put("wallshim: these are recordings of %u %ss; reading the newest%s:", count, one, time);
     print_files(model, jobs, kept);
     fputc('\n', stderr);
     for (uint32_t job = 0; job < count; job++) {
         if (job == kept || named++ >= JOBS_NAMED)
             continue;
         write_time(start_of(model, jobs, job), time, sizeof(time));
-        tool_put("wallshim: left out, another job%s:", time);
+        tool_put("wallshim: left out, another %s%s; to read it: wallshim report", one, time);
         print_files(model, jobs, job);
         fputc('\n', stderr);
     }
     if (named > JOBS_NAMED)
-        tool_say("left out: %u more jobs", named - JOBS_NAMED);
-    tool_say("to read another of them, name its files instead of the folder");
+        tool_say("left out: %u more %ss; to read one of them, name its files instead of the folder",
+                 named - JOBS_NAMED, one);
 }
 
 int tool_keep_one_job(struct ws_model *model, const struct tool_traces *traces)

@@ -1,5 +1,7 @@
 #include "reading.h"
 
+#include "manifest.h"
+
 static void reading_show_progress(void *user, uint64_t done, uint64_t total)
 {
     struct tool_reading *reading = user;
@@ -20,7 +22,7 @@ static int read_model(struct tool_reading *reading, struct ws_model **model)
     tool_progress_start(&reading->progress);
     if (!ws_model_create(model, (const char *const *)traces->paths, traces->count, &reading->options, message,
                          sizeof(message)))
-        return 0;
+        return tool_manifest_apply(*model) ? tool_error("out of memory") : 0;
     tool_progress_end(&reading->progress);
     return tool_error("%s", message);
 }

@@ -186,14 +186,28 @@ static void say_within_a_second(void)
     setitimer(ITIMER_REAL, &second, NULL);
 }
 
+/* As the shim names it (shim/drain/collector_link.c). */
+static const char *job_name(void)
+{
+    static char name[64];
+    static const char *const variables[] = { "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", WS_RECORDING };
+    for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]) && !*name; i++) {
+        const char *value = getenv(variables[i]);
+        if (value)
+            snprintf(name, sizeof(name), "%.*s", (int)strcspn(value, "/"), value);
+    }
+    return name;
+}
+
 static void say_no_trace(const struct tool_outputs *outputs, const char *command)
 {
     const char *why = tool_why_nothing(command);
     int hindrance = tool_outputs_hindrance(outputs);
     const char *collector = getenv("WALLSHIM_COLLECTOR");
     if (collector && *collector && !why)
-        tool_say("no trace was written here; the collector at %s has it, if the command used a CUDA device",
-                 collector);
+        tool_say("no trace was written here; the collector at %s has it, if the command used a CUDA device: job %s, "
+                 "if it names none itself",
+                 collector, job_name());
     else if (why)
         tool_say("no trace was written: %s", why);
     else if (hindrance)

@@ -1,5 +1,6 @@
 #include "record_job.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -9,7 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -21,8 +24,11 @@ enum {
     LOOK_MS = 5,
     START_MS = 10000, /* for the collector to listen */
     END_MS = 3000,    /* for the collector to end: a process of the command may outlive the command */
-    SOCKET_SIZE = 100,
+    SOCKET_SIZE = sizeof(((struct tool_job *)0)->socket),
+    NAME_MOST = 100,
+    YOUNG_S = 60,
 };
+#define PREFIX "wallshim-"
 
 /* Folders in which the collector may be, relative to the folder of this program: of an installation, of a build tree.
  */
@@ -44,33 +50,90 @@ static bool find_collector(char *path, size_t capacity)
     return false;
 }
 
+/* Returns 0 if the collector takes a folder of this name. To be asked before anything is made. */
+static int check_name(const char *folder, const char *name)
+{
+    bool plain = *name && *name != '.' && strlen(name) < NAME_MOST;
+    for (; *name; name++)
+        plain = plain && *name != 0x7f && (unsigned char)*name >= ' ';
+    return plain
+               ? 0
+               : tool_error("--job %s: give a folder whose name is short, without control characters or a dot first",
+                            folder);
+}
+
 /* Makes the folder and those above it, and writes its absolute path to job->folder. */
 static int make_folder(struct tool_job *job, const char *folder)
 {
     char path[sizeof(job->folder)], real[4096];
-    if (!*folder || snprintf(path, sizeof(path), "%s", folder) >= (int)sizeof(path))
-        return tool_error("--job %s: give the folder of the job", folder);
+    if (!*folder || !strcmp(folder, "--") || snprintf(path, sizeof(path), "%s", folder) >= (int)sizeof(path))
+        return tool_error("--job %s: give the folder of the job, as in: wallshim record --job runs/first -- COMMAND",
+                          folder);
     for (size_t size = strlen(path); size > 1 && path[size - 1] == '/'; size--)
         path[size - 1] = 0;
+    bool there = realpath(path, real) != NULL; /* "." and links have their name elsewhere */
+    const char *last = strrchr(there ? real : path, '/');
+    int status = check_name(folder, last ? last + 1 : path);
+    if (status)
+        return status;
     for (char *at = strchr(path + 1, '/'); at; at = strchr(at + 1, '/')) {
         *at = 0;
         mkdir(path, 0777);
         *at = '/';
     }
     /* The job's own folder is for the user alone: traces hold command lines. */
-    struct stat status;
+    struct stat about;
     int made = mkdir(path, 0700);
-    if (made && errno == EEXIST && !stat(path, &status) && !S_ISDIR(status.st_mode))
+    if (made && errno == EEXIST && !stat(path, &about) && !S_ISDIR(about.st_mode))
         errno = ENOTDIR;
     if ((made && errno != EEXIST) || !realpath(path, real))
         return tool_error("--job %s: %s", folder, strerror(errno));
     snprintf(job->folder, sizeof(job->folder), "%s", real);
-    const char *name = strrchr(real, '/') + 1;
-    bool plain = *name && *name != '.' && strlen(name) < 100;
-    for (; *name; name++)
-        plain = plain && *name > ' ' && *name < 0x7f;
-    return plain ? 0
-                 : tool_error("--job %s: give a folder whose name is short, plain and without a dot first", folder);
+    return 0;
+}
+
+/* Does anybody listen there? */
+static bool is_alive(const char *path)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
+    bool alive = fd < 0 || !connect(fd, (struct sockaddr *)&address, sizeof(address)) ||
+                 (errno != ECONNREFUSED && errno != ENOENT);
+    if (fd >= 0)
+        close(fd);
+    return alive;
+}
+
+/* Removes the socket and its folder that a collector left which was killed. */
+static void remove_socket(const char *path)
+{
+    char folder[SOCKET_SIZE];
+    if (is_alive(path))
+        return;
+    snprintf(folder, sizeof(folder), "%s", path);
+    *strrchr(folder, '/') = 0;
+    unlink(path);
+    rmdir(folder);
+}
+
+/* Where both the collector and its `record` were killed, a later one cleans up. Young folders are left alone: their
+ * collector may be about to listen. */
+static void remove_leftovers(const char *folder)
+{
+    DIR *entries = opendir(folder);
+    for (struct dirent *entry; entries && (entry = readdir(entries));) {
+        char path[SOCKET_SIZE];
+        struct stat about;
+        if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) || strlen(entry->d_name) != strlen(PREFIX) + 16 ||
+            fstatat(dirfd(entries), entry->d_name, &about, AT_SYMLINK_NOFOLLOW) || !S_ISDIR(about.st_mode) ||
+            about.st_uid != geteuid() || about.st_mtime > time(NULL) - YOUNG_S)
+            continue;
+        if (snprintf(path, sizeof(path), "%s/%s/socket", folder, entry->d_name) < (int)sizeof(path))
+            remove_socket(path);
+    }
+    if (entries)
+        closedir(entries);
 }
 
 /* Chooses a path for the socket, in a folder that does not exist yet. Returns false if no folder is writable. */
@@ -83,7 +146,8 @@ static bool choose_socket(char path[SOCKET_SIZE])
     for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
         if (!folders[i] || *folders[i] != '/' || access(folders[i], W_OK | X_OK))
             continue;
-        if (snprintf(path, SOCKET_SIZE, "%s/wallshim-%016" PRIx64 "/socket", folders[i], word) < SOCKET_SIZE)
+        remove_leftovers(folders[i]);
+        if (snprintf(path, SOCKET_SIZE, "%s/" PREFIX "%016" PRIx64 "/socket", folders[i], word) < SOCKET_SIZE)
             return true;
     }
     return false;
@@ -137,42 +201,66 @@ static bool listens(struct tool_job *job, const char *socket)
     return false;
 }
 
+/* Writes the text with each percent sign doubled, as names of traces need it. */
+static void put_escaped(char *out, const char *text)
+{
+    for (; *text; text++) {
+        *out++ = *text;
+        if (*text == '%')
+            *out++ = '%';
+    }
+    *out = 0;
+}
+
 /* Traces that do not reach the collector go to the same folder, under the name that was asked for. */
-static int pass_names(const struct tool_job *job, const char *socket)
+static int pass_names(const struct tool_job *job)
 {
     const char *name = getenv("WALLSHIM_OUTPUT"), *slash = name ? strrchr(name, '/') : NULL;
-    char *output;
+    char *output, folder[2 * sizeof(job->folder)];
     name = slash ? slash + 1 : name;
-    if (asprintf(&output, "%s/%s", job->folder, name && *name ? name : "%n-%p.wst") < 0)
+    put_escaped(folder, job->folder);
+    if (asprintf(&output, "%s/%s", folder, name && *name ? name : "%n-%p.wst") < 0)
         return tool_error("out of memory");
-    int error = setenv("WALLSHIM_OUTPUT", output, 1) || setenv("WALLSHIM_COLLECTOR", socket, 1);
+    int error = setenv("WALLSHIM_OUTPUT", output, 1) || setenv("WALLSHIM_COLLECTOR", job->socket, 1);
     free(output);
     return error ? tool_error("out of memory") : 0;
 }
 
 int tool_job_start(struct tool_job *job, const char *folder)
 {
-    char program[4096], socket[SOCKET_SIZE];
+    char program[4096];
     int ends[2], status = make_folder(job, folder);
     *job = status ? (struct tool_job){ 0 } : *job;
     if (status)
         return status;
-    if (strchr(job->folder, '%'))
-        return tool_error("--job %s: give a folder without a percent sign", folder);
     if (!find_collector(program, sizeof(program)))
         return tool_error("--job: wallshim-collector was not found beside this program; build wallshim with libuv");
-    if (!choose_socket(socket))
+    if (!choose_socket(job->socket))
         return tool_error("--job: no folder for the collector's socket; set TMPDIR to a writable folder");
     if (pipe2(ends, O_CLOEXEC))
         return tool_error("--job: %s", strerror(errno));
     job->collector = fork();
     if (!job->collector)
-        exec_collector(program, socket, job, ends[0]);
+        exec_collector(program, job->socket, job, ends[0]);
     close(ends[0]);
     job->input = ends[1];
-    if (job->collector > 0 && listens(job, socket))
-        return pass_names(job, socket);
+    if (job->collector > 0 && listens(job, job->socket))
+        return pass_names(job);
     return tool_error("--job %s: the collector does not start", folder);
+}
+
+/* Has the collector ended? Says so if it did not end by itself, and removes what it then left. */
+static bool job_has_ended(struct tool_job *job)
+{
+    int status;
+    if (waitpid(job->collector, &status, WNOHANG) != job->collector)
+        return false;
+    if (WIFSIGNALED(status))
+        tool_say(
+            "the collector was ended by signal %d; what it had not taken by then is missing or in files of its own",
+            WTERMSIG(status));
+    remove_socket(job->socket);
+    return true;
 }
 
 void tool_job_end(struct tool_job *job)
@@ -181,7 +269,7 @@ void tool_job_end(struct tool_job *job)
         return;
     close(job->input);
     for (int waited = 0; waited < END_MS; waited += LOOK_MS) {
-        if (waitpid(job->collector, NULL, WNOHANG) == job->collector)
+        if (job_has_ended(job))
             return;
         pause_ms(LOOK_MS);
     }

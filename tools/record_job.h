@@ -7,6 +7,7 @@
 struct tool_job {
     char folder[4096]; /* of the job; "": there is none */
     pid_t collector;   /* 0: none runs */
+    char socket[100];  /* path */
     int input;         /* the collector ends when this is closed, and the last program has gone */
 };
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "input/source.h"
+#include "killed.h"
 #include "scratch.h"
 #include "unpack.h"
 
@@ -39,6 +40,8 @@ static int traces_take(struct tool_traces *traces, char *path, char *file, bool 
 {
     char *json;
     const char *at = file ? file : path;
+    if (at && ws_source_kind_of_file(at) == WS_SOURCE_OWN)
+        tool_complete_killed(at);
     if (!at || ws_source_kind_of_file(at) != WS_SOURCE_PERFETTO)
         return traces_keep(traces, path, file, found);
     int status = tool_unpack_perfetto(path, at, &json);
@@ -173,6 +176,32 @@ static int add_found(struct tool_traces *traces, const char *folder, const char 
     return 0;
 }
 
+/* Does a folder in this one hold a job? Then says which to name. */
+static bool is_folder_of_jobs(const char *folder)
+{
+    enum { NAMED = 8 };
+    struct dirent **entries;
+    int count = scandir(folder, &entries, NULL, alphasort), jobs = 0;
+    for (int i = 0; i < count; i++) {
+        char *path;
+        bool known =
+            *entries[i]->d_name != '.' && asprintf(&path, "%s/%s/manifest.json", folder, entries[i]->d_name) >= 0;
+        bool is_job = known && !access(path, F_OK);
+        if (is_job && jobs++ < NAMED)
+            tool_put("%s wallshim report %s/%s",
+                     jobs == 1 ? "wallshim: this folder holds jobs; name one:" : "\n  or:", folder,
+                     entries[i]->d_name);
+        if (known)
+            free(path);
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    if (jobs)
+        tool_put(jobs > NAMED ? "\n  and %d more\n" : "\n", jobs - NAMED);
+    return jobs;
+}
+
 static int add_folder(struct tool_traces *traces, const char *folder)
 {
     struct dirent **entries;
@@ -194,6 +223,8 @@ static int add_folder(struct tool_traces *traces, const char *folder)
         free(entries[i]);
     }
     free(entries);
+    if (!status && !count && is_folder_of_jobs(folder))
+        return TOOL_ERROR;
     if (!status && !count)
         return tool_error(
             "%s: no trace (*.wst, *.json, *.sqlite, *.pftrace, or packed as *.gz, *.zst) in this folder%s", folder,

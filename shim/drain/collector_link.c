@@ -16,6 +16,9 @@
 #include "base/clock.h"
 #include "base/minmax.h"
 #include "base/reserve.h"
+#include "shim/drain/file_thread.h"
+#include "shim/state/live.h"
+#include "shim/state/phase.h"
 #include "wire/options.h"
 #include "wire/process_stat.h"
 #include "wire/sink.h"
@@ -82,6 +85,30 @@ static bool may_know(int fd)
     return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && (peer.uid == geteuid() || peer.uid == 0);
 }
 
+/* The collector gets the live memory, to complete the trace from it should this process be killed. */
+static void make_live(struct collector_link *link)
+{
+    int fd = link->live_fd < 0 && shim_options.salvage && file_thread_has_table() ? live_create(NULL) : -1;
+    if (fd >= 0)
+        link->live_fd = fd;
+}
+
+static bool send_hello(int fd, uint8_t bytes[WS_CHANNEL_HELLO_SIZE], int live_fd)
+{
+    union {
+        struct cmsghdr head;
+        char space[CMSG_SPACE(sizeof(int))];
+    } control = { .head = { .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS, .cmsg_len = CMSG_LEN(sizeof(int)) } };
+    struct iovec part = { bytes, WS_CHANNEL_HELLO_SIZE };
+    struct msghdr message = { .msg_iov = &part, .msg_iovlen = 1 };
+    if (live_fd >= 0) {
+        memcpy(CMSG_DATA(&control.head), &live_fd, sizeof(live_fd));
+        message.msg_control = &control;
+        message.msg_controllen = sizeof(control);
+    }
+    return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == WS_CHANNEL_HELLO_SIZE;
+}
+
 /* Connects and sends HELLO. A connection to a Unix socket is made or refused at once. */
 static int link_connect(struct collector_link *link)
 {
@@ -95,7 +122,9 @@ static int link_connect(struct collector_link *link)
     fd = ws_descriptor_move_high(fd);
     int error = connect(fd, (struct sockaddr *)&address, sizeof(address)) ? -errno : may_know(fd) ? 0 : -EPERM;
     ws_channel_write_hello(hello, &link->hello);
-    if (!error && send(fd, hello, sizeof(hello), MSG_NOSIGNAL | MSG_DONTWAIT) != (ssize_t)sizeof(hello))
+    if (!error)
+        make_live(link);
+    if (!error && !send_hello(fd, hello, link->live_fd))
         error = -errno;
     if (!error)
         error = ws_descriptor_identity(fd, &link->device, &link->inode);
@@ -110,11 +139,12 @@ static int link_connect(struct collector_link *link)
 
 /* --- answers ------------------------------------------------------------------------------------ */
 
-/* Will the collector refuse this trace again? Clients, jobs and memory may lack room now and not later. */
+/* Will the collector refuse this trace again? Clients, jobs and memory may lack room now and not later; a
+ * program that stood still goes on. */
 static bool is_final(uint64_t reason)
 {
     return reason != WS_CHANNEL_NO_REASON && reason != WS_CHANNEL_REASON_CLIENTS &&
-           reason != WS_CHANNEL_REASON_MEMORY && reason != WS_CHANNEL_REASON_JOBS;
+           reason != WS_CHANNEL_REASON_MEMORY && reason != WS_CHANNEL_REASON_JOBS && reason != WS_CHANNEL_REASON_SLOW;
 }
 
 static void take_refusal(struct collector_link *link, uint64_t reason)
@@ -130,11 +160,26 @@ static void take_refusal(struct collector_link *link, uint64_t reason)
     lose_connection(link, ws_channel_reason_text(reason));
 }
 
+/* The last wish counts. The drain does it: no thread of the program. */
+static void take_wish(struct link_wishes *wishes, const struct ws_channel_message *message)
+{
+    if (message->number == WS_CHANNEL_START || message->number == WS_CHANNEL_STOP) {
+        wishes->start = message->number == WS_CHANNEL_START;
+        wishes->stop = !wishes->start;
+    } else if (message->number == WS_CHANNEL_BURST) {
+        wishes->burst = true;
+        memcpy(wishes->burst_text, message->bytes, message->size);
+        wishes->burst_text[message->size] = 0;
+    }
+}
+
 static void take_answer(struct collector_link *link, const struct ws_channel_message *answer)
 {
     bool welcome = answer->kind == WS_CHANNEL_WELCOME && link->state == LINK_CONNECTED;
     bool taken = answer->kind == WS_CHANNEL_TAKEN && link->state == LINK_WELCOME;
-    if (answer->kind == WS_CHANNEL_REFUSED) {
+    if (answer->kind == WS_CHANNEL_CONTROL) {
+        take_wish(&link->wishes, answer);
+    } else if (answer->kind == WS_CHANNEL_REFUSED) {
         take_refusal(link, answer->number);
     } else if (answer->kind == WS_CHANNEL_TAKEN && !taken) {
         lose_connection(link, "it answers in another protocol");
@@ -147,8 +192,11 @@ static void take_answer(struct collector_link *link, const struct ws_channel_mes
         }
         link->stalled = link->stalled && answer->number == link->begin;
         link->begin = answer->number;
+        if (link->kept_part)
+            live_keeps_until(link->begin, link->end);
         if (welcome) {
             link->sent = link->begin;
+            link->told = false;
             link->state = LINK_WELCOME;
             link->was_welcome = true;
         }
@@ -157,7 +205,7 @@ static void take_answer(struct collector_link *link, const struct ws_channel_mes
 
 static void read_answers(struct collector_link *link)
 {
-    uint8_t bytes[WS_CHANNEL_START_SIZE + 1];
+    uint8_t bytes[WS_CHANNEL_START_SIZE + WS_CHANNEL_TEXT_MAX + 1];
     struct ws_channel_message answer;
     bool reset = false;
     while (link->state != LINK_DOWN) {
@@ -203,6 +251,16 @@ static bool send_one(struct collector_link *link)
     return false;
 }
 
+static void tell_state(struct collector_link *link)
+{
+    uint8_t bytes[WS_CHANNEL_START_SIZE];
+    if (link->state != LINK_WELCOME || (link->told && link->told_recording == link->recording))
+        return;
+    ws_channel_write(bytes, WS_CHANNEL_STATE, link->recording, 0);
+    link->told = send(link->fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)sizeof(bytes);
+    link->told_recording = link->recording;
+}
+
 void link_keep(struct collector_link *link)
 {
     if (link->state == LINK_UNUSED)
@@ -212,6 +270,7 @@ void link_keep(struct collector_link *link)
     if (link->state == LINK_DOWN && !link->final && ws_clock_ns() - link->tried >= AGAIN_NS)
         link_connect(link);
     read_answers(link);
+    tell_state(link);
     while (link->state == LINK_WELCOME && link->sent < link->end && send_one(link))
         ;
 }
@@ -248,7 +307,7 @@ int link_init(struct collector_link *link, const char *where, size_t capacity)
 {
     char folder[sizeof(link->path)] = "";
     const char *path = ws_channel_path(where), *job = job_name();
-    *link = (struct collector_link){ .fd = -1, .capacity = capacity };
+    *link = (struct collector_link){ .fd = -1, .live_fd = -1, .capacity = capacity };
     if (!*path)
         return 0;
     /* The program may change its directory before the file thread connects. */
@@ -280,7 +339,11 @@ int link_start(struct collector_link *link, const char *rank, const char *file)
     int error = link_connect(link);
     if (error)
         return error;
-    link->kept = ws_reserve(link->capacity);
+    link->kept = live_take(link->capacity, &link->kept_part);
+    if (link->kept_part)
+        live_keeps(link->kept, link->capacity);
+    else
+        link->kept = ws_reserve(link->capacity);
     if (!link->kept) {
         drop_connection(link);
         link->state = LINK_UNUSED;
@@ -301,6 +364,8 @@ static void keep_bytes(struct collector_link *link, const uint8_t *bytes, size_t
     memcpy(link->kept + at, bytes, first);
     memcpy(link->kept, bytes + first, size - first);
     link->end += size;
+    if (link->kept_part)
+        live_keeps_until(link->begin, link->end);
 }
 
 static bool link_has_room(const struct collector_link *link, size_t size)
@@ -359,8 +424,14 @@ int link_finish(struct collector_link *link)
 void link_end(struct collector_link *link)
 {
     drop_connection(link);
-    if (link->kept)
+    if (link->kept_part)
+        live_give(link->kept_part, link->kept, 0);
+    else if (link->kept)
         munmap(link->kept, link->capacity);
     link->kept = NULL;
+    link->kept_part = 0;
+    if (link->live_fd >= 0)
+        close(link->live_fd);
+    link->live_fd = -1;
     link->state = LINK_UNUSED;
 }

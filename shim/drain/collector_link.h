@@ -19,12 +19,20 @@ enum link_state {
     LINK_WELCOME,   /* the collector takes the trace */
 };
 
+/* What `wallshim ctl` wants, until the drain does it. */
+struct link_wishes {
+    bool start, stop, burst;
+    char burst_text[WS_CHANNEL_TEXT_MAX + 1];
+};
+
 struct collector_link {
     enum link_state state;
     char path[108]; /* of the socket; "": no collector is wanted */
     struct ws_channel_hello hello;
     int fd;
     uint64_t device, inode; /* of the socket: the program may reuse its descriptor */
+    int live_fd;            /* of the live memory (state/live.h), which HELLO carries; -1: none */
+    uint32_t kept_part;     /* of the live memory, if `kept` lies there */
     uint8_t *kept;          /* the last bytes of the trace; the byte at offset x is kept[x % capacity] */
     size_t capacity;
     uint64_t begin;         /* offset of the first byte that the collector may lack */
@@ -36,7 +44,9 @@ struct collector_link {
     uint64_t reason;        /* enum ws_channel_reason */
     bool stalled;           /* the buffer was full for a while, and the collector has taken nothing since */
     bool said;              /* that the collector is gone; until it takes something again */
-    char message[512];      /* what the drain is to print, as the file thread has no stderr; "": nothing */
+    struct link_wishes wishes;
+    bool recording, told_recording, told; /* what the drain does now, and what the collector was told of that */
+    char message[512]; /* what the drain is to print, as the file thread has no stderr; "": nothing */
 };
 
 /* Called in a thread of the program: notes the path and the name of the job. capacity: of the buffer. Returns 0 or

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "shim/counters/counters.h"
+#include "shim/drain/control.h"
 #include "shim/drain/cost.h"
 #include "shim/drain/file_thread.h"
 #include "shim/drain/losses.h"
@@ -15,6 +16,7 @@
 #include "shim/drain/ring_pages.h"
 #include "shim/drain/ring_reader.h"
 #include "shim/drain/trace.h"
+#include "shim/health/health.h"
 #include "shim/hook/bypass.h"
 #include "shim/hook/driver_calls.h"
 #include "shim/hook/elf_lookup.h"
@@ -40,6 +42,7 @@ enum {
     FIRST_FLUSH_NS = 8000000,
     FLUSH_NS = 250000000,
     CONTEXT_DEADLINE_NS = 200000000, /* before a context is destroyed: longest wait for the next event */
+    HEALTH_END_NS = 10000000,        /* at exit: for a call of NVML to return */
     EXIT_DEADLINE_NS = 500000000,    /* at exit: longest wait for the next event */
     DEADLINES_AT_MOST = 4,           /* limit of the whole wait, as a multiple of the deadline */
     ANSWER_DEADLINE_NS = 2000000000, /* added to that limit, for the thread that waits for the drain's answer */
@@ -202,6 +205,20 @@ static void govern(void)
     recording_govern(excess, length);
 }
 
+/* Asks for samples of the devices in use, and takes those that are done. happened: something did in this round. */
+static void keep_health(int64_t now, bool happened)
+{
+    struct ws_health sample;
+    bool runs = false;
+    for (uint32_t id = 1; id <= stream_count() && !happened && !runs; id++)
+        runs = stream_at(id)->first;
+    health_keep(now, (happened || runs) && shim_recording());
+    while (health_take(&sample)) {
+        trace_add(WS_FAMILY_health, &sample);
+        unwritten = true;
+    }
+}
+
 static void round_once(void)
 {
     static int64_t flush_every = FIRST_FLUSH_NS;
@@ -209,6 +226,7 @@ static void round_once(void)
     ticks_compare();
     int64_t now = ws_clock_ns();
     bool was_off = !(shim_phase() & SHIM_RECORDING);
+    control_look(now);
     recording_update(now);
     if (was_off && shim_phase() & SHIM_RECORDING)
         next_flush = now; /* writes the count of unrecorded calls at once: reports find the pause by it */
@@ -219,10 +237,12 @@ static void round_once(void)
     grow_pools();
     keep_contexts(now);
     streams_over_end();
-    if (happened || pending_settled() != settled) {
+    happened |= pending_settled() != settled;
+    if (happened) {
         last_happened = now;
         unwritten = true;
     }
+    keep_health(now, happened);
     if (now >= next_flush + (unwritten ? 0 : IDLE_FLUSH_NS)) {
         flush(now);
         unwritten = false;
@@ -276,6 +296,8 @@ static void close_trace(const char *end)
     losses_count(WS_LOSS_BYPASSED, bypass_count());
     if (counters_summary())
         trace_say("counters", counters_summary());
+    if (health_summary())
+        trace_say("health", health_summary());
     uint64_t unwritten_before = trace_unwritten();
     bool written = flush(ws_clock_ns());
     if (!written || trace_unwritten() != unwritten_before)
@@ -308,6 +330,7 @@ static bool answer(struct request request)
         break;
     }
     if (request.kind != REQUEST_CONTEXT) {
+        health_end(request.kind == REQUEST_LEAVE ? 0 : HEALTH_END_NS);
         driver_gone = true;
         round_once();
         flush(ws_clock_ns());
@@ -367,6 +390,7 @@ static int64_t pause_ns(int64_t now)
     if (first_thread_may_be_gone())
         pause = earlier(pause, FIRST_THREAD_LOOK_NS);
     pause = earlier(pause, recording_next_edge(now));
+    pause = earlier(pause, health_due_in(now));
     return pause > GAP_NS ? pause : GAP_NS;
 }
 
@@ -399,6 +423,7 @@ static void *drain_main(void *unused)
     }
     say_begun();
     ticks_init();
+    health_begin(ws_clock_ns());
     last_happened = ws_clock_ns();
     /* A capture in global mode makes "unsafe" driver calls fail in other threads. The drain's thread uses relaxed
      * mode instead, because its calls never disturb a capture. */
@@ -410,7 +435,8 @@ static void *drain_main(void *unused)
         if (answer_all())
             return NULL;
         round_once();
-        if (first_thread_left_alone(ws_clock_ns(), file_thread_count() + gates_thread_count()))
+        if (first_thread_left_alone(ws_clock_ns(),
+                                    file_thread_count() + gates_thread_count() + health_thread_count()))
             end_process();
     }
 }

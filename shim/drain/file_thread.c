@@ -14,6 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "shim/drain/folder.h"
 #include "shim/objects/thread.h"
 #include "shim/state/futex.h"
 
@@ -35,29 +36,23 @@ static struct {
 } job;
 static _Atomic int32_t thread; /* the file thread's id; 0: no such thread */
 static bool started;
+static bool own_table; /* the thread has a descriptor table of its own */
 
 /* --- the thread's own descriptor table ---------------------------------------------------------- */
+
+static void close_one(int folder, const char *name, void *unused)
+{
+    (void)unused;
+    int fd = *name >= '0' && *name <= '9' ? atoi(name) : folder;
+    if (fd != folder)
+        close(fd);
+}
 
 /* Closes all descriptors that are listed in /proc/…/fd. folder: the descriptor of that directory, which is closed
  * last. */
 static void close_listed(int folder)
 {
-    struct entry {
-        uint64_t inode, offset;
-        uint16_t size;
-        uint8_t type;
-        char name[];
-    };
-    _Alignas(8) char entries[4096];
-    long size;
-    while ((size = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0) {
-        for (long at = 0; at < size; at += ((struct entry *)(entries + at))->size) {
-            const char *name = ((struct entry *)(entries + at))->name;
-            int fd = *name >= '0' && *name <= '9' ? atoi(name) : folder;
-            if (fd != folder)
-                close(fd);
-        }
-    }
+    folder_each(folder, close_one, NULL);
     close(folder);
 }
 
@@ -66,7 +61,8 @@ static void close_listed(int folder)
 static void take_own_table(void)
 {
     char path[64];
-    if (!syscall(SYS_close_range, 0, ~0U, UNSHARE))
+    own_table = !syscall(SYS_close_range, 0, ~0U, UNSHARE);
+    if (own_table)
         return;
     /* close_range failed: Linux is older than 5.9, or a sandbox forbids the call. */
     snprintf(path, sizeof(path), "/proc/self/task/%ld/fd", (long)syscall(SYS_gettid));
@@ -75,6 +71,7 @@ static void take_own_table(void)
         close(folder);
     if (folder < 0 || unshare(CLONE_FILES))
         return;
+    own_table = true;
     folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* from here on, only this thread's table changes */
     if (folder >= 0)
         close_listed(folder);
@@ -148,6 +145,11 @@ void file_thread_start(void)
 static bool is_this_thread(void)
 {
     return atomic_load(&thread) == (int32_t)syscall(SYS_gettid);
+}
+
+bool file_thread_has_table(void)
+{
+    return is_this_thread() && own_table;
 }
 
 int file_thread_do(int (*work)(void *data), void *data)

@@ -7,6 +7,8 @@
 #ifndef WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 #define WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 
+#include <stdbool.h>
+
 /* For the drain. If the thread cannot be started, the drain writes the file itself. If the thread cannot have a table
  * of its own, it uses the program's. */
 void file_thread_start(void);
@@ -16,6 +18,9 @@ void file_thread_start(void);
  * running. Every switch between the two threads may take milliseconds on a busy machine, so pass work with many
  * writes as a whole. */
 int file_thread_do(int (*work)(void *data), void *data);
+
+/* Does the calling thread have a descriptor table of its own? True in the file thread, if it could get one. */
+bool file_thread_has_table(void);
 
 /* Ends the thread, so that it does not keep the process alive. */
 void file_thread_end(void);

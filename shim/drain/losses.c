@@ -4,6 +4,7 @@
 #include "shim/drain/recording.h"
 #include "shim/drain/trace.h"
 #include "shim/objects/thread.h"
+#include "shim/state/live.h"
 #include "shim/state/lock.h"
 #include "shim/state/phase.h"
 #include "shim/state/registry.h"
@@ -55,6 +56,7 @@ void losses_of_thread(struct shim_thread *thread)
 {
     int64_t now = ws_clock_ns();
     add_loss(WS_LOSS_RING_FULL, thread->id, grown(&thread->ring.lost, &thread->reported_lost), now);
+    live_part_stated(thread->live_part, thread->reported_lost);
     add_loss(recording_off_reason(), thread->id, grown(&thread->passed, &thread->reported_passed), now);
     add_loss(WS_LOSS_NO_ROOM, thread->id, grown(&thread->unregistered, &thread->reported_unregistered), now);
     add_loss(WS_LOSS_SIMPLIFIED, thread->id, grown(&thread->simplified, &thread->reported_simplified), now);

@@ -18,6 +18,7 @@
 #include "shim/drain/trace_name.h"
 #include "shim/hook/driver_calls.h"
 #include "shim/hook/elf_lookup.h"
+#include "shim/state/live.h"
 #include "shim/state/phase.h"
 #include "shim/state/program.h"
 
@@ -33,6 +34,7 @@ enum { NAMES_TRIED = 1000 };
 
 /* The process's rank, from a variable that its launcher sets: torchrun, Open MPI, MPICH and Intel MPI, or Slurm. */
 static char rank[64] = "0";
+static bool rank_is_known;
 
 static void keep_rank(void)
 {
@@ -41,6 +43,7 @@ static void keep_rank(void)
         const char *value = secure_getenv(variables[i]);
         if (value) {
             snprintf(rank, sizeof(rank), "%s", value);
+            rank_is_known = true;
             return;
         }
     }
@@ -267,15 +270,30 @@ const char *output_place(const struct output *output)
 
 /* --- writing, in the file thread --------------------------------------------------------------- */
 
+static void begin_live(struct output *output)
+{
+    if (shim_options.salvage && file_thread_has_table() && is_file(output->path))
+        live_file_begin(&output->live, output->path);
+}
+
+static void end_live(struct output *output)
+{
+    live_end();
+    live_file_end(&output->live);
+}
+
 static int begin_writing(void *data)
 {
     struct output *output = data;
-    int refused = *output->link.path ? link_start(&output->link, rank, output->path) : -ENOENT;
+    output->live.fd = -1;
+    int refused = *output->link.path ? link_start(&output->link, rank_is_known ? rank : "", output->path) : -ENOENT;
     output->broken = 0;
     output->collected = !refused;
     if (!refused)
         return 0;
     int error = output->broken = create_file(output);
+    if (!error)
+        begin_live(output);
     if (!error && output->link.refused)
         link_say(&output->link, "the collector at %s refuses this trace: %s; the trace goes to %s", output->link.path,
                  ws_channel_reason_text(output->link.reason), output->path);
@@ -308,6 +326,7 @@ static int change_to_file(struct output *output)
              link->refused ? "refuses this trace: " : "does not answer",
              link->refused ? ws_channel_reason_text(link->reason) : "", output->path, error ? ": " : "",
              error ? strerror(-error) : "");
+    live_leave();
     link_end(link);
     output->collected = false;
     output->broken = error;
@@ -339,6 +358,7 @@ static int write_bytes(void *data)
 static int stop_writing(void *data)
 {
     struct output *output = data;
+    end_live(output);
     if (output->broken)
         return output->broken;
     if (output->link.state == LINK_UNUSED)
@@ -356,6 +376,7 @@ static int stop_writing(void *data)
 static int abandon(void *data)
 {
     struct output *output = data;
+    end_live(output);
     if (output->link.state != LINK_UNUSED)
         link_end(&output->link);
     else if (!output->broken)
@@ -367,6 +388,7 @@ static int write_rows(void *data)
 {
     struct output *output = data;
     link_keep(&output->link);
+    live_grow(output->live.fd);
     return ws_encoder_flush(output->encoder);
 }
 
@@ -414,6 +436,24 @@ int output_begin(struct output *output)
 int output_flush(struct output *output)
 {
     return work_and_say(output, write_rows, output);
+}
+
+static int hear(void *data)
+{
+    struct output *output = data;
+    link_keep(&output->link);
+    return link_is_hopeless(&output->link, false) ? change_to_file(output) : 0;
+}
+
+bool output_hear(struct output *output, bool records, struct link_wishes *wishes)
+{
+    if (output->link.state == LINK_UNUSED) /* only work that the drain waits for changes it */
+        return false;
+    output->link.recording = records;
+    work_and_say(output, hear, output);
+    *wishes = output->link.wishes;
+    output->link.wishes = (struct link_wishes){ 0 };
+    return true;
 }
 
 int output_close(struct output *output)

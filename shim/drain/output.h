@@ -4,6 +4,7 @@
 #define WALLSHIM_SHIM_DRAIN_OUTPUT_H
 
 #include "shim/drain/collector_link.h"
+#include "shim/drain/live_file.h"
 #include "wire/encoder.h"
 #include "wire/sink.h"
 
@@ -14,6 +15,7 @@ struct output {
     bool collected; /* the trace goes to the collector, or went there until it was closed */
     int broken;     /* -errno: neither the collector nor a file takes anything */
     char path[4096];
+    struct live_file live; /* of a trace in a file */
 };
 
 /* Called in a thread of the program: chooses the file's path, and keeps a copy of the environment. Returns 0 or
@@ -33,6 +35,10 @@ const char *output_place(const struct output *output);
 
 /* Writes the rows added so far to the file. Returns 0, or -errno of the first frame that could not be written. */
 int output_flush(struct output *output);
+
+/* Says to the collector whether the drain records now, and fetches what `wallshim ctl` wants. Returns false if there
+ * is no collector. */
+bool output_hear(struct output *output, bool recording, struct link_wishes *wishes);
 
 /* Writes the footer and closes the file. Returns 0 or -errno. */
 int output_close(struct output *output);

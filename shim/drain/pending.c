@@ -1,11 +1,14 @@
 #include "shim/drain/pending.h"
 
+#include <stddef.h>
+
 #include "base/clock.h"
 #include "base/reserve.h"
 #include "record/ring_records.h"
 #include "shim/drain/losses.h"
 #include "shim/drain/trace.h"
 #include "shim/objects/streams.h"
+#include "shim/state/live.h"
 #include "shim/state/phase.h"
 #include "shim/timing/device_clock.h"
 #include "shim/timing/reconstruct.h"
@@ -18,10 +21,23 @@ static struct pending *free_pending;
 static int64_t round_began; /* host ns: all operations that were launched before this time are in their queues */
 static uint64_t settled;
 
+static struct pending *make_chunk(void)
+{
+    uint32_t part;
+    size_t size = PENDING_CHUNK * sizeof(struct pending);
+    struct pending *chunk = live_take(size, &part);
+    if (!part)
+        return ws_reserve(size);
+    live_memory()->stride = sizeof(*chunk);
+    live_memory()->first = offsetof(struct pending, op);
+    live_part_is(part, WS_LIVE_WAITING, 0, NULL, chunk, size);
+    return chunk;
+}
+
 struct pending *pending_take(void)
 {
     if (!free_pending) {
-        struct pending *chunk = ws_reserve(PENDING_CHUNK * sizeof(*chunk));
+        struct pending *chunk = make_chunk();
         if (!chunk)
             return NULL;
         for (int i = 0; i < PENDING_CHUNK; i++) {
@@ -36,6 +52,7 @@ struct pending *pending_take(void)
 
 static void pending_drop(struct pending *pending)
 {
+    pending->op.shape = 0; /* salvage (record/live.h) takes no row from it */
     pending->next = free_pending;
     free_pending = pending;
 }

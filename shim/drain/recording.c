@@ -14,7 +14,8 @@
 #include "shim/timing/ticks.h"
 
 static int64_t started_at;
-static uint64_t burst_on, burst_period;
+static _Atomic uint64_t burst_on, burst_period; /* of which both change only in the drain, or before it begins */
+static _Atomic bool stopped;
 static _Atomic int range_open;
 static _Atomic uint32_t off_reason = WS_LOSS_RANGE; /* enum ws_loss_reason */
 static _Atomic bool size_reached;
@@ -27,9 +28,25 @@ static const double TOLERATED = 1.5;
 enum { WINDOWS_OVER = 3 };
 static const int64_t PAUSE_MOST_NS = 10000000000;
 
+/* A thread of the program that decides between the two writes decides once more in the drain's next round. */
+void recording_set_burst(uint64_t on, uint64_t period)
+{
+    atomic_store(&burst_period, 0);
+    atomic_store(&burst_on, on);
+    atomic_store(&burst_period, period);
+}
+
+void recording_set_stopped(bool value)
+{
+    atomic_store(&stopped, value);
+}
+
 void recording_prepare(void)
 {
-    ws_parse_burst(shim_options.burst, &burst_on, &burst_period);
+    uint64_t on = 0, period = 0;
+    ws_parse_burst(shim_options.burst, &on, &period);
+    recording_set_burst(on, period);
+    atomic_store(&stopped, shim_options.start == WS_START_OFF);
     atomic_store(&range_open, shim_options.capture_range != WS_RANGE_PROFILER);
 }
 
@@ -37,11 +54,12 @@ void recording_prepare(void)
 static bool wants_recording(uint32_t phase, int64_t now)
 {
     uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0;
-    bool in_range = !(phase & SHIM_OUT_OF_RANGE) && since >= shim_options.delay &&
+    bool in_range = !(phase & SHIM_OUT_OF_RANGE) && !atomic_load(&stopped) && since >= shim_options.delay &&
                     (!shim_options.duration || since < shim_options.delay + shim_options.duration);
     if (shim_options.max_size && trace_bytes() >= shim_options.max_size)
         atomic_store(&size_reached, true);
-    bool in_burst = !burst_period || since % burst_period < burst_on;
+    uint64_t period = atomic_load(&burst_period);
+    bool in_burst = !period || since % period < atomic_load(&burst_on);
     bool full = atomic_load(&size_reached), paused = now < atomic_load(&paused_until);
     if (full || !in_range || !in_burst || paused)
         atomic_store(&off_reason, full        ? WS_LOSS_SIZE_LIMIT
@@ -114,8 +132,9 @@ int64_t recording_next_edge(int64_t now)
     for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
         if (since < edges[i] && edges[i] - since < next)
             next = edges[i] - since;
-    if (burst_period) {
-        uint64_t at = since % burst_period, until = at < burst_on ? burst_on - at : burst_period - at;
+    uint64_t period = atomic_load(&burst_period), on = atomic_load(&burst_on);
+    if (period) {
+        uint64_t at = since % period, until = at < on ? on - at : period - at;
         next = until < next ? until : next;
     }
     return next < INT64_MAX ? (int64_t)next : INT64_MAX;

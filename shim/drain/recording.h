@@ -23,6 +23,10 @@ void recording_update(int64_t now);
  * cost is within --overhead again. */
 void recording_govern(double excess, int64_t length);
 
+/* For `wallshim ctl`: turns recording off until it is turned on again, or changes the bursts. */
+void recording_set_stopped(bool stopped);
+void recording_set_burst(uint64_t on, uint64_t period);
+
 /* Are fewer parameters to be kept, for --overhead? */
 bool recording_is_thinned(void);
 

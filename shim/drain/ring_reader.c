@@ -11,13 +11,13 @@
 #include "shim/drain/trace.h"
 #include "shim/objects/streams.h"
 #include "shim/objects/thread.h"
+#include "shim/state/live.h"
 #include "shim/state/phase.h"
 #include "shim/state/registry.h"
 #include "shim/timing/ticks.h"
 #include "shim/timing/times.h"
 
 enum { PARAM_SETS = 65536, TAKEN_ASIDE = 64 << 10 };
-enum { RING_DETAIL = WS_RING_OP_COMPUTED | WS_RING_OP_GATED | WS_RING_OP_WAITED };
 
 static struct ws_map params_ids = { .limit = PARAM_SETS }; /* hash of the words → id */
 static uint32_t params_count;
@@ -54,17 +54,9 @@ static bool is_staged(const struct ws_shape *shape, const struct ws_op *op)
 
 static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
 {
-    struct ws_op op = {
-        .shape = record->header.shape,
-        .thread = thread->id,
-        .correlation = record->correlation,
-        .host_begin = ticks_to_ns(record->ticks_begin),
-        .host_end = ticks_to_ns(record->ticks_end),
-        .flags = record->header.detail & ~(uint32_t)RING_DETAIL,
-        .params = record->inner & WS_RING_OP_HAS_PARAMS ? thread->params : 0,
-        .bytes = record->bytes,
-        .result = record->result,
-    };
+    struct ws_op op =
+        ws_ring_op_row(record, thread->id, ticks_to_ns(record->ticks_begin), ticks_to_ns(record->ticks_end));
+    op.params = record->inner & WS_RING_OP_HAS_PARAMS ? thread->params : 0;
     thread->params = 0;
     struct shim_stream *stream = stream_at(record->stream);
     bool computed = record->header.detail & WS_RING_OP_COMPUTED && !op.result && !(op.flags & WS_OP_CAPTURED);
@@ -92,9 +84,12 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         .inner = record->inner & ((1 << WS_RING_OP_LATENESS) - 1),
         .direction = (uint8_t)copy_direction(shape),
         .kind = (uint8_t)shape->kind,
-        .detail = record->header.detail & RING_DETAIL,
+        .detail = record->header.detail & WS_RING_OP_DETAIL,
         .staged = is_staged(shape, &op),
     };
+    pending->op.shape = 0; /* salvage (record/live.h) takes the row only once it is whole */
+    atomic_signal_fence(memory_order_release);
+    pending->op.shape = op.shape;
     pending_queue(stream, pending);
 }
 
@@ -115,54 +110,22 @@ static void read_event(const struct ws_ring_event *record)
 
 static void read_call(struct shim_thread *thread, const struct ws_ring_call *record)
 {
-    struct ws_call row = {
-        .function = (uint32_t)record->header.detail + 1,
-        .thread = thread->id,
-        .correlation = record->correlation,
-        .host_begin = ticks_to_ns(record->ticks_begin),
-        .host_end = ticks_to_ns(record->ticks_end),
-        .context = record->header.shape,
-        .stream = record->stream,
-        .object = record->object,
-        .address = record->address,
-        .bytes = record->bytes,
-        .result = record->result,
-    };
+    struct ws_call row =
+        ws_ring_call_row(record, thread->id, ticks_to_ns(record->ticks_begin), ticks_to_ns(record->ticks_end));
     trace_add(WS_FAMILY_call, &row);
 }
 
 static void read_collective(struct shim_thread *thread, const struct ws_ring_collective *record)
 {
-    struct ws_collective row = {
-        .function = (uint32_t)record->header.detail + 1,
-        .thread = thread->id,
-        .correlation = record->correlation,
-        .host_begin = ticks_to_ns(record->ticks_begin),
-        .host_end = ticks_to_ns(record->ticks_end),
-        .comm = record->comm,
-        .stream = record->stream,
-        .count = record->count,
-        .datatype = record->datatype,
-        .reduction = record->reduction,
-        .peer = record->peer,
-        .sequence = record->sequence,
-        .first_launch = record->first_launch,
-        .last_launch = record->last_launch,
-        .result = record->result,
-    };
+    struct ws_collective row =
+        ws_ring_collective_row(record, thread->id, ticks_to_ns(record->ticks_begin), ticks_to_ns(record->ticks_end));
     trace_add(WS_FAMILY_collective, &row);
 }
 
 static void read_range(struct shim_thread *thread, const struct ws_ring_range *record)
 {
-    struct ws_range row = {
-        .name = record->name,
-        .thread = thread->id,
-        .host_begin = ticks_to_ns(record->ticks_begin),
-        .host_end = ticks_to_ns(record->ticks_end),
-        .kind = WS_RANGE_OPERATOR,
-        .inputs = record->header.shape,
-    };
+    struct ws_range row =
+        ws_ring_range_row(record, thread->id, ticks_to_ns(record->ticks_begin), ticks_to_ns(record->ticks_end));
     trace_add(WS_FAMILY_range, &row);
 }
 
@@ -247,11 +210,13 @@ void ring_reader_read(struct shim_thread *thread, uint64_t head)
     uint64_t at = ws_ring_tail(&thread->ring);
     while (at < head) {
         unsigned slots = ws_ring_record_slots(&thread->ring, at, head);
+        live_reads_at(at);
         thread->damaged +=
             !slots || !read_record(thread, (const struct ws_ring_header *)ws_ring_slot(&thread->ring, at));
         /* Without a valid size, the start of the next record is unknown. So all slots up to head are skipped. */
         thread->damaged += slots ? 0 : head - at - 1;
         at = slots ? at + slots : head;
+        /* After each record, because salvage (record/live.h) goes on behind the last one. */
+        ws_ring_release(&thread->ring, at);
     }
-    ws_ring_release(&thread->ring, at);
 }

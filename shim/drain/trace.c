@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "shim/drain/output.h"
 #include "shim/hook/resolve.h"
+#include "shim/state/live.h"
 #include "shim/state/registry.h"
 
 static struct output output;
@@ -26,8 +27,26 @@ static void complain(int error)
     }
 }
 
+/* Writes all rows. The live memory then needs none of them. */
+static void write_rows_now(void)
+{
+    uint32_t rows[WS_LIVE_TABLES] = { 0 };
+    live_flush_begins();
+    trace_add_dictionaries();
+    complain(output_flush(&output));
+#define COUNT(family, limit) rows[WS_FAMILY_##family] = registry.family.emitted;
+    REGISTRY_TABLES(COUNT)
+#undef COUNT
+    live_flushed(ws_encoder_file_id(output.encoder), ws_encoder_bytes(output.encoder), rows);
+}
+
+/* A row stays in the live memory until the trace has it. */
 void trace_add(enum ws_family family, const void *row)
 {
+    if (!live_add_row(family, row)) {
+        write_rows_now();
+        live_add_row(family, row);
+    }
     complain(ws_encoder_add(output.encoder, family, row));
 }
 
@@ -35,7 +54,7 @@ static void add_table(struct registry_table *table, enum ws_family family)
 {
     uint32_t count = atomic_load_explicit(&table->count, memory_order_acquire);
     for (; table->emitted < count; table->emitted++)
-        trace_add(family, registry_row(table, table->emitted + 1));
+        complain(ws_encoder_add(output.encoder, family, registry_row(table, table->emitted + 1)));
 }
 
 void trace_add_dictionaries(void)
@@ -73,8 +92,10 @@ int trace_begin(void)
     int error = said(output_begin(&output));
     failed = false;
     losses_refused = 0;
-    if (!error)
+    if (!error) {
         add_functions();
+        write_rows_now();
+    }
     return error;
 }
 
@@ -86,11 +107,16 @@ uint64_t trace_unwritten(void)
 
 bool trace_flush(void)
 {
-    complain(output_flush(&output));
+    write_rows_now();
     atomic_store_explicit(&bytes, ws_encoder_bytes(output.encoder), memory_order_relaxed);
     uint64_t before = losses_refused;
     losses_refused = ws_encoder_lost(output.encoder, WS_FAMILY_loss);
     return losses_refused == before;
+}
+
+bool trace_hear(bool recording, struct link_wishes *wishes)
+{
+    return output_hear(&output, recording, wishes);
 }
 
 uint64_t trace_bytes(void)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "record/record.h"
+#include "shim/drain/collector_link.h"
 
 /* trace_create chooses the file's name. trace_begin creates the file and writes its beginning. Both functions return
  * 0, or print a warning and return -errno. */
@@ -28,6 +29,9 @@ void trace_say(const char *key, const char *value);
 
 /* Writes the end and closes the file. */
 void trace_close(void);
+
+/* As output_hear. */
+bool trace_hear(bool recording, struct link_wishes *wishes);
 
 /* How many operations and calls could not be written since the start. */
 uint64_t trace_unwritten(void);

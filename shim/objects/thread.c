@@ -13,6 +13,7 @@
 #include "base/reserve.h"
 #include "shim/hook/elf_lookup.h"
 #include "shim/state/life.h"
+#include "shim/state/live.h"
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
@@ -109,18 +110,46 @@ static uint32_t add_row(struct ws_thread *row, const char *name)
     return shared;
 }
 
+static size_t state_size(void)
+{
+    return (sizeof(struct shim_thread) + 4095) & ~(size_t)4095;
+}
+
+static void give_back(struct shim_thread *thread)
+{
+    if (thread->live_part) {
+        live_give(thread->live_part, thread, state_size());
+    } else {
+        munmap(thread, thread->mapping);
+        live_lacks_no_more();
+    }
+}
+
+void threads_after_fork(void)
+{
+    struct shim_thread *thread = thread_self.thread;
+    if (thread && thread->live_part)
+        live_copy_for_child(thread, state_size(), thread->mapping);
+}
+
 static struct shim_thread *thread_create(void)
 {
     uint64_t ring = ring_slots();
-    size_t head = (sizeof(struct shim_thread) + 4095) & ~(size_t)4095;
+    size_t head = state_size();
     size_t size = head + ring * WS_RING_SLOT;
-    struct shim_thread *thread = ws_reserve(size);
+    uint32_t part;
+    struct shim_thread *thread = live_take(size, &part);
+    if (!part)
+        thread = ws_reserve(size);
     if (!thread)
         return NULL;
+    if (!part)
+        live_lacks_ring();
     /* The ring reads as zero in a forked child: it is large, and nobody reads it there. The thread's state is copied
      * by fork: if a signal handler forks inside a call, the child returns through the wrapper, which needs the
-     * state. */
-    madvise((char *)thread + head, size - head, MADV_WIPEONFORK);
+     * state. The live memory is shared, so threads_after_fork does the same there. */
+    if (!part)
+        madvise((char *)thread + head, size - head, MADV_WIPEONFORK);
     ws_reserve_small_pages(thread, size);
     char name[16] = "";
     prctl(PR_GET_NAME, name);
@@ -136,10 +165,12 @@ static struct shim_thread *thread_create(void)
     thread->handles = atomic_load(&shim_page.handles) - 1;
     thread->op_header = (struct ws_ring_header){ .kind = WS_RING_OP, .slots = 1 };
     ws_ring_init(&thread->ring, (char *)thread + head, ring, wake_drain_soon);
+    thread->live_part = part;
     if (!thread->id || !take_slot(thread)) {
-        munmap(thread, size);
+        give_back(thread);
         return NULL;
     }
+    live_part_is(part, WS_LIVE_RING, thread->id, &thread->ring, (char *)thread + head, size - head);
     return thread;
 }
 
@@ -188,7 +219,7 @@ void thread_retire(unsigned slot)
     struct shim_thread *thread = thread_at(slot);
     atomic_store_explicit(&slots[slot], NULL, memory_order_release);
     atomic_fetch_sub(&slots_taken, 1);
-    munmap(thread, thread->mapping);
+    give_back(thread);
 }
 
 unsigned thread_count(void)

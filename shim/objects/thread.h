@@ -104,6 +104,7 @@ struct shim_thread {
     int32_t tid;
     struct shim_stream *own_streams; /* the thread's own default streams; under the registry's lock */
     size_t mapping;                  /* bytes of memory mapped for this structure and the ring */
+    uint32_t live_part;              /* of the live memory (state/live.h), where this structure lies; 0: elsewhere */
     /* Used only by the drain: */
     uint64_t reported_lost, reported_passed, reported_unregistered, reported_simplified;
     uint64_t reported_inside, reported_damaged, reported_spent;
@@ -124,6 +125,9 @@ extern __thread struct thread_self thread_self __attribute__((tls_model("initial
 
 /* Called once, when the shim is loaded. */
 void threads_init(void);
+
+/* Called in a forked child: its state must be a copy of its parent's. */
+void threads_after_fork(void);
 
 /* The calling thread's state; the first call makes it. NULL if nothing is recorded in this thread: shim_life.start
  * returned false, there is no memory, or there are too many threads. */

@@ -2,14 +2,18 @@
 
 #include <string.h>
 
+#include "shim/state/live.h"
+
 enum { TEXT_ARENA = 64 << 20, LONGEST_TEXT = 16 << 10 };
 
 struct registry registry;
 
 void registry_init(void)
 {
-#define TABLE(family, most) \
-    registry.family = (struct registry_table){ .rows.row_size = sizeof(struct ws_##family), .limit = most };
+#define TABLE(family, most)                                                                 \
+    registry.family = (struct registry_table){ .rows.row_size = sizeof(struct ws_##family), \
+                                               .limit = most,                               \
+                                               .rows_family = WS_FAMILY_##family };
     REGISTRY_TABLES(TABLE)
 #undef TABLE
     registry.text = (struct ws_pieces){ 0 };
@@ -29,6 +33,7 @@ uint32_t registry_add(struct registry_table *table, const void *row)
     if (!first)
         memcpy(place, &id, sizeof(id));
     atomic_store_explicit(&table->count, id, memory_order_release);
+    live_add_dictionary_row(table->rows_family, id, place); /* no record uses the row before this call returns */
     return id;
 }
 

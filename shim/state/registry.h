@@ -30,6 +30,7 @@
 struct registry_table {
     struct ws_chunks rows;
     uint32_t limit;
+    uint32_t rows_family; /* enum ws_family */
     _Atomic uint32_t count;
     _Atomic uint64_t refused; /* rows that could not be added */
     uint32_t emitted;         /* used by the drain alone: number of rows already in the trace */

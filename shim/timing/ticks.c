@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "shim/state/live.h"
+
 #if defined(__x86_64__)
 #include <cpuid.h>
 #endif
@@ -56,6 +58,14 @@ static void rate_from(struct comparison a, struct comparison b)
         ns_per_tick = (double)(b.ns - a.ns) / (double)(b.ticks - a.ticks);
 }
 
+/* For salvage, should the program be killed. */
+static void say_compared(void)
+{
+    uint64_t oldest = comparison_count > COMPARISONS ? comparison_count - COMPARISONS : 0;
+    struct comparison a = comparisons[oldest % COMPARISONS], b = comparisons[(comparison_count - 1) % COMPARISONS];
+    live_compared(false, &(struct ws_live_clock){ { a.ticks, b.ticks }, { a.ns, b.ns } });
+}
+
 void ticks_choose(void)
 {
     ticks_are_ns = !counter_is_steady();
@@ -63,8 +73,10 @@ void ticks_choose(void)
 
 void ticks_init(void)
 {
-    if (ticks_are_ns)
+    if (ticks_are_ns) {
+        live_compared(true, &(struct ws_live_clock){ 0 });
         return;
+    }
     struct comparison first = compare_once();
     /* A millisecond gives the rate to some 50 ppm; the comparisons at later rounds make it better. */
     int64_t until = first.ns + 1000000;
@@ -78,6 +90,7 @@ void ticks_init(void)
     comparisons[0] = first;
     comparisons[1] = second;
     comparison_count = 2;
+    say_compared();
 }
 
 void ticks_compare(void)
@@ -93,6 +106,7 @@ void ticks_compare(void)
     comparisons[comparison_count++ % COMPARISONS] = now;
     uint64_t oldest = comparison_count > COMPARISONS ? comparison_count - COMPARISONS : 0;
     rate_from(comparisons[oldest % COMPARISONS], now);
+    say_compared();
 }
 
 int64_t ticks_to_ns(uint64_t ticks)

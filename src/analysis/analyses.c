@@ -19,6 +19,7 @@
 #include "analysis/roofline/chains.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/roofline/unfused.h"
+#include "analysis/steps/health.h"
 #include "analysis/steps/modules.h"
 #include "analysis/steps/ranges.h"
 #include "analysis/steps/steps.h"
@@ -35,6 +36,7 @@ static const struct ws_analysis *const list[] = {
     &ws_analysis_activity,
     &ws_analysis_step_bounds,
     &ws_analysis_steps,
+    &ws_analysis_health,
     &ws_analysis_ranges,
     &ws_analysis_modules,
     &ws_analysis_operators,

@@ -2,7 +2,8 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
+#include <stdalign.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 enum { PIECES = 4 };
@@ -10,40 +11,46 @@ enum { PIECES = 4 };
 /* The thread fills pieces in turn. The reader uses the piece that it got last. The other pieces hold the data after
  * that piece. */
 struct ws_ahead {
-    void (*fill)(void *user, struct ws_ahead_piece *piece);
+    bool (*fill)(void *user, void *piece);
     void *user;
     pthread_t thread;
-    pthread_mutex_t lock; /* protects `filled`, `given` and `stop` */
+    pthread_mutex_t lock; /* protects `filled`, `given`, `ended` and `stop` */
     pthread_cond_t changed;
     uint64_t filled, given; /* number of pieces filled, and number given to the reader */
+    bool ended;             /* the last piece is filled */
     bool stop;
-    struct ws_ahead_piece pieces[PIECES];
+    size_t piece_size;
+    alignas(max_align_t) unsigned char pieces[];
 };
 
+static void *piece_at(struct ws_ahead *ahead, uint64_t number)
+{
+    return ahead->pieces + number % PIECES * ahead->piece_size;
+}
+
 /* Waits until a piece can be filled; returns NULL when the thread has to end. */
-static struct ws_ahead_piece *piece_to_fill(struct ws_ahead *ahead)
+static void *piece_to_fill(struct ws_ahead *ahead)
 {
     pthread_mutex_lock(&ahead->lock);
     while (!ahead->stop && ahead->filled + 1 >= ahead->given + PIECES)
         pthread_cond_wait(&ahead->changed, &ahead->lock);
     bool stop = ahead->stop;
     pthread_mutex_unlock(&ahead->lock);
-    return stop ? NULL : &ahead->pieces[ahead->filled % PIECES];
+    return stop ? NULL : piece_at(ahead, ahead->filled);
 }
 
 static void *fill_pieces(void *user)
 {
     struct ws_ahead *ahead = user;
-    struct ws_ahead_piece *piece;
-    while ((piece = piece_to_fill(ahead))) {
-        ahead->fill(ahead->user, piece);
-        bool last = piece->size <= 0;
+    void *piece;
+    bool last = false;
+    while (!last && (piece = piece_to_fill(ahead))) {
+        last = !ahead->fill(ahead->user, piece);
         pthread_mutex_lock(&ahead->lock);
         ahead->filled++;
+        ahead->ended = last;
         pthread_cond_signal(&ahead->changed);
         pthread_mutex_unlock(&ahead->lock);
-        if (last)
-            break;
     }
     return NULL;
 }
@@ -59,15 +66,16 @@ static int start_thread(struct ws_ahead *ahead)
     return status;
 }
 
-struct ws_ahead *ws_ahead_start(void (*fill)(void *user, struct ws_ahead_piece *piece), void *user)
+struct ws_ahead *ws_ahead_start(size_t piece_size, bool (*fill)(void *user, void *piece), void *user)
 {
-    struct ws_ahead *ahead = malloc(sizeof(*ahead));
+    enum { ALIGNMENT = alignof(max_align_t) };
+    piece_size = (piece_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    struct ws_ahead *ahead = calloc(1, sizeof(*ahead) + PIECES * piece_size);
     if (!ahead)
         return NULL;
     ahead->fill = fill;
     ahead->user = user;
-    ahead->filled = ahead->given = 0;
-    ahead->stop = false;
+    ahead->piece_size = piece_size;
     pthread_mutex_init(&ahead->lock, NULL);
     pthread_cond_init(&ahead->changed, NULL);
     if (!start_thread(ahead))
@@ -78,20 +86,20 @@ struct ws_ahead *ws_ahead_start(void (*fill)(void *user, struct ws_ahead_piece *
     return NULL;
 }
 
-const struct ws_ahead_piece *ws_ahead_next(struct ws_ahead *ahead)
+const void *ws_ahead_next(struct ws_ahead *ahead)
 {
-    if (ahead->given && ahead->pieces[(ahead->given - 1) % PIECES].size <= 0)
-        return &ahead->pieces[(ahead->given - 1) % PIECES];
     pthread_mutex_lock(&ahead->lock);
-    while (ahead->given == ahead->filled)
+    while (ahead->given == ahead->filled && !ahead->ended)
         pthread_cond_wait(&ahead->changed, &ahead->lock);
-    const struct ws_ahead_piece *piece = &ahead->pieces[ahead->given++ % PIECES];
+    if (ahead->given < ahead->filled)
+        ahead->given++;
+    const void *piece = piece_at(ahead, ahead->given - 1);
     pthread_cond_signal(&ahead->changed);
     pthread_mutex_unlock(&ahead->lock);
     return piece;
 }
 
-void ws_ahead_stop(struct ws_ahead *ahead)
+void ws_ahead_stop(struct ws_ahead *ahead, void (*finish)(void *piece))
 {
     if (!ahead)
         return;
@@ -100,6 +108,8 @@ void ws_ahead_stop(struct ws_ahead *ahead)
     pthread_cond_signal(&ahead->changed);
     pthread_mutex_unlock(&ahead->lock);
     pthread_join(ahead->thread, NULL);
+    for (uint64_t i = 0; finish && i < PIECES; i++)
+        finish(piece_at(ahead, i));
     pthread_cond_destroy(&ahead->changed);
     pthread_mutex_destroy(&ahead->lock);
     free(ahead);

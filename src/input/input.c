@@ -11,17 +11,24 @@
 #include "base/minmax.h"
 #include "input/ahead.h"
 
-enum { PACKED_PIECE = 64 * 1024, GZIP_WINDOW = 15 + 16 };
+enum { PACKED_PIECE = 64 * 1024, AHEAD_PIECE = 256 * 1024, GZIP_WINDOW = 15 + 16 };
 
 /* A limit against decompression bombs: UNPACKED_ANYHOW bytes plus MOST_UNPACKED times the bytes read. A decompressed
  * trace is fifteen to forty times as large as the file. A decompressed bomb can be a thousand times as large. */
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20 };
 
+struct input_piece {
+    ssize_t size;          /* number of bytes; 0: the end; below 0: -errno */
+    uint64_t done;         /* position in the file behind these bytes */
+    enum ws_input_end end; /* how the file ends, as far as known after these bytes */
+    unsigned char bytes[AHEAD_PIECE];
+};
+
 struct ws_input {
     /* If a thread reads ahead, the reader uses these three fields, and only the thread changes the fields after them.
      * Without such a thread, `ahead` is NULL. */
     struct ws_ahead *ahead;
-    const struct ws_ahead_piece *ready; /* the piece that is being read */
+    const struct input_piece *ready; /* the piece that is being read */
     size_t ready_taken;
 
     int file;
@@ -133,18 +140,20 @@ static uint64_t position_of(const struct ws_input *input)
     return input->done - (input->packed ? input->stream.avail_in : 0);
 }
 
-static void fill_ahead(void *user, struct ws_ahead_piece *piece)
+static bool fill_ahead(void *user, void *place)
 {
     struct ws_input *input = user;
+    struct input_piece *piece = place;
     piece->size = read_unpacked(input, piece->bytes, sizeof(piece->bytes));
     piece->done = position_of(input);
     piece->end = input->end;
+    return piece->size > 0;
 }
 
 void ws_input_read_ahead(struct ws_input *input)
 {
     if (input->packed && !input->ahead)
-        input->ahead = ws_ahead_start(fill_ahead, input);
+        input->ahead = ws_ahead_start(sizeof(struct input_piece), fill_ahead, input);
 }
 
 static ssize_t read_ready(struct ws_input *input, void *to, size_t size)
@@ -188,7 +197,7 @@ void ws_input_close(struct ws_input *input)
 {
     if (!input)
         return;
-    ws_ahead_stop(input->ahead);
+    ws_ahead_stop(input->ahead, NULL);
     if (input->packed)
         inflateEnd(&input->stream);
     close(input->file);

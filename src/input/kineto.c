@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "input/importer.h"
-#include "input/input.h"
-#include "input/json.h"
 #include "input/kineto.h"
+#include "input/tokens.h"
 
 enum { DEPTH = 8 };
 
@@ -31,6 +30,7 @@ enum node {
     NODE_TYPES,      /* types of an operator's inputs */
     NODE_DIMENSIONS, /* dimensions of an operator's inputs: one array per input, of numbers or of further arrays */
     NODE_DIMENSION,
+    NODE_COUNT
 };
 
 struct place {
@@ -42,8 +42,7 @@ struct place {
 struct reading {
     struct kineto kineto;
     struct kineto_ranks ranks;
-    struct ws_input *input;
-    struct ws_json *json;
+    struct ws_tokens *tokens;
     bool has_events;
     struct place places[DEPTH];
     unsigned depth;   /* number of levels in use */
@@ -56,10 +55,10 @@ struct reading {
 
 /* --- values -------------------------------------------------------------------------------------- */
 
-static int take_value(struct reading *reading, const char *text, size_t length, bool is_text)
+static void take_value(struct reading *reading, const char *text, size_t length, bool is_text)
 {
     if (reading->skipped || !reading->depth)
-        return 1;
+        return;
     struct place *place = &reading->places[reading->depth - 1];
     switch (place->node) {
     case NODE_ROOT:
@@ -104,69 +103,46 @@ static int take_value(struct reading *reading, const char *text, size_t length, 
     default:
         break;
     }
-    return !reading->kineto.gather->error;
 }
 
-static int on_text(void *user, const unsigned char *text, size_t length)
+static void take_key(struct reading *reading, const char *text, size_t length)
 {
-    return take_value(user, (const char *)text, length, true);
-}
-
-static int kineto_on_number(void *user, const char *text, size_t length)
-{
-    return take_value(user, text, length, false);
-}
-
-static int kineto_on_null(void *user)
-{
-    return take_value(user, "", 0, true);
-}
-
-static int kineto_on_key(void *user, const unsigned char *text, size_t length)
-{
-    struct reading *reading = user;
     if (!reading->skipped)
-        reading->places[reading->depth - 1].key = kineto_find_key((const char *)text, length);
-    return 1;
+        reading->places[reading->depth - 1].key = kineto_find_key(text, length);
 }
 
 /* --- maps and arrays ------------------------------------------------------------------------------ */
 
+/* The kinds of maps and arrays inside others, by the kind of the outer one and the key. All others are skipped. */
+static const uint8_t maps_within[NODE_COUNT][KINETO_KEY_COUNT] = {
+    [NODE_ROOT] = { [KINETO_DISTRIBUTED_INFO] = NODE_DISTRIBUTED },
+    [NODE_EVENTS] = { [KINETO_NONE] = NODE_EVENT },
+    [NODE_EVENT] = { [KINETO_ARGS] = NODE_ARGS },
+    [NODE_DEVICES] = { [KINETO_NONE] = NODE_DEVICE },
+    [NODE_GROUPS] = { [KINETO_NONE] = NODE_GROUP },
+};
+
+static const uint8_t arrays_within[NODE_COUNT][KINETO_KEY_COUNT] = {
+    [NODE_ROOT] = { [KINETO_TRACE_EVENTS] = NODE_EVENTS, [KINETO_DEVICE_PROPERTIES] = NODE_DEVICES },
+    [NODE_DISTRIBUTED] = { [KINETO_GROUP_CONFIG] = NODE_GROUPS },
+    [NODE_GROUP] = { [KINETO_GROUP_CONFIG_RANKS] = NODE_RANKS },
+    [NODE_ARGS] = { [KINETO_GRID] = NODE_GRID,
+                    [KINETO_BLOCK] = NODE_BLOCK,
+                    [KINETO_CONCRETE_INPUTS] = NODE_CONCRETE,
+                    [KINETO_INPUT_TYPES] = NODE_TYPES,
+                    [KINETO_INPUT_DIMENSIONS] = NODE_DIMENSIONS,
+                    [KINETO_INPUT_DIMENSIONS_OLD] = NODE_DIMENSIONS },
+    [NODE_DIMENSIONS] = { [KINETO_NONE] = NODE_DIMENSION },
+    [NODE_DIMENSION] = { [KINETO_NONE] = NODE_DIMENSION },
+};
+
 /* Returns the kind of a map or array that begins inside the current level. */
 static enum node node_within(const struct reading *reading, bool is_map)
 {
-    static const struct {
-        enum node outer;
-        enum kineto_key key;
-        bool is_map;
-        enum node node;
-    } nodes[] = {
-        /* the rows that every event needs stand first */
-        { NODE_EVENTS, KINETO_NONE, true, NODE_EVENT },
-        { NODE_EVENT, KINETO_ARGS, true, NODE_ARGS },
-        { NODE_DIMENSIONS, KINETO_NONE, false, NODE_DIMENSION },
-        { NODE_DIMENSION, KINETO_NONE, false, NODE_DIMENSION },
-        { NODE_ARGS, KINETO_CONCRETE_INPUTS, false, NODE_CONCRETE },
-        { NODE_ARGS, KINETO_INPUT_TYPES, false, NODE_TYPES },
-        { NODE_ARGS, KINETO_INPUT_DIMENSIONS, false, NODE_DIMENSIONS },
-        { NODE_ROOT, KINETO_TRACE_EVENTS, false, NODE_EVENTS },
-        { NODE_ROOT, KINETO_DEVICE_PROPERTIES, false, NODE_DEVICES },
-        { NODE_ROOT, KINETO_DISTRIBUTED_INFO, true, NODE_DISTRIBUTED },
-        { NODE_DISTRIBUTED, KINETO_GROUP_CONFIG, false, NODE_GROUPS },
-        { NODE_GROUPS, KINETO_NONE, true, NODE_GROUP },
-        { NODE_GROUP, KINETO_GROUP_CONFIG_RANKS, false, NODE_RANKS },
-        { NODE_ARGS, KINETO_GRID, false, NODE_GRID },
-        { NODE_ARGS, KINETO_BLOCK, false, NODE_BLOCK },
-        { NODE_ARGS, KINETO_INPUT_DIMENSIONS_OLD, false, NODE_DIMENSIONS },
-        { NODE_DEVICES, KINETO_NONE, true, NODE_DEVICE },
-    };
     if (!reading->depth)
         return is_map ? NODE_ROOT : NODE_EVENTS;
     const struct place *place = &reading->places[reading->depth - 1];
-    for (size_t i = 0; i < sizeof(nodes) / sizeof(nodes[0]); i++)
-        if (nodes[i].outer == place->node && nodes[i].key == place->key && nodes[i].is_map == is_map)
-            return nodes[i].node;
-    return NODE_SKIPPED;
+    return (enum node)(is_map ? maps_within : arrays_within)[place->node][place->key];
 }
 
 static void kineto_begin_event(struct reading *reading)
@@ -177,16 +153,15 @@ static void kineto_begin_event(struct reading *reading)
     kineto_inputs_begin(&reading->inputs);
 }
 
-/* Is called for a broken event. Goes back to the array of events. kineto_begin_event resets the state that the broken
+/* Leaves a broken event. Goes back to the array of events. kineto_begin_event resets the state that the broken
  * event left. */
-static void on_broken(void *user)
+static void leave_broken(struct reading *reading)
 {
-    struct reading *reading = user;
     reading->depth = reading->events;
     reading->skipped = 0;
 }
 
-static int begin(struct reading *reading, bool is_map)
+static void begin(struct reading *reading, bool is_map)
 {
     enum node node = reading->skipped || reading->depth == DEPTH ? NODE_SKIPPED : node_within(reading, is_map);
     if (node == NODE_SKIPPED) {
@@ -195,14 +170,13 @@ static int begin(struct reading *reading, bool is_map)
         if (!reading->skipped && reading->places[reading->depth - 1].node == NODE_CONCRETE)
             kineto_take_value(&reading->inputs, "", 0);
         reading->skipped++;
-        return 1;
+        return;
     }
     reading->places[reading->depth++] = (struct place){ .node = node };
     /* A top-level array may hold anything. The events in the array show whether the file is a trace. */
     if (node == NODE_EVENTS) {
         reading->has_events |= reading->depth > 1;
         reading->events = reading->depth;
-        ws_json_pass_over(reading->json, on_broken);
     } else if (node == NODE_EVENT) {
         kineto_begin_event(reading);
     } else if (node == NODE_DEVICE) {
@@ -210,7 +184,6 @@ static int begin(struct reading *reading, bool is_map)
     } else if (node == NODE_DIMENSION) {
         kineto_take_dimension(&reading->inputs, "[", 1);
     }
-    return 1;
 }
 
 static struct ws_text kineto_text_of(const struct kineto_text *text)
@@ -230,12 +203,11 @@ static void end_event(struct reading *reading)
         kineto_take_event(&reading->kineto);
 }
 
-static int kineto_on_end(void *user)
+static void end(struct reading *reading)
 {
-    struct reading *reading = user;
     if (reading->skipped) {
         reading->skipped--;
-        return 1;
+        return;
     }
     enum node node = reading->places[--reading->depth].node;
     if (node == NODE_EVENT)
@@ -248,31 +220,45 @@ static int kineto_on_end(void *user)
         kineto_take_dimensions(&reading->inputs, "]", 1);
     if (node == NODE_DIMENSION && reading->places[reading->depth - 1].node == NODE_DIMENSIONS)
         kineto_take_dimensions(&reading->inputs, " ", 1);
-    return !reading->kineto.gather->error;
-}
-
-static int on_map(void *user)
-{
-    return begin(user, true);
-}
-
-static int on_array(void *user)
-{
-    return begin(user, false);
 }
 
 /* --- the file ------------------------------------------------------------------------------------- */
 
-static const yajl_callbacks callbacks = {
-    .yajl_null = kineto_on_null,
-    .yajl_number = kineto_on_number,
-    .yajl_string = on_text,
-    .yajl_start_map = on_map,
-    .yajl_map_key = kineto_on_key,
-    .yajl_end_map = kineto_on_end,
-    .yajl_start_array = on_array,
-    .yajl_end_array = kineto_on_end,
-};
+static void take_token(struct reading *reading, const struct ws_token *token)
+{
+    switch (token->kind) {
+    case WS_TOKEN_NULL:
+    case WS_TOKEN_TEXT:
+        take_value(reading, token->text, token->length, true);
+        break;
+    case WS_TOKEN_NUMBER:
+        take_value(reading, token->text, token->length, false);
+        break;
+    case WS_TOKEN_KEY:
+        take_key(reading, token->text, token->length);
+        break;
+    case WS_TOKEN_MAP:
+    case WS_TOKEN_ARRAY:
+        begin(reading, token->kind == WS_TOKEN_MAP);
+        break;
+    case WS_TOKEN_END:
+        end(reading);
+        break;
+    case WS_TOKEN_BROKEN:
+        leave_broken(reading);
+        break;
+    }
+}
+
+/* Returns 0 or -errno. */
+static int take_tokens(struct reading *reading, const struct ws_token_batch *batch)
+{
+    for (size_t at = 0; at < batch->size && !reading->kineto.gather->error;) {
+        const struct ws_token token = ws_token_at(batch, &at);
+        take_token(reading, &token);
+    }
+    return reading->kineto.gather->error;
+}
 
 static bool kineto_claims(const unsigned char *head, size_t size)
 {
@@ -287,8 +273,7 @@ static bool kineto_claims(const unsigned char *head, size_t size)
 static void kineto_close_reading(void *state)
 {
     struct reading *reading = state;
-    ws_json_destroy(reading->json);
-    ws_input_close(reading->input);
+    ws_tokens_close(reading->tokens);
     kineto_finish(&reading->kineto);
     kineto_inputs_finish(&reading->inputs);
     kineto_ranks_finish(&reading->ranks);
@@ -305,13 +290,11 @@ static int kineto_open_reading(void **state, const char *path, struct ws_gather 
     reading->ranks = (struct kineto_ranks){ .path = path, .labels = WS_INTERN(struct ws_text) };
     kineto_fill_keys();
     kineto_init(&reading->kineto, gather);
-    reading->json = ws_json_create(&callbacks, reading);
-    int status = reading->json ? ws_input_open(&reading->input, path) : -ENOMEM;
+    int status = ws_tokens_open(&reading->tokens, path, "traceEvents");
     if (status) {
         kineto_close_reading(reading);
         return status;
     }
-    ws_input_read_ahead(reading->input);
     *state = reading;
     return 0;
 }
@@ -331,7 +314,7 @@ static void kineto_choose_process(void *state, size_t process)
 
 static void kineto_position(const void *state, uint64_t *done, uint64_t *total)
 {
-    ws_input_position(((const struct reading *)state)->input, done, total);
+    ws_tokens_position(((const struct reading *)state)->tokens, done, total);
 }
 
 /* Ends reading. A file without events is an error. */
@@ -351,29 +334,22 @@ static int kineto_finish_reading(struct reading *reading, bool broken, char *mes
 static int kineto_read_piece(void *state, struct ws_damage *damage, char *message, size_t capacity)
 {
     struct reading *reading = state;
-    size_t room;
-    unsigned char *piece = ws_json_room(reading->json, &room);
-    ssize_t size = ws_input_read(reading->input, piece, room);
-    if (size == -E2BIG)
+    const struct ws_token_batch *batch = ws_tokens_next(reading->tokens);
+    if (batch->status == -E2BIG)
         snprintf(message, capacity,
                  "unpacks to more than 200 times its size, which no trace does; to read it anyway, unpack it first: "
                  "gzip -d");
-    if (size < 0)
-        return (int)size;
-    bool fine = size ? ws_json_parse(reading->json, (size_t)size) : ws_json_end(reading->json);
-    enum ws_input_end end = ws_input_end(reading->input);
+    int status = batch->status < 0 ? batch->status : take_tokens(reading, batch);
     uint64_t done, total;
-    if (reading->kineto.gather->error)
-        return reading->kineto.gather->error;
-    if (size && fine)
-        return 1;
+    if (status || batch->status)
+        return status ? status : 1;
     kineto_position(reading, &done, &total);
-    damage->lost_bytes = ws_json_passed(reading->json);
-    if (size || end == WS_INPUT_DAMAGED) /* the rest is not JSON, or not gzip */
-        damage->lost_bytes += total - done + (total - done ? 0 : ws_json_left(reading->json)) + 1;
-    else if (end == WS_INPUT_CUT || !fine)
+    damage->lost_bytes = batch->passed;
+    if (batch->rest || batch->end == WS_INPUT_DAMAGED) /* the rest is not JSON, or not gzip */
+        damage->lost_bytes += total - done + (total - done ? 0 : batch->left) + 1;
+    else if (batch->end == WS_INPUT_CUT || !batch->fine)
         damage->no_footer = true;
-    return kineto_finish_reading(reading, !fine, message, capacity);
+    return kineto_finish_reading(reading, !batch->fine, message, capacity);
 }
 
 const struct ws_importer ws_importer_kineto = {

@@ -37,34 +37,40 @@ void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank)
 
 enum kineto_category kineto_category_of(const char *text, size_t length)
 {
+#define CATEGORY(text, category)         \
+    {                                    \
+        text, sizeof(text) - 1, category \
+    }
     static const struct {
         const char *text;
+        size_t length;
         enum kineto_category category;
     } categories[] = {
-        { "kernel", CATEGORY_KERNEL },
-        { "gpu_memcpy", CATEGORY_COPY },
-        { "gpu_memset", CATEGORY_MEMSET },
-        { "cuda_runtime", CATEGORY_CALL },
-        { "cuda_driver", CATEGORY_CALL },
-        { "hip_runtime", CATEGORY_CALL },
-        { "hip_driver", CATEGORY_CALL },
-        { "Kernel", CATEGORY_KERNEL },
-        { "Memcpy", CATEGORY_COPY },
-        { "Memset", CATEGORY_MEMSET },
-        { "Runtime", CATEGORY_CALL },
-        { "cpu_op", CATEGORY_OPERATOR },
-        { "Operator", CATEGORY_OPERATOR },
-        { "user_annotation", CATEGORY_ANNOTATION },
-        { "python_function", CATEGORY_PYTHON },
-        { "gpu_user_annotation", CATEGORY_REPEATED },
-        { "cuda_sync", CATEGORY_REPEATED },
-        { "cuda_event", CATEGORY_REPEATED },
-        { "overhead", CATEGORY_REPEATED },
-        { "Trace", CATEGORY_REPEATED },
+        CATEGORY("kernel", CATEGORY_KERNEL),
+        CATEGORY("gpu_memcpy", CATEGORY_COPY),
+        CATEGORY("gpu_memset", CATEGORY_MEMSET),
+        CATEGORY("cuda_runtime", CATEGORY_CALL),
+        CATEGORY("cuda_driver", CATEGORY_CALL),
+        CATEGORY("hip_runtime", CATEGORY_CALL),
+        CATEGORY("hip_driver", CATEGORY_CALL),
+        CATEGORY("Kernel", CATEGORY_KERNEL),
+        CATEGORY("Memcpy", CATEGORY_COPY),
+        CATEGORY("Memset", CATEGORY_MEMSET),
+        CATEGORY("Runtime", CATEGORY_CALL),
+        CATEGORY("cpu_op", CATEGORY_OPERATOR),
+        CATEGORY("Operator", CATEGORY_OPERATOR),
+        CATEGORY("user_annotation", CATEGORY_ANNOTATION),
+        CATEGORY("python_function", CATEGORY_PYTHON),
+        CATEGORY("gpu_user_annotation", CATEGORY_REPEATED),
+        CATEGORY("cuda_sync", CATEGORY_REPEATED),
+        CATEGORY("cuda_event", CATEGORY_REPEATED),
+        CATEGORY("overhead", CATEGORY_REPEATED),
+        CATEGORY("Trace", CATEGORY_REPEATED),
     };
+#undef CATEGORY
     static const char *const calls[] = { "_runtime", "_driver" }; /* suffixes, also of other vendors: xpu_runtime … */
     for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
-        if (strlen(categories[i].text) == length && !memcmp(categories[i].text, text, length))
+        if (categories[i].length == length && !memcmp(categories[i].text, text, length))
             return categories[i].category;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
         if (length > strlen(calls[i]) && !memcmp(text + length - strlen(calls[i]), calls[i], strlen(calls[i])))

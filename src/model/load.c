@@ -21,6 +21,7 @@ static void init(struct ws_process *process, const char *path, const char *file)
         .losses = WS_VECTOR(struct ws_loss),
         .graph_nodes = WS_VECTOR(struct ws_graph_node),
         .counters = WS_VECTOR(struct ws_counter),
+        .health = WS_VECTOR(struct ws_health),
         .ranges.rows = WS_VECTOR(struct ws_range),
     };
     ws_entries_init(&process->driver_functions, WS_FAMILY_driver_function);
@@ -79,6 +80,8 @@ static struct ws_vector *list_of(struct ws_process *process, enum ws_family fami
         return &process->graph_nodes;
     case WS_FAMILY_counter:
         return &process->counters;
+    case WS_FAMILY_health:
+        return &process->health;
     case WS_FAMILY_range:
         return &process->ranges.rows;
     default:
@@ -92,6 +95,9 @@ static void clamp_host_times(struct ws_process *process, enum ws_family family, 
     struct ws_call *calls = process->calls.data;
     struct ws_collective *collectives = process->collectives.data;
     struct ws_range *ranges = process->ranges.rows.data;
+    struct ws_health *health = process->health.data;
+    for (size_t i = from; family == WS_FAMILY_health && i < process->health.count; i++)
+        health[i].host_ns = ws_clamp_time(health[i].host_ns, &process->odd_times);
     for (size_t i = from; family == WS_FAMILY_call && i < process->calls.count; i++) {
         calls[i].host_begin = ws_clamp_time(calls[i].host_begin, &process->odd_times);
         calls[i].host_end = ws_clamp_time(calls[i].host_end, &process->odd_times);

@@ -90,6 +90,7 @@ struct ws_process {
     struct ws_vector losses;      /* struct ws_loss */
     struct ws_vector graph_nodes; /* struct ws_graph_node */
     struct ws_vector counters;    /* struct ws_counter */
+    struct ws_vector health;      /* struct ws_health */
     struct ws_ranges ranges;
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t odd_times; /* host times that were beyond ± WS_TIME_MOST and were clamped */

@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define WS_FORMAT_MAJOR 1
-#define WS_FORMAT_MINOR 1
+#define WS_FORMAT_MINOR 2
 
 /* F(name), in the order of the families' numbers. The numbers are part of the format. */
 #define WS_FAMILIES(F)                                                                            \
@@ -51,7 +51,8 @@
     F(range)      /* a named time range of a thread: operator, Python function, step … */       \
     F(loss)       /* a count of data that the trace lacks */                                      \
     F(metric)     /* a hardware counter: its meaning */                                           \
-    F(counter)    /* the value of a hardware counter for one launch */
+    F(counter)    /* the value of a hardware counter for one launch */                            \
+    F(health)     /* a sample of a device's clocks, power and heat */
 
 #define WS_COLUMNS_meta(I, S) \
     S(key)                    \
@@ -225,5 +226,28 @@
     I(uint32_t, metric, DELTA)                                                             \
     I(uint64_t, correlation, DELTA) /* of the launch; its op has the flag WS_OP_COUNTED */ \
     I(uint64_t, value, PLAIN)       /* in the unit of the metric's quantity */
+
+#define WS_COLUMNS_health(I, S)                                                            \
+    I(uint32_t, device, KEY)                                                               \
+    I(int64_t, host_ns, DELTA)  /* when NVML was asked */                                  \
+    I(uint32_t, took_ns, PLAIN) /* until it had answered */                                \
+    I(uint32_t, error, FIRST)   /* nvmlReturn_t; not 0: the device gave no sample */       \
+    I(uint32_t, known, FIRST)   /* a bit for each column below: record/health.h */         \
+    I(uint32_t, sm_mhz, FIRST)                                                             \
+    I(uint32_t, sm_most_mhz, FIRST)                                                        \
+    I(uint32_t, memory_mhz, FIRST)                                                         \
+    I(uint32_t, memory_most_mhz, FIRST)                                                    \
+    I(uint64_t, reasons, FIRST) /* NVML's clocks event reasons, or-ed */                   \
+    I(uint32_t, power_mw, FIRST)                                                           \
+    I(uint32_t, power_limit_mw, FIRST)                                                     \
+    I(uint32_t, celsius, FIRST)                                                            \
+    I(uint32_t, busy_percent, FIRST)        /* of the time, as NVML has it */              \
+    I(uint32_t, memory_busy_percent, FIRST) /* of the time */                              \
+    I(uint64_t, memory_used, FIRST)         /* bytes, by all processes */                  \
+    I(uint64_t, ecc_errors, FIRST)          /* uncorrected, since the driver was loaded */ \
+    I(uint64_t, nvlink_sent, FIRST)         /* bytes over all links, since some time */    \
+    I(uint64_t, nvlink_received, FIRST)                                                    \
+    I(uint64_t, pcie_sent, FIRST) /* bytes, since some time */                             \
+    I(uint64_t, pcie_received, FIRST)
 
 #endif

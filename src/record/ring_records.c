@@ -28,3 +28,70 @@ unsigned ws_ring_record_slots(const struct ws_ring *ring, uint64_t at, uint64_t 
     uint64_t to_end = ring->mask + 1 - (at & ring->mask);
     return slots && slots == expected_slots(header) && slots <= to_end && slots <= head - at ? slots : 0;
 }
+
+struct ws_op ws_ring_op_row(const struct ws_ring_op *record, uint32_t thread, int64_t host_begin, int64_t host_end)
+{
+    return (struct ws_op){
+        .shape = record->header.shape,
+        .thread = thread,
+        .correlation = record->correlation,
+        .host_begin = host_begin,
+        .host_end = host_end,
+        .flags = record->header.detail & ~(uint32_t)WS_RING_OP_DETAIL,
+        .bytes = record->bytes,
+        .result = record->result,
+    };
+}
+
+struct ws_call ws_ring_call_row(const struct ws_ring_call *record, uint32_t thread, int64_t host_begin,
+                                int64_t host_end)
+{
+    return (struct ws_call){
+        .function = (uint32_t)record->header.detail + 1,
+        .thread = thread,
+        .correlation = record->correlation,
+        .host_begin = host_begin,
+        .host_end = host_end,
+        .context = record->header.shape,
+        .stream = record->stream,
+        .object = record->object,
+        .address = record->address,
+        .bytes = record->bytes,
+        .result = record->result,
+    };
+}
+
+struct ws_collective ws_ring_collective_row(const struct ws_ring_collective *record, uint32_t thread,
+                                            int64_t host_begin, int64_t host_end)
+{
+    return (struct ws_collective){
+        .function = (uint32_t)record->header.detail + 1,
+        .thread = thread,
+        .correlation = record->correlation,
+        .host_begin = host_begin,
+        .host_end = host_end,
+        .comm = record->comm,
+        .stream = record->stream,
+        .count = record->count,
+        .datatype = record->datatype,
+        .reduction = record->reduction,
+        .peer = record->peer,
+        .sequence = record->sequence,
+        .first_launch = record->first_launch,
+        .last_launch = record->last_launch,
+        .result = record->result,
+    };
+}
+
+struct ws_range ws_ring_range_row(const struct ws_ring_range *record, uint32_t thread, int64_t host_begin,
+                                  int64_t host_end)
+{
+    return (struct ws_range){
+        .name = record->name,
+        .thread = thread,
+        .host_begin = host_begin,
+        .host_end = host_end,
+        .kind = WS_RANGE_OPERATOR,
+        .inputs = record->header.shape,
+    };
+}

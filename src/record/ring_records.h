@@ -42,6 +42,7 @@ enum ws_ring_op_detail {
     WS_RING_OP_COMPUTED = 1, /* the drain computes the device times if the operation has no events */
     WS_RING_OP_GATED = 2,    /* the stream was stopped until both events of the operation were in it */
     WS_RING_OP_WAITED = 4,   /* the operation may have waited for something besides its stream and its launch */
+    WS_RING_OP_DETAIL = WS_RING_OP_COMPUTED | WS_RING_OP_GATED | WS_RING_OP_WAITED,
 };
 
 enum ws_ring_op_inner {
@@ -113,6 +114,16 @@ _Static_assert(WS_RING_PARAM_WORDS < 1 << WS_RING_PARAM_IMAGE, "both numbers hav
 /* Returns the number of slots of the record at position `at`, which must be below `head`. Returns 0 if the record is
  * not valid: the ring is then damaged. */
 unsigned ws_ring_record_slots(const struct ws_ring *ring, uint64_t at, uint64_t head);
+
+/* The rows of records. The caller has converted the record's ticks to host times. A parameter block becomes part of
+ * its operation's row elsewhere; device times are not known here. */
+struct ws_op ws_ring_op_row(const struct ws_ring_op *record, uint32_t thread, int64_t host_begin, int64_t host_end);
+struct ws_call ws_ring_call_row(const struct ws_ring_call *record, uint32_t thread, int64_t host_begin,
+                                int64_t host_end);
+struct ws_collective ws_ring_collective_row(const struct ws_ring_collective *record, uint32_t thread,
+                                            int64_t host_begin, int64_t host_end);
+struct ws_range ws_ring_range_row(const struct ws_ring_range *record, uint32_t thread, int64_t host_begin,
+                                  int64_t host_end);
 
 static inline unsigned ws_ring_params_slots(unsigned words, unsigned image)
 {

@@ -27,9 +27,8 @@ void ws_payload_finish(struct ws_payload *payload)
 }
 
 /* Decompresses or copies the stored chunks to payload->raw, which holds header->raw_size bytes. */
-static int decompress(struct ws_payload *payload, const struct ws_frame_header *header)
+static int decompress(struct ws_payload *payload, const struct ws_frame_header *header, const uint8_t *stored)
 {
-    const uint8_t *stored = payload->stored.bytes;
     uint32_t list_size, left = header->stored_size, filled = 0;
     if (left < sizeof(list_size))
         return -EBADMSG;
@@ -55,6 +54,21 @@ static int decompress(struct ws_payload *payload, const struct ws_frame_header *
     return filled == header->raw_size && !left ? 0 : -EBADMSG;
 }
 
+int ws_payload_take(struct ws_payload *payload, const struct ws_frame_header *header, const uint8_t *stored)
+{
+    payload->bytes = stored;
+    payload->size = header->raw_size;
+    if (!(header->flags & WS_FRAME_COMPRESSED))
+        return header->raw_size == header->stored_size ? 0 : -EBADMSG;
+    if (!payload->decompression && !(payload->decompression = ZSTD_createDCtx()))
+        return -ENOMEM;
+    int status = ws_buffer_reserve(&payload->raw, (size_t)header->raw_size + 1);
+    if (status)
+        return status;
+    payload->bytes = payload->raw.bytes;
+    return decompress(payload, header, stored);
+}
+
 int ws_payload_read(struct ws_payload *payload, const struct ws_frame_source *source,
                     const struct ws_frame_place *place)
 {
@@ -69,17 +83,7 @@ int ws_payload_read(struct ws_payload *payload, const struct ws_frame_source *so
         return (int)got;
     if (got != header->stored_size || ws_hash(payload->stored.bytes, header->stored_size) != header->payload_hash)
         return -EBADMSG;
-    payload->bytes = payload->stored.bytes;
-    payload->size = header->raw_size;
-    if (!(header->flags & WS_FRAME_COMPRESSED))
-        return header->raw_size == header->stored_size ? 0 : -EBADMSG;
-    if (!payload->decompression && !(payload->decompression = ZSTD_createDCtx()))
-        return -ENOMEM;
-    status = ws_buffer_reserve(&payload->raw, (size_t)header->raw_size + 1);
-    if (status)
-        return status;
-    payload->bytes = payload->raw.bytes;
-    return decompress(payload, header);
+    return ws_payload_take(payload, header, payload->stored.bytes);
 }
 
 struct ws_bytes_in ws_payload_footer(const struct ws_payload *payload)

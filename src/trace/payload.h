@@ -27,6 +27,10 @@ struct ws_payload {
 int ws_payload_read(struct ws_payload *payload, const struct ws_frame_source *source,
                     const struct ws_frame_place *place);
 
+/* Decompresses a payload that is in memory: header->stored_size bytes at `stored`, whose hash was checked before.
+ * They must stay as long as the payload is used. Returns 0, -EBADMSG or -ENOMEM. */
+int ws_payload_take(struct ws_payload *payload, const struct ws_frame_header *header, const uint8_t *stored);
+
 /* Returns the bytes of the footer. In the payload these bytes follow a uint32_t, the size of the head. */
 struct ws_bytes_in ws_payload_footer(const struct ws_payload *payload);
 

@@ -1,6 +1,7 @@
 #include "wire/channel.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum { MAGIC = 0x68635357 }; /* the bytes "WSch" */
@@ -48,6 +49,13 @@ static int read_hello(const uint8_t *body, size_t size, struct ws_channel_hello 
     return 0;
 }
 
+static size_t most_data(enum ws_channel_kind kind)
+{
+    return kind == WS_CHANNEL_DATA || kind == WS_CHANNEL_ANSWER   ? WS_CHANNEL_DATA_MAX
+           : kind == WS_CHANNEL_CONTROL || kind == WS_CHANNEL_ASK ? WS_CHANNEL_TEXT_MAX
+                                                                  : 0;
+}
+
 int ws_channel_read(const uint8_t *bytes, size_t size, struct ws_channel_message *message)
 {
     struct head head;
@@ -60,7 +68,9 @@ int ws_channel_read(const uint8_t *bytes, size_t size, struct ws_channel_message
     if (head.version != WS_CHANNEL_VERSION)
         return -EPROTO;
     size_t body = size - sizeof(head);
-    if (head.size != body || head.kind < WS_CHANNEL_HELLO || head.kind > WS_CHANNEL_GOODBYE)
+    bool known = (head.kind >= WS_CHANNEL_HELLO && head.kind <= WS_CHANNEL_GOODBYE) ||
+                 (head.kind >= WS_CHANNEL_CONTROL && head.kind <= WS_CHANNEL_ANSWER);
+    if (head.size != body || !known)
         return -EBADMSG;
     message->kind = (enum ws_channel_kind)head.kind;
     bytes += sizeof(head);
@@ -71,8 +81,7 @@ int ws_channel_read(const uint8_t *bytes, size_t size, struct ws_channel_message
     memcpy(&message->number, bytes, sizeof(message->number));
     message->bytes = bytes + sizeof(message->number);
     message->size = body - sizeof(message->number);
-    size_t most = message->kind == WS_CHANNEL_DATA ? WS_CHANNEL_DATA_MAX : 0;
-    return message->size > most ? -EBADMSG : 0;
+    return message->size > most_data(message->kind) ? -EBADMSG : 0;
 }
 
 const char *ws_channel_reason_text(uint64_t reason)

@@ -11,9 +11,15 @@
  * | DATA    | shim      | u64: offset in the trace; then at most 64 KiB of the trace, from that offset          |
  * | TAKEN   | collector | u64: the bytes of the trace that are in the collector's file; whole frames            |
  * | GOODBYE | shim      | u64: size of the finished trace                                                       |
+ * | CONTROL | collector | u64: enum ws_channel_command; then its text                                           |
+ * | STATE   | shim      | u64: 1: it records now, 0: it does not                                                |
+ * | ASK     | ctl       | u64: enum ws_channel_command, and in the upper half a process id, or 0; then its text |
+ * | ANSWER  | collector | u64: 1: more answers follow, 0: this is the last; then lines of JSON                  |
  *
  * The shim begins with HELLO, and again after each new connection. It keeps all bytes until TAKEN names them. So a
- * collector that ends and comes back lacks nothing: WELCOME says where to go on. */
+ * collector that ends and comes back lacks nothing: WELCOME says where to go on.
+ *
+ * `wallshim ctl` sends ASK instead of HELLO, and the collector passes CONTROL on to the shims. */
 #ifndef WALLSHIM_WIRE_CHANNEL_H
 #define WALLSHIM_WIRE_CHANNEL_H
 
@@ -25,6 +31,7 @@ enum {
     WS_CHANNEL_HEAD_SIZE = 16,
     WS_CHANNEL_START_SIZE = WS_CHANNEL_HEAD_SIZE + sizeof(uint64_t), /* of all messages but HELLO, without data */
     WS_CHANNEL_DATA_MAX = 64 << 10,
+    WS_CHANNEL_TEXT_MAX = 64, /* of CONTROL and ASK */
     WS_CHANNEL_MESSAGE_MAX = WS_CHANNEL_START_SIZE + WS_CHANNEL_DATA_MAX,
 };
 
@@ -35,6 +42,18 @@ enum ws_channel_kind {
     WS_CHANNEL_DATA,
     WS_CHANNEL_TAKEN,
     WS_CHANNEL_GOODBYE,
+    WS_CHANNEL_CONTROL = 32,
+    WS_CHANNEL_STATE,
+    WS_CHANNEL_ASK,
+    WS_CHANNEL_ANSWER,
+};
+
+enum ws_channel_command {
+    WS_CHANNEL_STATUS,
+    WS_CHANNEL_START, /* recording, within the limits of the program's options */
+    WS_CHANNEL_STOP,
+    WS_CHANNEL_BURST, /* text: as for the option of that name; "": no bursts */
+    WS_CHANNEL_COMMANDS,
 };
 
 /* Why a collector refuses a client: R(NAME, "text"). */
@@ -48,7 +67,8 @@ enum ws_channel_kind {
     R(SIZE, "the trace is as large as the collector lets one be") \
     R(MEMORY, "it has no memory left")                            \
     R(FILE, "it cannot make or open the file of this trace")      \
-    R(JOBS, "it has too many jobs that record now")
+    R(JOBS, "it has too many jobs that record now")               \
+    R(SLOW, "a frame did not come whole in time")
 
 enum ws_channel_reason {
     WS_CHANNEL_NO_REASON,
@@ -76,7 +96,7 @@ _Static_assert(sizeof(struct ws_channel_hello) == 520, "without padding, and the
 struct ws_channel_message {
     enum ws_channel_kind kind;
     uint64_t number;      /* the u64 of the body; 0 for HELLO */
-    const uint8_t *bytes; /* the data of DATA */
+    const uint8_t *bytes; /* the data of DATA, or a text without a zero byte */
     size_t size;
     struct ws_channel_hello hello;
 };

@@ -51,7 +51,7 @@ struct ws_layout {
 };
 
 enum {
-    WS_COLUMNS_MAX = 16,
+    WS_COLUMNS_MAX = 24,
     WS_KEY_COLUMNS_MAX = 3, /* maximum number of SLOTS columns in a family */
 };
 

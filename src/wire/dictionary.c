@@ -39,6 +39,21 @@ size_t ws_texts_move(const struct ws_layout *layout, void *row, char *to)
     return size;
 }
 
+bool ws_texts_attach(const struct ws_layout *layout, void *row, const char *from, size_t size)
+{
+    size_t used = 0;
+    for (uint32_t i = 0; i < layout->column_count; i++) {
+        if (layout->columns[i].coding != WS_CODING_TEXT)
+            continue;
+        struct ws_text *text = text_at(&layout->columns[i], row);
+        if (text->length > size - used)
+            return false;
+        text->data = from + used;
+        used += text->length;
+    }
+    return true;
+}
+
 /* Grows the memory to at least `needed` bytes. */
 static bool wire_dictionary_grow(char **memory, size_t *capacity, size_t needed)
 {

@@ -39,4 +39,8 @@ size_t ws_texts_size(const struct ws_layout *layout, const void *row);
 /* Copies the row's texts to `to` and makes the row point to the copies. Returns the size of the texts in bytes. */
 size_t ws_texts_move(const struct ws_layout *layout, void *row, char *to);
 
+/* Makes the row point to texts that ws_texts_move has copied to `from`, maybe in another process. Returns false if
+ * the texts take more than `size` bytes. */
+bool ws_texts_attach(const struct ws_layout *layout, void *row, const char *from, size_t size);
+
 #endif

@@ -102,7 +102,7 @@ static bool make_buffers(struct ws_encoder *encoder, uint32_t rows_per_frame)
     return made && room_for_frame(encoder, ws_min(at_first, most));
 }
 
-int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_options *given)
+static int encoder_make(struct ws_encoder **result, const struct ws_encoder_options *given)
 {
     struct ws_encoder_options options = *given;
     if (!options.rows_per_frame)
@@ -123,13 +123,43 @@ int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_option
     encoder->stream_of_shape.limit = SHAPES_MAX;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA; i++)
         encoder->dictionaries[i].layout = ws_layout(i);
-    int status = make_buffers(encoder, options.rows_per_frame) ? ws_frame_writer_start(&encoder->writer) : -ENOMEM;
-    if (status) {
+    if (!make_buffers(encoder, options.rows_per_frame)) {
         ws_encoder_destroy(encoder);
-        return status;
+        return -ENOMEM;
     }
+    ws_frame_writer_prepare(&encoder->writer);
     *result = encoder;
     return 0;
+}
+
+int ws_encoder_create(struct ws_encoder **result, const struct ws_encoder_options *options)
+{
+    struct ws_encoder *encoder;
+    int status = encoder_make(&encoder, options);
+    if (status)
+        return status;
+    status = ws_frame_writer_start(&encoder->writer);
+    if (status)
+        ws_encoder_destroy(encoder);
+    else
+        *result = encoder;
+    return status;
+}
+
+int ws_encoder_resume(struct ws_encoder **result, const struct ws_encoder_options *options)
+{
+    return encoder_make(result, options);
+}
+
+void ws_encoder_has_frame(struct ws_encoder *encoder, uint64_t offset, const struct ws_frame_header *header)
+{
+    struct ws_frame_writer *writer = &encoder->writer;
+    writer->file_id = header->file_id;
+    writer->sequence = header->sequence + 1;
+    writer->bytes = offset + WS_FRAME_HEADER_SIZE + header->stored_size;
+    ws_index_add(&writer->index, offset, header->host_first, header->host_last);
+    if (header->family < WS_FAMILY_COUNT && !(header->flags & WS_FRAME_REPEAT))
+        encoder->pending[header->family].first_row = header->first_row + header->rows;
 }
 
 /* `texts` is an upper bound of the bytes in all texts of the rows. */
@@ -255,6 +285,12 @@ static void encoder_keep(struct ws_encoder *encoder, uint32_t family, const void
         *stream = shape->stream;
 }
 
+void ws_encoder_has_row(struct ws_encoder *encoder, enum ws_family family, const void *row)
+{
+    if (is_dictionary(family))
+        encoder_keep(encoder, family, row);
+}
+
 int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void *row)
 {
     if ((uint32_t)family >= WS_FAMILY_COUNT)
@@ -313,6 +349,16 @@ int ws_encoder_finish(struct ws_encoder *encoder)
 uint64_t ws_encoder_lost(const struct ws_encoder *encoder, enum ws_family family)
 {
     return (uint32_t)family < WS_FAMILY_COUNT ? encoder->lost[family] : 0;
+}
+
+uint32_t ws_encoder_frames(const struct ws_encoder *encoder)
+{
+    return encoder->writer.sequence;
+}
+
+uint32_t ws_encoder_file_id(const struct ws_encoder *encoder)
+{
+    return encoder->writer.file_id;
 }
 
 uint64_t ws_encoder_bytes(const struct ws_encoder *encoder)

@@ -37,6 +37,14 @@ struct ws_encoder;
 /* Creates an encoder and writes the file header. Returns 0 or -errno. */
 int ws_encoder_create(struct ws_encoder **encoder, const struct ws_encoder_options *options);
 
+struct ws_frame_header;
+
+/* Creates an encoder that goes on with a trace that has no footer. Before rows are added, the caller passes all
+ * frames of the file, in their order, and each dictionary row once. Returns 0 or -errno. */
+int ws_encoder_resume(struct ws_encoder **encoder, const struct ws_encoder_options *options);
+void ws_encoder_has_frame(struct ws_encoder *encoder, uint64_t offset, const struct ws_frame_header *header);
+void ws_encoder_has_row(struct ws_encoder *encoder, enum ws_family family, const void *row);
+
 /* Adds a row of the family's structure (struct ws_op for WS_FAMILY_op, …); texts are copied. The encoder writes a
  * dictionary row before all rows that are added after it. Returns 0; the sink's -errno if the sink refused a frame;
  * -ENOMEM; -EMSGSIZE if the row's texts exceed 1 MiB. With -ENOMEM or -EMSGSIZE the row is lost. */
@@ -53,6 +61,12 @@ int ws_encoder_finish(struct ws_encoder *encoder);
 /* Returns the number of the family's rows that are in no frame, because the sink refused them, they were too long or
  * memory ran out. A dictionary row no longer counts once a repeat contains it. */
 uint64_t ws_encoder_lost(const struct ws_encoder *encoder, enum ws_family family);
+
+/* Returns the frames of the trace. */
+uint32_t ws_encoder_frames(const struct ws_encoder *encoder);
+
+/* Returns the file_id of the trace (wire/frame.h). */
+uint32_t ws_encoder_file_id(const struct ws_encoder *encoder);
 
 /* Returns the bytes given to the sink so far. */
 uint64_t ws_encoder_bytes(const struct ws_encoder *encoder);

@@ -35,12 +35,16 @@ static int frame_writer_put(struct ws_frame_writer *writer, const void *bytes, s
     return status;
 }
 
+void ws_frame_writer_prepare(struct ws_frame_writer *writer)
+{
+    if (writer->options.compressor.compress)
+        writer->compression = writer->options.compressor.create();
+}
+
 int ws_frame_writer_start(struct ws_frame_writer *writer)
 {
     uint8_t bytes[WS_FILE_HEADER_SIZE];
     writer->file_id = random_id();
-    if (writer->options.compressor.compress)
-        writer->compression = writer->options.compressor.create();
     struct ws_file_header header = { .major = WS_FORMAT_MAJOR, .minor = WS_FORMAT_MINOR, .file_id = writer->file_id };
     memcpy(header.creator, "wallshim " WS_VERSION, sizeof("wallshim " WS_VERSION));
     ws_file_header_write(bytes, &header);

@@ -24,6 +24,9 @@ struct ws_frame_writer {
 /* Returns the maximum size of a frame with `head` bytes of head and `planes` bytes of planes. */
 size_t ws_frame_writer_bound(size_t head, size_t planes);
 
+/* Makes the compressor, if the options have one. Call it first. */
+void ws_frame_writer_prepare(struct ws_frame_writer *writer);
+
 /* Writes the file header. Returns 0 or -errno, like the functions below. A frame whose write failed uses up no
  * sequence number. */
 int ws_frame_writer_start(struct ws_frame_writer *writer);

@@ -71,9 +71,10 @@ static int parse_scaled(const char *text, const struct unit *units, uint64_t *va
 
 int ws_parse_duration(const char *text, uint64_t *ns)
 {
-    static const struct unit units[] = { { "", 1000000000 },     { "s", 1000000000 }, { "ms", 1000000 },
-                                         { "us", 1000 },         { "ns", 1 },         { "m", 60000000000 },
-                                         { "h", 3600000000000 }, { NULL, 0 } };
+    static const struct unit units[] = {
+        { "", 1000000000 },   { "s", 1000000000 },    { "ms", 1000000 },       { "us", 1000 }, { "ns", 1 },
+        { "m", 60000000000 }, { "h", 3600000000000 }, { "d", 86400000000000 }, { NULL, 0 }
+    };
     return parse_scaled(text, units, ns);
 }
 

@@ -20,6 +20,7 @@
 #define WS_GATES(W) W(GATE_OFF, "off") W(GATE_ON, "on")
 #define WS_PARAMS_KEPT(W) W(PARAMS_NONE, "none") W(PARAMS_SOME, "some") W(PARAMS_ALL, "all")
 #define WS_CAPTURE_RANGES(W) W(RANGE_NONE, "none") W(RANGE_PROFILER, "profiler")
+#define WS_STARTS(W) W(START_ON, "on") W(START_OFF, "off")
 #define WS_LOG_CHOICES(W) W(LOG_SAYS_NOTHING, "quiet") W(LOG_SAYS_WARNINGS, "warn") W(LOG_SAYS_ALL, "debug")
 
 #define WS_CHOICE_NAME(name, word) WS_##name,
@@ -28,6 +29,7 @@ enum ws_event_placement { WS_EVENT_PLACEMENTS(WS_CHOICE_NAME) };
 enum ws_gate { WS_GATES(WS_CHOICE_NAME) };
 enum ws_params_kept { WS_PARAMS_KEPT(WS_CHOICE_NAME) };
 enum ws_capture_range { WS_CAPTURE_RANGES(WS_CHOICE_NAME) };
+enum ws_start { WS_STARTS(WS_CHOICE_NAME) };
 enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
 
 /* WS_CHOICES makes "word|word" from a table of words, for messages and help. */
@@ -52,6 +54,8 @@ enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
       "with sampled events: hold a stream for microseconds, so that a short kernel can be measured")                 \
     X(sample, "WALLSHIM_SAMPLE", "sample", COUNT, "64", "0", "1000000000", "K",                                      \
       "with shared events: give one launch in K of each kernel and grid a pair of events; 0: never")                 \
+    X(start, "WALLSHIM_START", "start", CHOICE, "on", "", "", WS_CHOICES(WS_STARTS),                                 \
+      "with a collector: record from the start, or (off) only once wallshim ctl says so")                            \
     X(burst, "WALLSHIM_BURST", "burst", TEXT, "", "", "", "ON/PERIOD",                                               \
       "record ON out of every PERIOD, such as 1s/30s; only count in between")                                        \
     X(params, "WALLSHIM_PARAMS", "params", CHOICE, "some", "", "", WS_CHOICES(WS_PARAMS_KEPT),                       \
@@ -70,10 +74,14 @@ enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
       "more words that mark a variable or argument as secret, besides KEY, TOKEN, SECRET, PASSWORD …")               \
     X(ring, "WALLSHIM_RING", "ring", SIZE, "4M", "4K", "4G", "SIZE", "buffer of each thread that makes CUDA calls")  \
     X(events, "WALLSHIM_EVENTS", "events", COUNT, "16384", "16", "1000000", "N", "most CUDA events of each context") \
+    X(salvage, "WALLSHIM_SALVAGE", "salvage", FLAG, "1", "", "", "0|1",                                              \
+      "keep what is not written yet where it outlives the program, should it be killed")                             \
     X(counters, "WALLSHIM_COUNTERS", "counters", FLAG, "0", "", "", "0|1",                                           \
       "read hardware counters of FLOPs and bytes for a few launches of each kernel, grid and block")                 \
     X(cupti, "WALLSHIM_CUPTI", "cupti", TEXT, "", "", "", "LIBRARY",                                                 \
       "the libcupti to read counters with, where it is not beside the program's CUDA")                               \
+    X(health, "WALLSHIM_HEALTH", "health", COUNT, "1", "0", "10", "N",                                               \
+      "samples a second of the GPUs' clocks, power and temperature, where NVML is found; 0: none")                   \
     X(log, "WALLSHIM_LOG", "log", CHOICE, "warn", "", "", WS_CHOICES(WS_LOG_CHOICES),                                \
       "how much the shim writes on stderr")
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -27,6 +28,15 @@ uint64_t ws_process_start_time(const char *path)
         at = at ? at + 1 : NULL;
     }
     return at ? strtoull(at, NULL, 10) : 0;
+}
+
+bool ws_process_is_alive(int pid, uint64_t start_time)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    read_text(path, text, sizeof(text));
+    const char *state = strrchr(text, ')'); /* "12 (name) S 1 …" */
+    return state && state[1] && state[2] != 'Z' && state[2] != 'X' && ws_process_start_time(path) == start_time;
 }
 
 void ws_boot_id(char id[WS_BOOT_ID_SIZE])

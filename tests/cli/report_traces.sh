@@ -177,7 +177,7 @@ ln -s "$traces/sampled-2ranks/rank0.json.gz" "$traces/sampled-2ranks/rank1.json.
 expect 0 "$wallshim" report --json mixed
 says err "recordings of 4 jobs; reading the newest, of "
 says err ": mixed/b200-eager.json.gz"
-says err ": mixed/rank0.json.gz mixed/rank1.json.gz"
+says err "to read it: wallshim report mixed/rank0.json.gz mixed/rank1.json.gz"
 python3 -c 'import json; processes = json.load(open("out"))["processes"]
 assert [p["trace"] for p in processes] == ["mixed/b200-eager.json.gz"], processes' || fail "not the newest job alone"
 rm mixed/b200-eager.json.gz

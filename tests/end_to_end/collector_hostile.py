@@ -6,8 +6,8 @@ import os
 import random
 import resource
 import struct
-import sys
 
+import cases
 from collector_runs import (DATA, GOODBYE, HELLO, PATIENCE, REFUSED, TAKEN, WELCOME, Client, Place, check, ended_well,
                             hello, message, wait_for)
 
@@ -59,8 +59,8 @@ def case_messages(build):
         check(not place.traces(), place.traces())
         still_serves(place)
         # All but one: after HELLO, GOODBYE without a trace is right.
-        check(place.manifest()["refused_clients"] == 2 * len(wrong) - 1, place.manifest())
         place.stop()
+        check(place.manifest()["refused_clients"] == 2 * len(wrong) - 1, place.manifest())
 
 
 def case_names(build):
@@ -81,6 +81,7 @@ def case_names(build):
         outside = [name for name in files_of(place) if not name.startswith(allowed)]
         check(not outside, f"outside the folder: {outside}")
         check(len(place.traces()) == len(names) + 1, place.traces())
+        wait_for(lambda: not os.path.exists(f"{place.job}/.manifest.more"), "the manifest")
         check(not [name for name in os.listdir(place.job) if name[0] == "." or not name.endswith((".wst", ".json"))],
               os.listdir(place.job))
         # Links that lie in wait are not followed.
@@ -230,15 +231,4 @@ def case_folder(build):
         place.stop()
 
 
-CASES = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
-
-
-def main():
-    if sys.argv[1] == "--list":
-        print("\n".join(CASES))
-        return 0
-    CASES[sys.argv[2]](sys.argv[1])
-    return 0
-
-
-sys.exit(main())
+cases.main(globals())

@@ -49,11 +49,13 @@ class Place:
             self.collector.wait()
         subprocess.run(["rm", "-rf", self.folder], check=True)
 
-    def start(self, *switches):
+    def start(self, *switches, job="test", before=(), **environment):
+        """`before`: words of a command that runs the collector."""
         with open(self.said, "a", encoding="utf-8") as said:
             self.collector = subprocess.Popen(
-                [f"{self.build}/collector/wallshim-collector", "--listen", f"unix:{self.socket}", "--dir", self.jobs,
-                 "--job", "test", *switches], stdin=subprocess.DEVNULL, stderr=said)
+                [*before, f"{self.build}/collector/wallshim-collector", "--listen", f"unix:{self.socket}", "--dir",
+                 self.jobs, *(["--job", job] if job else []), *switches], stdin=subprocess.DEVNULL, stderr=said,
+                env={**os.environ, **environment})
         wait_for(self.listens, "the collector")
 
     def listens(self):

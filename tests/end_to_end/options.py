@@ -7,8 +7,9 @@ import os
 import re
 import socket
 import subprocess
-import sys
 import tempfile
+
+import cases
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -242,15 +243,4 @@ def case_quiet(build):
     check(not run.errors and not others, f"with everything well: {run.errors}, {others} lost")
 
 
-CASES = {name[len("case_"):]: function for name, function in list(globals().items()) if name.startswith("case_")}
-
-
-def main():
-    if sys.argv[1] == "--list":
-        print("\n".join(CASES))
-        return 0
-    CASES[sys.argv[2]](sys.argv[1])
-    return 0
-
-
-sys.exit(main())
+cases.main(globals())

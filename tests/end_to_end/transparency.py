@@ -12,7 +12,6 @@ import argparse
 import difflib
 import json
 import os
-import re
 import shutil
 import signal
 import subprocess
@@ -20,6 +19,7 @@ import sys
 import tempfile
 import time
 
+import cases
 from transparency_cases import CAPTURED, CASES, CONTENDED, TIMED
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -30,12 +30,6 @@ LIMIT_S = 120
 def skip(why):
     print("skipped:", why)
     sys.exit(SKIPPED)
-
-
-def sanitized(build):
-    needed = subprocess.run(["ldd", os.path.join(build, "tests/simgpu/libcuda.so.1")], stdout=subprocess.PIPE, text=True,
-                            check=True).stdout
-    return re.search(r"lib(asan|tsan)", needed) is not None
 
 
 def program_of(build, name):
@@ -213,7 +207,7 @@ def check(build, name, keep, alone):
     case = CASES[name]
     if not alone and not os.path.exists(os.path.join(build, "shim/libwallshim.so")):
         skip("the shim is not built")
-    if case.plain_only and sanitized(build):
+    if case.plain_only and cases.sanitized(os.path.join(build, "tests/simgpu/libcuda.so.1")):
         skip(case.plain_only)
     top = tempfile.mkdtemp(prefix="transparency-")
     wrong = []

@@ -25,6 +25,9 @@ static void losses_print_damage(const struct ws_process *process, struct ws_page
             page, "no end",
             "the recording was not finished: the program ended by a signal, by exec, by a system call of its own "
             "or by _exit on a busy machine, or the file was cut; up to the last 0.25 s are missing");
+    const char *collector = ws_process_meta(process, "collector_ended");
+    if (collector)
+        ws_page_fact(page, "collector", "%s", collector);
     if (damage->lost_frames)
         ws_page_fact(page, "damaged", "%s block%s of rows could not be read",
                      ws_format_count(number, damage->lost_frames), damage->lost_frames == 1 ? "" : "s");
@@ -42,6 +45,9 @@ static void print_end(const struct ws_process *process, struct ws_page *page)
     if (end && !strcmp(end, "without exit"))
         ws_page_fact(page, "end",
                      "the program ended by _exit or quick_exit; operations that still ran then have no times");
+    if (end && !strcmp(end, "killed"))
+        ws_page_fact(page, "end", "the program was killed; its last records were saved from its memory%s",
+                     ws_process_meta(process, "not_salvaged") ? ", but not those of all threads" : "");
 }
 
 /* Reports the number of launches that were delayed while hardware counters were read. */
@@ -171,7 +177,9 @@ void ws_losses_text(const struct ws_report *report, size_t subject, const void *
 
 int ws_losses_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)
 {
-    const struct ws_damage *damage = &ws_model_process(report->model, subject)->damage;
+    const struct ws_process *process = ws_model_process(report->model, subject);
+    const struct ws_damage *damage = &process->damage;
+    const char *collector = ws_process_meta(process, "collector_ended");
     const struct ws_process_losses *result = memory;
     json_t *list = json_array(), *damages = json_object();
     int status = json_object_set_new(object, "losses", list);
@@ -189,6 +197,8 @@ int ws_losses_json(const struct ws_report *report, size_t subject, const void *m
     status |= ws_json_set(damages, "lost_bytes", (int64_t)damage->lost_bytes);
     status |= ws_json_set(damages, "torn_bytes", (int64_t)damage->torn_bytes);
     status |= json_object_set_new(damages, "no_footer", json_boolean(damage->no_footer));
+    if (collector)
+        status |= json_object_set_new(damages, "collector_ended", json_string(collector));
     status |= ws_json_set(object, "odd_times", (int64_t)ws_model_process(report->model, subject)->odd_times);
     status |= ws_json_set(object, "nameless_events", (int64_t)result->nameless);
     return status ? -ENOMEM : 0;

@@ -55,6 +55,7 @@ static void load(void)
     sim_config.driver_version = version_from(getenv("SIMGPU_DRIVER_VERSION"));
     sim_config.gpu = getenv("SIMGPU_GPU");
     sim_config.truth = getenv("SIMGPU_TRUTH");
+    sim_config.throttle = sim_throttle_read();
 }
 
 void sim_config_load(void)

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/throttle.h"
+
 /* X(field, variable, default): whole numbers. Times are nanoseconds. */
 #define SIM_SETTINGS(X)                                                                                            \
     X(devices, "SIMGPU_DEVICES", 1)                                                                                \
@@ -45,6 +47,7 @@ struct sim_config {
     int driver_version;
     const char *gpu;   /* the model's name */
     const char *truth; /* NULL: none */
+    struct sim_throttle throttle;
 };
 
 extern struct sim_config sim_config;

@@ -12,6 +12,15 @@ static struct sim_op *free_ops;
 static uint64_t correlations;
 static struct sim_stream *settle_list;
 
+/* How long a kernel takes that begins at this time: longer while clocks are held down. */
+static int64_t throttled(const struct sim_device *device, int64_t start, int64_t duration)
+{
+    const struct sim_throttle *throttle = &sim_config.throttle;
+    if (!throttle->mhz || !sim_throttle_holds(throttle, start))
+        return duration;
+    return duration * (device->model->clock_khz / 1000) / throttle->mhz;
+}
+
 /* Reserves the unit for `duration`, at the first time from `from` on at which it is free for so long. Returns that
  * time. */
 static int64_t unit_take(struct sim_unit *unit, int64_t from, int64_t duration)
@@ -123,6 +132,8 @@ static void settle_stream(struct sim_stream *stream)
         }
         if (op->work.unit != SIM_ENGINE_NONE)
             op->start = unit_take(&stream->context->device->units[op->work.unit], op->start, op->work.duration);
+        if (op->work.kind == SIM_WORK_KERNEL)
+            op->work.duration = throttled(stream->context->device, op->start, op->work.duration);
         op->end = op->start + op->work.duration;
         if (op->work.kind ==
             SIM_WORK_GRAPH_END) /* last_end: the end of the previous operation, SIM_WORK_GRAPH_BEGIN */

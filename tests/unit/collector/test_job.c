@@ -101,10 +101,28 @@ static void a_file_goes_on_behind_its_last_whole_unit(void **state)
     stream_init(&stream, &memory);
     file = job_reopen(job, recording, &stream);
     assert_true(file >= 0);
+    assert_false(stream.begun);
+    assert_int_equal(job_read_on(file, &stream), 0);
     assert_int_equal(stream.taken, last->offset);
     assert_int_equal(stream.size, 0);
+    /* Nothing is cut off before the client is seen to go on there. */
+    assert_int_equal(fstat(file, &about), 0);
+    assert_int_equal(about.st_size, last->offset + last->size - 3);
+    assert_int_equal(job_trim(file, &stream), 0);
     assert_int_equal(fstat(file, &about), 0);
     assert_int_equal(about.st_size, last->offset);
+    /* A collector that saw how far the last client came need not read the file. */
+    recording->stream = stream;
+    close(file);
+    file = job_reopen(job, recording, &stream);
+    assert_true(stream.begun);
+    assert_int_equal(stream.taken, last->offset);
+    /* The file was shortened meanwhile: it has to be read. */
+    assert_int_equal(ftruncate(file, 100), 0);
+    close(file);
+    stream_init(&stream, &memory);
+    file = job_reopen(job, recording, &stream);
+    assert_false(stream.begun);
     close(file);
     stream_finish(&stream);
     small_trace_destroy(&trace);

@@ -97,6 +97,7 @@ NOTHING(first_thread_after_fork)
 NOTHING(drain_leave)
 NOTHING(resolve_init)
 NOTHING(threads_init)
+NOTHING(threads_after_fork)
 NOTHING(ticks_choose)
 NOTHING(bypass_say)
 

@@ -63,6 +63,7 @@ static int begin_anew(void **state)
     };
     written_size = tried_count = 0;
     refuses = 0;
+    ws_frame_writer_prepare(&writer);
     return ws_frame_writer_start(&writer);
 }
 

@@ -1,0 +1,67 @@
+/* Maps the times of a context to the host's clock while they come in.
+ *
+ * The map is a line through the last good comparison of both clocks. Its slope comes from two comparisons that are at
+ * least a second apart. A comparison is good if its error is smaller than that of the line by now: the line's error
+ * grows by 50 ns each ms, as clocks of devices drift by up to 50 millionths. Before the first comparison, the first
+ * operation is taken to begin with its launch. */
+#ifndef WALLSHIM_COLLECTOR_FIGURES_CLOCK_H
+#define WALLSHIM_COLLECTOR_FIGURES_CLOCK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/minmax.h"
+#include "record/record.h"
+
+struct figures_clock {
+    bool begun;
+    int64_t device_ns, host_ns; /* the comparison that the line goes through */
+    int64_t error_ns;
+    int64_t first_device_ns, first_host_ns; /* the comparison that the slope begins with */
+    double skew;                            /* host ns gained per device ns */
+};
+
+/* Times of clients may be anything. So limited, they can be subtracted without overflow. */
+static inline int64_t figures_clock_limit(int64_t time)
+{
+    const int64_t most = (int64_t)1 << 60;
+    return ws_clamp(time, -most, most);
+}
+
+static inline void figures_clock_add(struct figures_clock *clock, const struct ws_clock *row)
+{
+    const int64_t apart = 1000000000;
+    const double most = 1e-3; /* no two clocks differ by more */
+    int64_t device_ns = figures_clock_limit(row->device_ns), host_ns = figures_clock_limit(row->host_ns);
+    int64_t age = device_ns - clock->device_ns;
+    if (clock->begun && (age < 0 || row->error_ns > clock->error_ns + age / 20000))
+        return;
+    bool first = !clock->begun || clock->error_ns == INT64_MAX / 4;
+    *clock = (struct figures_clock){ .begun = true,
+                                     .device_ns = device_ns,
+                                     .host_ns = host_ns,
+                                     .error_ns = row->error_ns,
+                                     .first_device_ns = first ? device_ns : clock->first_device_ns,
+                                     .first_host_ns = first ? host_ns : clock->first_host_ns,
+                                     .skew = clock->skew };
+    int64_t length = device_ns - clock->first_device_ns;
+    if (length >= apart) {
+        double skew = (double)(host_ns - clock->first_host_ns - length) / (double)length;
+        clock->skew = ws_clamp(skew, -most, most);
+    }
+}
+
+/* A first guess, which any comparison replaces. */
+static inline void figures_clock_guess(struct figures_clock *clock, int64_t begin, int64_t launch)
+{
+    *clock =
+        (struct figures_clock){ .begun = true, .device_ns = begin, .host_ns = launch, .error_ns = INT64_MAX / 4 };
+}
+
+static inline int64_t figures_clock_to_host(const struct figures_clock *clock, int64_t device_ns)
+{
+    int64_t since = device_ns - clock->device_ns;
+    return clock->host_ns + since + (int64_t)((double)since * clock->skew);
+}
+
+#endif

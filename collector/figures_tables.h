@@ -1,0 +1,59 @@
+/* The dictionaries of one trace, as far as live figures need them. Ids come from a client: those beyond the tables
+ * are left out. Tables grow within the budget of all live figures. */
+#ifndef WALLSHIM_COLLECTOR_FIGURES_TABLES_H
+#define WALLSHIM_COLLECTOR_FIGURES_TABLES_H
+
+#include "collector/figures.h"
+#include "collector/figures_clock.h"
+
+enum { FIGURES_CONTEXTS_MAX = 256, FIGURES_ORDINALS_MAX = 64 };
+
+struct figures_shape {
+    struct figures_device *device; /* NULL: this id was not named */
+    struct figures_clock *clock;
+    uint8_t class, group, direction;
+    bool timed; /* its operations make a device busy */
+};
+
+/* A growing array that is indexed by an id. */
+struct figures_table {
+    void *rows;
+    uint32_t count;
+};
+
+struct figures_context {
+    struct figures_device *device;
+    struct figures_clock clock;
+};
+
+struct figures_tables {
+    struct figures_table shapes;    /* struct figures_shape */
+    struct figures_table streams;   /* uint16_t: context */
+    struct figures_table functions; /* uint8_t: 1 if the kernel is one of NCCL */
+    struct figures_table calls;     /* uint8_t: enum ws_call_family */
+    struct figures_device *devices[FIGURES_ORDINALS_MAX];
+    struct figures_context contexts[FIGURES_CONTEXTS_MAX];
+};
+
+/* Is the family kept in these tables? */
+bool figures_tables_want(uint32_t family);
+
+/* Returns the number of rows that do not fit. */
+uint32_t figures_tables_add(struct figures_tables *tables, struct figures_process *process, uint32_t family,
+                            const void *rows, uint32_t count);
+
+void figures_tables_finish(struct figures_tables *tables, struct figures_memory *memory);
+
+/* Returns NULL if there is no such shape. */
+static inline const struct figures_shape *figures_tables_shape(const struct figures_tables *tables, uint32_t id)
+{
+    const struct figures_shape *shapes = tables->shapes.rows;
+    return id < tables->shapes.count && shapes[id].device ? &shapes[id] : NULL;
+}
+
+static inline uint32_t figures_tables_call_family(const struct figures_tables *tables, uint32_t function)
+{
+    return function < tables->calls.count ? ((const uint8_t *)tables->calls.rows)[function] : (uint32_t)WS_CALL_OTHER;
+}
+
+#endif
