@@ -20,6 +20,7 @@
 #include "shim/hook/elf_lookup.h"
 #include "shim/hook/resolve.h"
 #include "shim/objects/thread.h"
+#include "shim/stacks/stacks.h"
 #include "shim/state/first_thread.h"
 #include "shim/state/life.h"
 #include "shim/state/lock.h"
@@ -158,6 +159,7 @@ static bool start_parts(void)
     ticks_choose();
     driver_calls_find();
     registry_init();
+    stacks_start();
     if (trace_create()) {
         shim_step_aside(NULL); /* trace_create has printed the reason */
         return false;

@@ -10,6 +10,10 @@
 #include "shim/hook/driver_calls.h"
 #include "shim/objects/functions.h"
 #include "shim/objects/memory.h"
+#include "shim/stacks/stacks.h"
+
+/* Calls that may hold up the thread or the device. */
+enum { CALLS_WITH_STACK = CALL_FAMILY(SYNC) | CALL_FAMILY(MEMORY) | CALL_FAMILY(MODULE) };
 
 void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes)
 {
@@ -47,6 +51,8 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
         };
     if (record)
         ws_ring_commit(&thread->ring, 1);
+    if (record && CALLS_WITH_STACK >> resolve_table[call->id].family & 1)
+        stack_note(thread, call->ticks_begin, 0);
     if (guarded)
         thread->within = 0;
 }

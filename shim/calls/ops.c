@@ -8,6 +8,7 @@
 #include "shim/counters/counters.h"
 #include "shim/hook/driver_calls.h"
 #include "shim/objects/captures.h"
+#include "shim/stacks/stacks.h"
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
@@ -428,9 +429,12 @@ static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
  * gate and events. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
-    if (shim_started()) { /* not in a child that a handler forked */
+    if (shim_started()) {                     /* not in a child that a handler forked */
+        uint64_t ticks = record->ticks_begin; /* end_slowly may move the record */
+        uint32_t shape = record->header.shape;
         end_slowly(thread, record);
         ws_ring_commit(&thread->ring, 1);
+        stack_note(thread, ticks, shape);
     }
     atomic_signal_fence(memory_order_seq_cst);
     thread->slow = false;

@@ -10,6 +10,7 @@
 #include "shim/drain/cost.h"
 #include "shim/drain/file_thread.h"
 #include "shim/drain/losses.h"
+#include "shim/drain/pauses.h"
 #include "shim/drain/pending.h"
 #include "shim/drain/recording.h"
 #include "shim/drain/requests.h"
@@ -22,6 +23,7 @@
 #include "shim/hook/elf_lookup.h"
 #include "shim/objects/streams.h"
 #include "shim/objects/thread.h"
+#include "shim/stacks/stacks.h"
 #include "shim/state/first_thread.h"
 #include "shim/state/futex.h"
 #include "shim/state/life.h"
@@ -233,6 +235,8 @@ static void round_once(void)
     grow_pools();
     streams_over_begin();
     bool happened = read_threads();
+    if (shim_recording())
+        pauses_look(ws_clock_ns());
     govern();
     grow_pools();
     keep_contexts(now);
@@ -298,6 +302,8 @@ static void close_trace(const char *end)
         trace_say("counters", counters_summary());
     if (health_summary())
         trace_say("health", health_summary());
+    if (stacks_summary())
+        trace_say("stacks", stacks_summary());
     uint64_t unwritten_before = trace_unwritten();
     bool written = flush(ws_clock_ns());
     if (!written || trace_unwritten() != unwritten_before)

@@ -56,6 +56,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
 {
     struct ws_op op =
         ws_ring_op_row(record, thread->id, ticks_to_ns(record->ticks_begin), ticks_to_ns(record->ticks_end));
+    thread->pause_begin = op.host_end;
     op.params = record->inner & WS_RING_OP_HAS_PARAMS ? thread->params : 0;
     thread->params = 0;
     struct shim_stream *stream = stream_at(record->stream);
@@ -112,6 +113,7 @@ static void read_call(struct shim_thread *thread, const struct ws_ring_call *rec
 {
     struct ws_call row =
         ws_ring_call_row(record, thread->id, ticks_to_ns(record->ticks_begin), ticks_to_ns(record->ticks_end));
+    thread->pause_begin = row.host_end;
     trace_add(WS_FAMILY_call, &row);
 }
 
@@ -127,6 +129,12 @@ static void read_range(struct shim_thread *thread, const struct ws_ring_range *r
     struct ws_range row =
         ws_ring_range_row(record, thread->id, ticks_to_ns(record->ticks_begin), ticks_to_ns(record->ticks_end));
     trace_add(WS_FAMILY_range, &row);
+}
+
+static void read_stack(struct shim_thread *thread, const struct ws_ring_stack *record)
+{
+    struct ws_stack row = ws_ring_stack_row(record, thread->id, ticks_to_ns(record->ticks));
+    trace_add(WS_FAMILY_stack, &row);
 }
 
 /* Equal parameter blocks of one kernel become one row. */
@@ -191,6 +199,9 @@ static bool read_record(struct shim_thread *thread, const struct ws_ring_header 
         return true;
     case WS_RING_RANGE:
         read_range(thread, (const struct ws_ring_range *)record);
+        return true;
+    case WS_RING_STACK:
+        read_stack(thread, (const struct ws_ring_stack *)record);
         return true;
     case WS_RING_PARAMS:
         read_params(thread, (const struct ws_ring_params *)record);

@@ -33,6 +33,12 @@ struct shape_entry {
     uint32_t counters; /* whether hardware counters are still wanted: see counters/counters.c */
 };
 
+/* A stack that the thread had before. */
+struct stack_entry {
+    uint64_t key; /* hash of all its frames */
+    uint32_t frame;
+};
+
 /* The description of a library call's computation: ids of the dictionary "label". */
 struct call_label {
     uint32_t name, inputs; /* inputs 0: not known, so the call is not recorded */
@@ -90,6 +96,7 @@ struct shape_refused {
 enum {
     SHAPES_REFUSED = 64,
     SHAPE_CACHE = 4096,
+    STACK_CACHE = 256,
     GEMM_CACHE = 2048,
     LT_CACHE = 1024,
     CONVOLUTION_CACHE = 256,

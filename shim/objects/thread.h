@@ -98,6 +98,9 @@ struct shim_thread {
     struct convolution_entry convolutions[CONVOLUTION_CACHE];
     struct convolution_seen convolutions_seen[CONVOLUTIONS_SEEN];
     struct shape_refused shapes_refused[SHAPES_REFUSED];
+    struct stack_entry stacks[STACK_CACHE];
+    uint64_t stacks_paid_until; /* ticks: no stack is taken much before this time (stacks/stacks.h) */
+    const void *python;    /* the interpreter's state of this thread, as it was last; NULL: none. Read by the drain */
     uint64_t simplified;   /* operations recorded without grid and block */
     _Atomic uint32_t life; /* enum thread_life */
     uint32_t number;       /* unique to this thread, from 1 on */
@@ -112,6 +115,7 @@ struct shim_thread {
     uint32_t params;      /* id of the parameters, for the operation that follows them in the ring */
     uint64_t touched;     /* slots of the ring whose pages have memory (drain/ring_pages.h) */
     uint64_t head_before; /* the ring's head when pages were last touched */
+    int64_t pause_begin;  /* ns: the end of the last call that the drain has read */
 };
 
 /* Small, because it is in static thread-local storage (initial-exec), of which a process has little. The other TLS

@@ -37,14 +37,18 @@ uint32_t registry_add(struct registry_table *table, const void *row)
     return id;
 }
 
-struct ws_text registry_text(const char *text)
+struct ws_text registry_bytes(const void *bytes, size_t size)
 {
-    size_t length = text ? strnlen(text, LONGEST_TEXT) : 0;
-    char *copy = registry.text.size < TEXT_ARENA ? ws_pieces_take(&registry.text, length + 1) : NULL;
+    char *copy = registry.text.size < TEXT_ARENA ? ws_pieces_take(&registry.text, size + 1) : NULL;
     if (!copy) {
         atomic_fetch_add_explicit(&registry.texts_refused, 1, memory_order_relaxed);
         return (struct ws_text){ 0 };
     }
-    memcpy(copy, text ? text : "", length);
-    return (struct ws_text){ copy, (uint32_t)length };
+    memcpy(copy, bytes, size);
+    return (struct ws_text){ copy, (uint32_t)size };
+}
+
+struct ws_text registry_text(const char *text)
+{
+    return registry_bytes(text ? text : "", text ? strnlen(text, LONGEST_TEXT) : 0);
 }

@@ -25,7 +25,9 @@
     R(label, 65536)        \
     R(graph_node, 262144)  \
     R(metric, 4096)        \
-    R(counter, 4194304)
+    R(counter, 4194304)    \
+    R(code, 65536)         \
+    R(frame, 1048576)
 
 struct registry_table {
     struct ws_chunks rows;
@@ -67,6 +69,9 @@ uint32_t registry_add(struct registry_table *table, const void *row);
 /* With the lock held: returns a copy of the text. The copy is cut at 16 KiB, zero-terminated and never freed. When
  * there is no more room for texts, returns an empty text. */
 struct ws_text registry_text(const char *text);
+
+/* Like registry_text, for bytes. */
+struct ws_text registry_bytes(const void *bytes, size_t size);
 
 static inline void *registry_row(const struct registry_table *table, uint32_t id)
 {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-const struct ws_export_format *const ws_export_formats[] = { &ws_export_chrome };
+const struct ws_export_format *const ws_export_formats[] = { &ws_export_chrome, &ws_export_folded };
 const size_t ws_export_format_count = sizeof(ws_export_formats) / sizeof(ws_export_formats[0]);
 
 const struct ws_export_format *ws_export_find(const char *name)

@@ -28,6 +28,6 @@ const struct ws_export_format *ws_export_find(const char *name);
 /* Returns the format whose suffix is the end of the file name, or NULL if there is none. */
 const struct ws_export_format *ws_export_find_by_file(const char *path);
 
-extern const struct ws_export_format ws_export_chrome;
+extern const struct ws_export_format ws_export_chrome, ws_export_folded;
 
 #endif

@@ -35,6 +35,7 @@ static void init(struct ws_process *process, const char *path, const char *file)
     ws_entries_init(&process->labels, WS_FAMILY_label);
     ws_entries_init(&process->metrics, WS_FAMILY_metric);
     ws_entries_init(&process->shape_rows, WS_FAMILY_shape);
+    ws_stacks_init(&process->stacks);
 }
 
 static struct ws_entries *dictionary_of(struct ws_process *process, enum ws_family family)
@@ -62,6 +63,10 @@ static struct ws_entries *dictionary_of(struct ws_process *process, enum ws_fami
         return &process->metrics;
     case WS_FAMILY_shape:
         return &process->shape_rows;
+    case WS_FAMILY_code:
+        return &process->stacks.codes;
+    case WS_FAMILY_frame:
+        return &process->stacks.frames;
     default:
         return NULL;
     }
@@ -84,6 +89,8 @@ static struct ws_vector *list_of(struct ws_process *process, enum ws_family fami
         return &process->health;
     case WS_FAMILY_range:
         return &process->ranges.rows;
+    case WS_FAMILY_stack:
+        return &process->stacks.rows;
     default:
         return NULL;
     }
@@ -96,6 +103,9 @@ static void clamp_host_times(struct ws_process *process, enum ws_family family, 
     struct ws_collective *collectives = process->collectives.data;
     struct ws_range *ranges = process->ranges.rows.data;
     struct ws_health *health = process->health.data;
+    struct ws_stack *stacks = process->stacks.rows.data;
+    for (size_t i = from; family == WS_FAMILY_stack && i < process->stacks.rows.count; i++)
+        stacks[i].host_ns = ws_clamp_time(stacks[i].host_ns, &process->odd_times);
     for (size_t i = from; family == WS_FAMILY_health && i < process->health.count; i++)
         health[i].host_ns = ws_clamp_time(health[i].host_ns, &process->odd_times);
     for (size_t i = from; family == WS_FAMILY_call && i < process->calls.count; i++) {
@@ -280,6 +290,7 @@ void ws_process_finish(struct ws_process *process)
             ws_vector_finish(list);
     }
     ws_ranges_finish(&process->ranges);
+    ws_stacks_finish(&process->stacks);
     ws_vector_finish(&process->meta);
     ws_map_finish(&process->meta_places);
     ws_vector_finish(&process->shapes);

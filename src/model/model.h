@@ -15,6 +15,7 @@
 #include "model/entries.h"
 #include "model/ops.h"
 #include "model/ranges.h"
+#include "model/stacks.h"
 #include "model/window.h"
 #include "record/record.h"
 #include "trace/reader.h"
@@ -92,6 +93,7 @@ struct ws_process {
     struct ws_vector counters;    /* struct ws_counter */
     struct ws_vector health;      /* struct ws_health */
     struct ws_ranges ranges;
+    struct ws_stacks stacks;
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t odd_times; /* host times that were beyond ± WS_TIME_MOST and were clamped */
     struct ws_damage damage;

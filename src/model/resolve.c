@@ -247,6 +247,8 @@ int ws_process_resolve(struct ws_build *build, uint32_t number)
     if (!status)
         status = ws_ranges_order(&process->ranges);
     if (!status)
+        status = ws_stacks_order(&process->stacks);
+    if (!status)
         drop_empty_track(model, process);
     return status;
 }

@@ -3,10 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "model/own_code.h"
 #include "model/ranges.h"
-
-/* A path that contains one of these parts belongs to an installed package or to generated code. */
-static const char *const foreign[] = { "/site-packages/", "/dist-packages/", "/lib/python", "<frozen ", "<string>" };
 
 static const char *source_line_name_of(const struct ws_process *process, const struct ws_range *range)
 {
@@ -28,14 +26,6 @@ static bool split_frame(const char *name, int *path_length, int *line, const cha
     return true;
 }
 
-static bool is_foreign(const char *name, int path_length)
-{
-    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
-        if (memmem(name, (size_t)path_length, foreign[i], strlen(foreign[i])))
-            return true;
-    return !strncmp(name, "torch/", 6); /* PyTorch's profiler shortens paths of PyTorch's files to "torch/…" */
-}
-
 enum { UNKNOWN, OWN, FOREIGN };
 
 /* Returns whether the range is a Python function of the program itself. */
@@ -46,20 +36,23 @@ static bool is_own_frame(const struct ws_process *process, const struct ws_range
     if (found == UNKNOWN) {
         int length, line;
         const char *function, *name = source_line_name_of(process, range);
-        found = split_frame(name, &length, &line, &function) && !is_foreign(name, length) ? OWN : FOREIGN;
+        found = split_frame(name, &length, &line, &function) && ws_is_own_file(name, (size_t)length) ? OWN : FOREIGN;
         if (known && place != UINT32_MAX)
             known[place] = found;
     }
     return found == OWN;
 }
 
-uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int64_t time, uint8_t *known)
+/* *own: is the range a function of the program? */
+static uint32_t source_range(const struct ws_process *process, uint32_t thread, int64_t time, uint8_t *known,
+                             bool *own)
 {
     const struct ws_ranges *ranges = &process->ranges;
     uint32_t annotation = WS_NO_RANGE, operator= WS_NO_RANGE;
     for (uint32_t i = ws_ranges_at(ranges, thread, time); i != WS_NO_RANGE; i = ranges->parents[i]) {
         const struct ws_range *range = ws_range(ranges, i);
-        if (range->kind == WS_RANGE_PYTHON && is_own_frame(process, range, known))
+        *own = range->kind == WS_RANGE_PYTHON && is_own_frame(process, range, known);
+        if (*own)
             return i;
         if (range->kind == WS_RANGE_ANNOTATION && annotation == WS_NO_RANGE)
             annotation = i;
@@ -67,6 +60,20 @@ uint32_t ws_source_range(const struct ws_process *process, uint32_t thread, int6
             operator= i;
     }
     return annotation != WS_NO_RANGE ? annotation : operator;
+}
+
+struct ws_source ws_source_at(const struct ws_process *process, uint32_t thread, int64_t time, int64_t reach,
+                              uint8_t *known)
+{
+    struct ws_source source = { WS_NO_RANGE, WS_NO_FRAME };
+    bool own = false;
+    if (process->ranges.rows.count)
+        source.range = source_range(process, thread, time, known, &own);
+    if (!own && process->stacks.rows.count)
+        source.frame = ws_stacks_at(&process->stacks, thread, time, reach);
+    if (source.frame != WS_NO_FRAME)
+        source.range = WS_NO_RANGE;
+    return source;
 }
 
 /* Parts of the names of generated files and of ranges around generated code, as torch.compile writes them. */
@@ -80,9 +87,14 @@ static bool is_compiled(const char *name)
     return false;
 }
 
-bool ws_source_is_compiled(const struct ws_process *process, uint32_t place)
+static bool range_is_compiled(const struct ws_process *process, uint32_t range)
 {
-    return place != WS_NO_RANGE && is_compiled(source_line_name_of(process, ws_range(&process->ranges, place)));
+    return is_compiled(source_line_name_of(process, ws_range(&process->ranges, range)));
+}
+
+bool ws_source_is_compiled(const struct ws_process *process, struct ws_source source)
+{
+    return source.range != WS_NO_RANGE && range_is_compiled(process, source.range);
 }
 
 /* Returns the innermost function of the program around a range in compiled code, or WS_NO_RANGE. A reader of the
@@ -92,24 +104,21 @@ static uint32_t caller_of_compiled(const struct ws_process *process, uint32_t pl
     const struct ws_ranges *ranges = &process->ranges;
     for (uint32_t i = ranges->parents[place]; i != WS_NO_RANGE; i = ranges->parents[i])
         if (ws_range(ranges, i)->kind == WS_RANGE_PYTHON && is_own_frame(process, ws_range(ranges, i), NULL) &&
-            !ws_source_is_compiled(process, i))
+            !range_is_compiled(process, i))
             return i;
     return WS_NO_RANGE;
 }
 
-bool ws_source_text(const struct ws_process *process, uint32_t place, char *text, size_t capacity)
+static bool range_text(const struct ws_process *process, uint32_t place, char *text, size_t capacity)
 {
     int length, line;
     const char *function;
-    *text = 0;
-    if (place == WS_NO_RANGE)
-        return false;
     const struct ws_range *range = ws_range(&process->ranges, place);
     const char *name = source_line_name_of(process, range);
     uint32_t caller = is_compiled(name) ? caller_of_compiled(process, place) : WS_NO_RANGE;
     if (caller != WS_NO_RANGE) {
         size_t used = (size_t)snprintf(text, capacity, "compiled code in ");
-        return used < capacity && ws_source_text(process, caller, text + used, capacity - used);
+        return used < capacity && range_text(process, caller, text + used, capacity - used);
     }
     if (range->kind != WS_RANGE_PYTHON || !split_frame(name, &length, &line, &function)) {
         snprintf(text, capacity, "%s", name);
@@ -121,7 +130,27 @@ bool ws_source_text(const struct ws_process *process, uint32_t place, char *text
     return true;
 }
 
-bool ws_source_line(const struct ws_process *process, uint32_t thread, int64_t time, char *text, size_t capacity)
+bool ws_source_text(const struct ws_process *process, struct ws_source source, char *text, size_t capacity)
 {
-    return ws_source_text(process, ws_source_range(process, thread, time, NULL), text, capacity);
+    *text = 0;
+    if (source.frame != WS_NO_FRAME)
+        ws_stacks_text(&process->stacks, source.frame, text, capacity);
+    else if (source.range != WS_NO_RANGE)
+        return range_text(process, source.range, text, capacity);
+    return *text != 0;
+}
+
+bool ws_source_of_op(const struct ws_process *process, size_t op, char *text, size_t capacity)
+{
+    uint32_t thread = ws_op_thread(&process->ops, op);
+    struct ws_source source = { WS_NO_RANGE, WS_NO_FRAME };
+    if (thread)
+        source = ws_source_at(process, thread, ws_op_host_begin(&process->ops, op), 0, NULL);
+    if (source.frame == WS_NO_FRAME) {
+        uint32_t frame =
+            ws_stacks_of_shape(&process->stacks, ws_process_shape(process, process->ops.shape[op])->row.id);
+        if (frame != WS_NO_FRAME)
+            source = (struct ws_source){ WS_NO_RANGE, frame };
+    }
+    return ws_source_text(process, source, text, capacity);
 }

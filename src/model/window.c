@@ -31,6 +31,8 @@ bool ws_window_take(const struct ws_window *window, enum ws_family family, void 
         return ws_window_holds(window, ((const struct ws_collective *)row)->host_begin);
     case WS_FAMILY_health:
         return ws_window_holds(window, ((const struct ws_health *)row)->host_ns);
+    case WS_FAMILY_stack:
+        return ws_window_holds(window, ((const struct ws_stack *)row)->host_ns);
     case WS_FAMILY_range:
         return window_take_range(window, row);
     case WS_FAMILY_loss:

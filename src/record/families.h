@@ -28,7 +28,7 @@
 #include <stdint.h>
 
 #define WS_FORMAT_MAJOR 1
-#define WS_FORMAT_MINOR 2
+#define WS_FORMAT_MINOR 3
 
 /* F(name), in the order of the families' numbers. The numbers are part of the format. */
 #define WS_FAMILIES(F)                                                                            \
@@ -52,7 +52,10 @@
     F(loss)       /* a count of data that the trace lacks */                                      \
     F(metric)     /* a hardware counter: its meaning */                                           \
     F(counter)    /* the value of a hardware counter for one launch */                            \
-    F(health)     /* a sample of a device's clocks, power and heat */
+    F(health)     /* a sample of a device's clocks, power and heat */                             \
+    F(code)       /* a function of the program's source */                                        \
+    F(frame)      /* id → a place in a function, and the frame that called it */                \
+    F(stack)      /* what a thread was executing at some moment */
 
 #define WS_COLUMNS_meta(I, S) \
     S(key)                    \
@@ -249,5 +252,26 @@
     I(uint64_t, nvlink_received, FIRST)                                                    \
     I(uint64_t, pcie_sent, FIRST) /* bytes, since some time */                             \
     I(uint64_t, pcie_received, FIRST)
+
+#define WS_COLUMNS_code(I, S)                                                      \
+    I(uint32_t, id, DELTA)                                                         \
+    I(uint32_t, first_line, PLAIN)                                                 \
+    I(uint32_t, coding, PLAIN) /* enum ws_line_coding: of `lines` */               \
+    S(name)                    /* of the function, with its class: Trainer.step */ \
+    S(file)                                                                        \
+    S(lines) /* which instruction belongs to which line, as the interpreter stores it */
+
+#define WS_COLUMNS_frame(I, S)                                          \
+    I(uint32_t, id, DELTA)                                              \
+    I(uint32_t, caller, DELTA) /* family frame; 0: none, or left out */ \
+    I(uint32_t, code, PLAIN)                                            \
+    I(uint32_t, offset, PLAIN) /* bytes from the code's first instruction */
+
+#define WS_COLUMNS_stack(I, S)                                                            \
+    I(uint32_t, frame, KEY) /* the innermost frame */                                     \
+    I(uint32_t, thread, KEY)                                                              \
+    I(int64_t, host_ns, THREAD)  /* the begin of the call, or when a pause was sampled */ \
+    I(uint32_t, shape, FIRST)    /* of the operation that the call made; else 0 */        \
+    I(uint32_t, in_pause, FIRST) /* 1: taken from outside, while the thread was in no call */
 
 #endif

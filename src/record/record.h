@@ -34,6 +34,14 @@ WS_FAMILIES(WS_ROW)
 #undef WS_ROW_INTEGER
 #undef WS_ROW_TEXT
 
+/* How a code's table of lines is coded. The codings are CPython's (src/model/line_table.h). */
+enum ws_line_coding {
+    WS_LINES_NONE,
+    WS_LINES_LNOTAB,    /* CPython up to 3.9 */
+    WS_LINES_RANGES,    /* CPython 3.10 */
+    WS_LINES_LOCATIONS, /* CPython 3.11 and later */
+};
+
 enum ws_op_kind {
     WS_OP_UNKNOWN,
     WS_OP_KERNEL,

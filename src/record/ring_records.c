@@ -14,6 +14,7 @@ static unsigned expected_slots(const struct ws_ring_header *header)
     case WS_RING_OP:
     case WS_RING_CALL:
     case WS_RING_RANGE:
+    case WS_RING_STACK:
     case WS_RING_EVENT:
         return 1;
     default:
@@ -93,5 +94,12 @@ struct ws_range ws_ring_range_row(const struct ws_ring_range *record, uint32_t t
         .host_end = host_end,
         .kind = WS_RANGE_OPERATOR,
         .inputs = record->header.shape,
+    };
+}
+
+struct ws_stack ws_ring_stack_row(const struct ws_ring_stack *record, uint32_t thread, int64_t host_ns)
+{
+    return (struct ws_stack){
+        .frame = record->frame, .thread = thread, .host_ns = host_ns, .shape = record->header.shape
     };
 }

@@ -15,6 +15,7 @@ enum ws_ring_kind {
     WS_RING_COLLECTIVE,
     WS_RING_PARAMS, /* parameters of the next operation in the same ring */
     WS_RING_RANGE,  /* a named time range of the thread */
+    WS_RING_STACK,  /* where in the program's source the thread made the record before */
     WS_RING_EVENT,  /* an event recorded after operations without an end event: it is the end event of all of them */
 };
 
@@ -103,6 +104,15 @@ struct ws_ring_range {
     uint32_t padding[9];
 };
 
+/* header.shape: the operation's shape, or 0. */
+struct ws_ring_stack {
+    struct ws_ring_header header;
+    uint64_t ticks;
+    uint32_t frame; /* family frame */
+    uint32_t padding[11];
+};
+
+_Static_assert(sizeof(struct ws_ring_stack) == WS_RING_SLOT, "a stack is one slot");
 _Static_assert(sizeof(struct ws_ring_range) == WS_RING_SLOT, "a range is one slot");
 _Static_assert(sizeof(struct ws_ring_op) == WS_RING_SLOT, "an operation is one slot");
 _Static_assert(sizeof(struct ws_ring_call) == WS_RING_SLOT, "a call is one slot");
@@ -124,6 +134,7 @@ struct ws_collective ws_ring_collective_row(const struct ws_ring_collective *rec
                                             int64_t host_begin, int64_t host_end);
 struct ws_range ws_ring_range_row(const struct ws_ring_range *record, uint32_t thread, int64_t host_begin,
                                   int64_t host_end);
+struct ws_stack ws_ring_stack_row(const struct ws_ring_stack *record, uint32_t thread, int64_t host_ns);
 
 static inline unsigned ws_ring_params_slots(unsigned words, unsigned image)
 {

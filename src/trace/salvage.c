@@ -284,6 +284,13 @@ static void add_range(struct salvage *salvage, uint32_t thread, const struct ws_
     salvage_add(salvage, WS_FAMILY_range, &row);
 }
 
+/* A stack that is in the journal as well is in the trace twice, which does no harm. */
+static void add_stack(struct salvage *salvage, uint32_t thread, const struct ws_ring_stack *record)
+{
+    struct ws_stack row = ws_ring_stack_row(record, thread, host_time(salvage, record->ticks));
+    salvage_add(salvage, WS_FAMILY_stack, &row);
+}
+
 /* position: of the record in its ring. */
 static void add_record(struct salvage *salvage, uint32_t thread, const void *at, uint64_t position)
 {
@@ -307,6 +314,9 @@ static void add_record(struct salvage *salvage, uint32_t thread, const void *at,
     case WS_RING_RANGE:
         if (!salvage->range_last || salvage->range_thread != thread || salvage->range_at != (uint32_t)position)
             add_range(salvage, thread, at);
+        break;
+    case WS_RING_STACK:
+        add_stack(salvage, thread, at);
         break;
     default: /* padding, parameters and events: of use to the recorder only */
         break;

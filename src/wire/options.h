@@ -19,6 +19,7 @@
 #define WS_EVENT_PLACEMENTS(W) W(EVENTS_SAMPLED, "sampled") W(EVENTS_SHARED, "shared") W(EVENTS_IN_PAIRS, "pairs")
 #define WS_GATES(W) W(GATE_OFF, "off") W(GATE_ON, "on")
 #define WS_PARAMS_KEPT(W) W(PARAMS_NONE, "none") W(PARAMS_SOME, "some") W(PARAMS_ALL, "all")
+#define WS_STACKS_TAKEN(W) W(STACKS_NONE, "none") W(STACKS_SOME, "some") W(STACKS_ALL, "all")
 #define WS_CAPTURE_RANGES(W) W(RANGE_NONE, "none") W(RANGE_PROFILER, "profiler")
 #define WS_STARTS(W) W(START_ON, "on") W(START_OFF, "off")
 #define WS_LOG_CHOICES(W) W(LOG_SAYS_NOTHING, "quiet") W(LOG_SAYS_WARNINGS, "warn") W(LOG_SAYS_ALL, "debug")
@@ -28,6 +29,7 @@ enum ws_backend { WS_BACKENDS(WS_CHOICE_NAME) };
 enum ws_event_placement { WS_EVENT_PLACEMENTS(WS_CHOICE_NAME) };
 enum ws_gate { WS_GATES(WS_CHOICE_NAME) };
 enum ws_params_kept { WS_PARAMS_KEPT(WS_CHOICE_NAME) };
+enum ws_stacks_taken { WS_STACKS_TAKEN(WS_CHOICE_NAME) };
 enum ws_capture_range { WS_CAPTURE_RANGES(WS_CHOICE_NAME) };
 enum ws_start { WS_STARTS(WS_CHOICE_NAME) };
 enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
@@ -60,6 +62,8 @@ enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
       "record ON out of every PERIOD, such as 1s/30s; only count in between")                                        \
     X(params, "WALLSHIM_PARAMS", "params", CHOICE, "some", "", "", WS_CHOICES(WS_PARAMS_KEPT),                       \
       "which kernel parameters to keep; some: the first 64 launches of a kernel and grid in a second")               \
+    X(stacks, "WALLSHIM_STACKS", "stacks", CHOICE, "some", "", "", WS_CHOICES(WS_STACKS_TAKEN),                      \
+      "Python stacks of calls that wait, copy or allocate, and of measured launches; all: at any cost")              \
     X(delay, "WALLSHIM_DELAY", "delay", DURATION, "0", "", "", "TIME",                                               \
       "start recording this long after the first CUDA call")                                                         \
     X(duration, "WALLSHIM_DURATION", "duration", DURATION, "0", "", "", "TIME",                                      \

@@ -1,5 +1,6 @@
 /* Fuzz target: the input is rows of one or several processes (rows.h). The trace of these rows goes through every
  * exporter. */
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -16,8 +17,10 @@ static void export_all(const struct rows_job *job, FILE *out)
     struct ws_model *model;
     char message[MESSAGE];
     ROWS_MUST(!ws_model_create(&model, job->names, job->count, &options, message, sizeof(message)));
-    for (size_t i = 0; i < ws_export_format_count; i++)
-        ROWS_MUST(!ws_export_formats[i]->write(model, out, NULL, message, sizeof(message)));
+    for (size_t i = 0; i < ws_export_format_count; i++) {
+        int status = ws_export_formats[i]->write(model, out, NULL, message, sizeof(message));
+        ROWS_MUST(!status || status == -ENODATA); /* a format may have nothing to show */
+    }
     ws_model_destroy(model);
 }
 

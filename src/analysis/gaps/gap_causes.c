@@ -259,7 +259,8 @@ static void note_call(struct ws_gap_calls *calls, const struct ws_gap_answer *an
 static size_t add_piece(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap_answer *answer,
                         const struct ws_gap_question *question, int64_t length, int64_t steady)
 {
-    struct ws_gap_line *line = ws_gap_lines_put(lines, answer->cause, answer->thread, answer->time, answer->function);
+    struct ws_gap_line *line =
+        ws_gap_lines_put(lines, answer->cause, answer->thread, answer->time, answer->reach, answer->function);
     if (!line)
         return 0;
     gap_causes_count(&line->gaps, length, steady);
@@ -313,7 +314,8 @@ static int find_edge(struct ws_gap_finder *finder, struct ws_gap_lines *lines, u
                                    .time = INT64_MIN };
     if (finder->track->aligned && was_late(finder, &question))
         found = cause_of_gap(finder, &gap, &question);
-    struct ws_gap_line *line = ws_gap_lines_put(lines, found.cause, found.thread, found.time, found.function);
+    struct ws_gap_line *line =
+        ws_gap_lines_put(lines, found.cause, found.thread, found.time, found.reach, found.function);
     if (!line)
         return -ENOMEM;
     line->gaps.steady_count++;

@@ -10,6 +10,7 @@ struct ws_gap_answer {
     enum ws_part cause;
     uint32_t thread;           /* index in ws_ops.threads: the thread that caused the gap */
     int64_t time;              /* host time at which the thread caused the gap; INT64_MIN: not known */
+    int64_t reach;             /* ns: `time` is the middle of a pause that lasted twice as long; 0: of a call */
     uint32_t function;         /* the function that the thread called at `time`; 0: none */
     int64_t call, in_call;     /* ns: length of this function's call, and its part in the gap; 0: none */
     int64_t debt;              /* ns by which the cause delayed the host for longer than this gap */

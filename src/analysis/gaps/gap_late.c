@@ -118,6 +118,7 @@ struct ws_gap_answer ws_gap_late_cause(const struct ws_gap_finder *finder, const
         const struct ws_host_event *event = &window.longest[most].event;
         bool call = most != WS_USE_INPUT && most != WS_USE_OWN;
         answer.time = call ? event->begin : event->begin + (event->end - event->begin) / 2;
+        answer.reach = call ? 0 : (event->end - event->begin + 1) / 2;
         answer.function = call ? ws_host_event_function(finder->process, event) : 0;
         answer.call = call ? event->end - event->begin : 0;
         answer.in_call = call ? window.longest[most].length : 0;

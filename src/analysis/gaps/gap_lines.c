@@ -9,7 +9,7 @@
 #include "model/source_line.h"
 
 /* The number of bits of each part of a key. A part that needs more bits counts as not known. */
-enum { THREAD_BITS = 16, FUNCTION_BITS = 16, LABEL_BITS = 27 };
+enum { THREAD_BITS = 16, FUNCTION_BITS = 16, SOURCE_BITS = 27 };
 
 int ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows)
 {
@@ -31,39 +31,52 @@ static uint64_t key_part(const struct ws_entries *rows, uint32_t id, int bits)
     return place >> bits ? 0 : place;
 }
 
+/* Returns a number that differs between places; 0: not known. The lowest bit tells ranges from frames. */
+static uint64_t source_key(const struct ws_process *process, struct ws_source source)
+{
+    if (source.frame != WS_NO_FRAME)
+        return (source.frame + (uint64_t)1) >> SOURCE_BITS ? 0 : ((uint64_t)source.frame + 1) << 1 | 1;
+    if (source.range == WS_NO_RANGE)
+        return 0;
+    return key_part(&process->labels, ws_range(&process->ranges, source.range)->name, SOURCE_BITS) << 1;
+}
+
 struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part cause, uint32_t thread, int64_t time,
-                                     uint32_t function)
+                                     int64_t reach, uint32_t function)
 {
     const struct ws_process *process = lines->process;
-    uint32_t identifier = ((const uint32_t *)process->ops.threads.data)[thread], range = WS_NO_RANGE;
-    if (time != INT64_MIN && process->ranges.rows.count)
-        range = ws_source_range(process, identifier, time, lines->known);
-    uint64_t label =
-        range == WS_NO_RANGE ? 0 : key_part(&process->labels, ws_range(&process->ranges, range)->name, LABEL_BITS);
-    uint64_t key = label ? label << FUNCTION_BITS : key_part(&process->driver_functions, function, FUNCTION_BITS);
+    uint32_t identifier = ((const uint32_t *)process->ops.threads.data)[thread];
+    struct ws_source source = { WS_NO_RANGE, WS_NO_FRAME };
+    if (time != INT64_MIN)
+        source = ws_source_at(process, identifier, time, reach, lines->known);
+    uint64_t place = source_key(process, source);
+    uint64_t key = place ? place << FUNCTION_BITS : key_part(&process->driver_functions, function, FUNCTION_BITS);
     key = (key << THREAD_BITS | thread) << 4 | (cause + 1);
     if (key == lines->last_key)
         return (struct ws_gap_line *)lines->rows->data + (lines->last_place - 1);
-    uint64_t *place = ws_salted_put(&lines->places, key);
-    if (!place)
+    uint64_t *line_place = ws_salted_put(&lines->places, key);
+    if (!line_place)
         return NULL;
-    if (!*place) {
+    if (!*line_place) {
         struct ws_gap_line *line = ws_vector_push(lines->rows);
         if (!line)
             return NULL;
         *line = (struct ws_gap_line){
-            .cause = cause, .thread = identifier, .range = label ? range : WS_NO_RANGE, .function = function
+            .cause = cause,
+            .thread = identifier,
+            .source = place ? source : (struct ws_source){ WS_NO_RANGE, WS_NO_FRAME },
+            .function = function,
         };
-        *place = lines->rows->count;
+        *line_place = lines->rows->count;
     }
     lines->last_key = key;
-    lines->last_place = *place;
-    return (struct ws_gap_line *)lines->rows->data + (*place - 1);
+    lines->last_place = *line_place;
+    return (struct ws_gap_line *)lines->rows->data + (*line_place - 1);
 }
 
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity)
 {
-    return ws_source_text(process, line->range, text, capacity);
+    return ws_source_text(process, line->source, text, capacity);
 }
 
 bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity)

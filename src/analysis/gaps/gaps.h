@@ -78,6 +78,7 @@
 #include "analysis/activity/activity.h"
 #include "analysis/steps/steps.h"
 #include "base/vector.h"
+#include "model/source_line.h"
 #include "report/advice.h"
 #include "report/analysis.h"
 
@@ -99,9 +100,9 @@ struct ws_gap_calls {
 /* Gaps of one cause, caused by one place in the program. */
 struct ws_gap_line {
     enum ws_part cause;
-    uint32_t thread;   /* id of the thread that caused the gaps */
-    uint32_t range;    /* index in ws_process.ranges: the line that caused the first gap; WS_NO_RANGE: not known */
-    uint32_t function; /* id of the function of the longest call in the first gap (driver_function); 0: none */
+    uint32_t thread;         /* id of the thread that caused the gaps */
+    struct ws_source source; /* the line that caused the first gap */
+    uint32_t function;       /* id of the function of the longest call in the first gap (driver_function); 0: none */
     struct ws_gap_total gaps;
     struct ws_gap_calls calls;
     int64_t longest;

@@ -41,7 +41,7 @@ struct finder {
 bool ws_storms_is_compiled(const struct ws_process *process, const struct ws_track_causes *causes, size_t line)
 {
     const struct ws_gap_line *lines = causes->lines.data;
-    return lines[line].cause == WS_PART_LAUNCH && ws_source_is_compiled(process, lines[line].range);
+    return lines[line].cause == WS_PART_LAUNCH && ws_source_is_compiled(process, lines[line].source);
 }
 
 /* Counts the stalls of a run that is not a storm. */

@@ -217,14 +217,6 @@ static int64_t copies_saving_of(enum ws_copy_cure cure, int64_t exposed, int64_t
     return cure == WS_CURE_PIN ? hidden + (exposed - hidden) / 2 : hidden;
 }
 
-/* Writes the place in the program that made the copy; "": not known. */
-static void write_place(const struct ws_process *process, uint32_t op, char *where, size_t capacity)
-{
-    uint32_t thread = ws_op_thread(&process->ops, op);
-    if (!thread || !ws_source_line(process, thread, ws_op_host_begin(&process->ops, op), where, capacity))
-        *where = 0;
-}
-
 static int advise_cure(const struct ws_report *report, size_t subject, const struct ws_track_copies *result,
                        enum ws_copy_cure cure, int64_t saving, struct ws_advice_list *list)
 {
@@ -234,7 +226,7 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
     const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[exposure->example]);
     char where[256], evidence[320], bytes[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     int64_t exposed = copies_per_step(result, exposure->exposed), room = room_for_copies(report, subject, result);
-    write_place(process, exposure->example, where, sizeof(where));
+    ws_source_of_op(process, exposure->example, where, sizeof(where));
     ws_format_each(count, exposure->count, result->steps);
     snprintf(evidence, sizeof(evidence), "%s %s%s, %s, mostly %s%s", count, strcmp(count, "1") ? "copies" : "copy",
              result->steps ? " a step" : "",
@@ -265,7 +257,7 @@ static int advise_less(const struct ws_report *report, size_t subject, const str
     const struct ws_copy_exposure *pin = &result->cures[WS_CURE_PIN], *overlap = &result->cures[WS_CURE_OVERLAP];
     uint64_t bytes = (pin->bytes + overlap->bytes) / (result->steps ? result->steps : 1);
     char where[256], evidence[160], text[WS_FORMAT_SIZE];
-    write_place(process, (pin->longest > overlap->longest ? pin : overlap)->example, where, sizeof(where));
+    ws_source_of_op(process, (pin->longest > overlap->longest ? pin : overlap)->example, where, sizeof(where));
     snprintf(evidence, sizeof(evidence), "%s%s; how much of it can be removed is not known",
              ws_format_bytes(text, bytes), result->steps ? " a step" : "");
     return ws_advice_add(list, &(struct ws_advice){ .name = "transfers",

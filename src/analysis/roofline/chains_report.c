@@ -262,13 +262,10 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
     char labels[LABELS_SIZE], what[LABELS_SIZE + 80], where[256], evidence[320], bytes[WS_FORMAT_SIZE],
         gap[WS_FORMAT_SIZE], times[WS_FORMAT_SIZE];
-    uint32_t thread = ws_op_thread(&process->ops, chain->example);
     write_labels(report, result, chain, labels);
     count_text(result, chain, 1, times);
     snprintf(what, sizeof(what), "fuse %s: %u kernels in a row", labels, chain->length);
-    if (!thread ||
-        !ws_source_line(process, thread, ws_op_host_begin(&process->ops, chain->example), where, sizeof(where)))
-        *where = 0;
+    ws_source_of_op(process, chain->example, where, sizeof(where));
     bool once = !strcmp(times, "1");
     int length = snprintf(evidence, sizeof(evidence), "%s%s%s", once ? "once" : times, once ? "" : " times",
                           result->steps ? " a step" : "");

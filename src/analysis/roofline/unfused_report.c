@@ -67,10 +67,7 @@ int ws_unfused_advise(const struct ws_report *report, size_t subject, const void
     char where[256], evidence[320];
     if (!sum.count || saving < length / 100 * LEAST_PERCENT)
         return 0;
-    uint32_t thread = ws_op_thread(&process->ops, sum.example);
-    if (!thread ||
-        !ws_source_line(process, thread, ws_op_host_begin(&process->ops, sum.example), where, sizeof(where)))
-        *where = 0;
+    ws_source_of_op(process, sum.example, where, sizeof(where));
     write_evidence(result, &sum, evidence, sizeof(evidence));
     return ws_advice_add(list, &(struct ws_advice){ .name = "unfused_attention",
                                                     .part = WS_PART_OTHER_COMPUTE,

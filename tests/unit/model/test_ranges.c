@@ -68,7 +68,8 @@ static void check_line(const struct frame *frames, size_t count, const char *exp
     for (size_t i = 0; i < count; i++)
         build_range(trace, frames[i].kind, 1, frames[i].name, (int64_t)i, 100 - (int64_t)i);
     built_report(&built);
-    assert_int_equal(ws_source_line(process_of(&built), 1, 50, line, sizeof(line)), *expected != 0);
+    struct ws_source source = ws_source_at(process_of(&built), 1, 50, 0, NULL);
+    assert_int_equal(ws_source_text(process_of(&built), source, line, sizeof(line)), *expected != 0);
     assert_string_equal(line, expected);
     built_finish(&built);
 }

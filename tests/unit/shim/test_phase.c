@@ -99,6 +99,7 @@ NOTHING(resolve_init)
 NOTHING(threads_init)
 NOTHING(threads_after_fork)
 NOTHING(ticks_choose)
+NOTHING(stacks_start)
 NOTHING(bypass_say)
 
 static const int64_t second = 1000000000;
