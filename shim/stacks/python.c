@@ -13,7 +13,6 @@ enum {
     PROBATION = 64,       /* walks that read through the kernel */
     CHAIN_MOST = 1 << 16, /* frames between which frames with code are looked for */
     SIZE_MOST = 1 << 30,  /* of an object: more is not plausible */
-    TAIL = 16,            /* bytes of a text's end that are part of the checksum */
     TEXT_PIECE = 64,      /* characters that are read at a time */
     FREE_THREADED = 16,   /* _PyRuntime from 3.13 on: u64, after a cookie and the version */
 };
@@ -120,48 +119,53 @@ const void *python_thread(void)
 
 /* --- code objects -------------------------------------------------------------------------------- */
 
-static inline uint64_t mixed(uint64_t sum, uint64_t value)
+/* A sum of products can be computed in parallel, unlike a chain of them. The factors are odd random numbers. */
+static inline uint64_t weighed(uint64_t value, unsigned place)
 {
-    sum = (sum ^ value) * 0x9e3779b97f4a7c15u;
-    return sum ^ sum >> 29;
+    static const uint64_t factors[] = {
+        0x9e3779b97f4a7c15u, 0xff51afd7ed558ccdu, 0xc4ceb9fe1a85ec53u, 0xbf58476d1ce4e5b9u,
+        0x94d049bb133111ebu, 0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu,
+        0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u, 0x1d8e4e27c47d124fu,
+    };
+    return (value ^ value >> 32) * factors[place];
 }
 
 /* Adds the length and the last bytes of an object. length_at: offset of its length; data: offset of its bytes. */
-static inline bool add_tail(uint64_t *sum, const char *object, unsigned length_at, unsigned data, bool guarded)
+static inline bool add_tail(uint64_t *sum, unsigned place, const char *object, unsigned length_at, unsigned data,
+                            bool guarded)
 {
-    uint64_t length, tail[TAIL / 8] = { 0 };
-    if (!read_memory(object + length_at, &length, sizeof(length), guarded))
+    uint64_t length, tail = 0;
+    if (!read_memory(object + length_at, &length, sizeof(length), guarded) || length > SIZE_MOST)
         return false;
-    size_t size = length < TAIL ? (size_t)length : TAIL;
-    if (length > SIZE_MOST || !read_memory(object + data + length - size, tail, size, guarded))
+    const char *end = object + data + length;
+    if (length >= sizeof(tail) ? !read_memory(end - sizeof(tail), &tail, sizeof(tail), guarded)
+                               : !read_memory(end - length, &tail, length, guarded))
         return false;
-    *sum = mixed(mixed(mixed(*sum, length), tail[0]), tail[1]);
+    *sum += weighed(length, place) + weighed(tail, place + 1);
     return true;
 }
 
-/* The name's hash is known, because the interpreter interns names. Texts that are not ASCII are longer than their
- * length says: then the checksum has an inner part of the text instead of its end. */
+/* Texts that are not ASCII are longer than their length says: then the checksum has an inner part of the text instead
+ * of its end. */
 static inline bool add_checksum(struct python_frame *frame, bool guarded)
 {
     const struct python_layout *layout = python.layout;
     const char *code = frame->code, *file, *name, *lines;
     uint32_t first_line;
-    uint64_t hash, sum = 0;
+    uint64_t hash;
     if (!read_pointer(code + layout->code_file, &file, guarded) ||
         !read_pointer(code + layout->code_name, &name, guarded) ||
         !read_pointer(code + layout->code_lines, &lines, guarded) ||
         !read_memory(code + layout->code_first_line, &first_line, sizeof(first_line), guarded) || !file || !name ||
         !lines || !read_memory(name + PYTHON_TEXT_HASH, &hash, sizeof(hash), guarded))
         return false;
-    sum = mixed(sum, (uintptr_t)file);
-    sum = mixed(sum, (uintptr_t)name);
-    sum = mixed(sum, (uintptr_t)lines);
-    sum = mixed(sum, first_line);
-    sum = mixed(sum, hash);
-    frame->checksum = sum;
-    return add_tail(&frame->checksum, name, PYTHON_TEXT_LENGTH, layout->text_ascii, guarded) &&
-           add_tail(&frame->checksum, file, PYTHON_TEXT_LENGTH, layout->text_ascii, guarded) &&
-           add_tail(&frame->checksum, lines, PYTHON_BYTES_SIZE, PYTHON_BYTES_DATA, guarded);
+    uint64_t sum = weighed((uintptr_t)file, 0) + weighed((uintptr_t)name, 1) + weighed((uintptr_t)lines, 2) +
+                   weighed(first_line, 3) + weighed(hash, 4);
+    bool fits = add_tail(&sum, 5, name, PYTHON_TEXT_LENGTH, layout->text_ascii, guarded) &&
+                add_tail(&sum, 7, file, PYTHON_TEXT_LENGTH, layout->text_ascii, guarded) &&
+                add_tail(&sum, 9, lines, PYTHON_BYTES_SIZE, PYTHON_BYTES_DATA, guarded);
+    frame->checksum = sum ^ sum >> 32;
+    return fits;
 }
 
 /* Appends a character as UTF-8. Returns the new size, or `used` if there is no room. */

@@ -95,12 +95,11 @@ static uint32_t stack_id(const struct python_frame *stack, unsigned depth, bool 
 static uint64_t key_of(const struct python_frame *stack, unsigned depth)
 {
     uint64_t key = depth;
-    for (unsigned i = 0; i < depth; i++) {
-        key = (key ^ stack[i].checksum) * 0x9e3779b97f4a7c15u;
-        key ^= key >> 32;
-        key = (key ^ (uintptr_t)stack[i].code ^ (uint64_t)stack[i].offset << 40) * 0xff51afd7ed558ccdu;
-        key ^= key >> 32;
-    }
+    for (unsigned i = 0; i < depth; i++)
+        key = key * 0x9e3779b97f4a7c15u +
+              ((stack[i].checksum ^ (uintptr_t)stack[i].code) + ((uint64_t)stack[i].offset << 40)) *
+                  0xff51afd7ed558ccdu;
+    key ^= key >> 32;
     return key ? key : 1;
 }
 
