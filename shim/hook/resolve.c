@@ -200,6 +200,11 @@ void resolve_init(void)
     elf_each_placed(count_object, &objects_at_start);
 }
 
+unsigned resolve_objects_at_start(void)
+{
+    return objects_at_start;
+}
+
 struct next_search {
     const char *symbol;
     void *real;

@@ -46,6 +46,10 @@ extern const struct resolve_row resolve_table[WS_ID_COUNT];
  * wrappers. */
 extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 
+/* The number of objects that were loaded at program start. They come first in elf_each_placed, and are never
+ * unloaded. */
+unsigned resolve_objects_at_start(void);
+
 /* Called once, when the shim is loaded. */
 void resolve_init(void);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "shim/hook/elf_lookup.h"
+#include "shim/hook/resolve.h"
 #include "shim/stacks/python_layout.h"
 
 enum {
@@ -65,12 +66,21 @@ static inline bool has_type(const char *object, const void *type, bool guarded)
 
 /* --- finding the interpreter --------------------------------------------------------------------- */
 
-static bool has_runtime(const struct elf_object *object, void *found)
+struct runtime_search {
+    struct elf_object object;
+    unsigned passed;
+    bool found;
+};
+
+/* An interpreter that was loaded later may be unloaded, and its functions with it. */
+static bool has_runtime(const struct elf_object *object, enum elf_place place, void *data)
 {
-    if (!elf_symbol(object, "_PyRuntime"))
-        return true;
-    *(struct elf_object *)found = *object;
-    return false;
+    struct runtime_search *search = data;
+    (void)place;
+    search->found = elf_symbol(object, "_PyRuntime") != NULL;
+    if (search->found)
+        search->object = *object;
+    return !search->found && ++search->passed < resolve_objects_at_start();
 }
 
 /* 0x030b for 3.11; 0: not known. */
@@ -87,10 +97,11 @@ static uint32_t version_of(const struct elf_object *object)
 const char *python_find(void)
 {
     static char unknown[64];
-    struct elf_object object = { 0 };
-    elf_each(has_runtime, &object);
-    if (!object.symbols)
-        return "there is no Python";
+    struct runtime_search search = { 0 };
+    elf_each_placed(has_runtime, &search);
+    if (!search.found)
+        return "";
+    const struct elf_object object = search.object;
     uint32_t version = version_of(&object);
     python.layout = python_layout(version);
     const char *runtime = elf_symbol(&object, "_PyRuntime");

@@ -36,8 +36,8 @@ struct python_function {
     size_t lines_size;
 };
 
-/* Looks for an interpreter in this process. Returns NULL if there is one that is understood, otherwise the reason why
- * not. */
+/* Looks for an interpreter that was loaded with the program. Returns NULL if there is one that is understood,
+ * otherwise the reason why not; "" if there is none. Takes no lock. */
 const char *python_find(void);
 
 /* Can stacks be taken? */

@@ -41,7 +41,9 @@ void stacks_start(void)
 
 const char *stacks_summary(void)
 {
-    return is_on && !python_is_read() ? "Python's memory was not as expected: stacks ended" : why_not;
+    if (is_on && !python_is_read())
+        return "Python's memory was not as expected: stacks ended";
+    return why_not && *why_not ? why_not : NULL;
 }
 
 /* --- dictionaries ---------------------------------------------------------------------------------- */
