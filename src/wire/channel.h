@@ -53,6 +53,7 @@ enum ws_channel_command {
     WS_CHANNEL_START, /* recording, within the limits of the program's options */
     WS_CHANNEL_STOP,
     WS_CHANNEL_BURST, /* text: as for the option of that name; "": no bursts */
+    WS_CHANNEL_DUMP,  /* for the collector alone: write what the flight recorder has. text: a job; "": every job */
     WS_CHANNEL_COMMANDS,
 };
 
