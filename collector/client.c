@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector/control.h"
+#include "collector/hang_watch.h"
 #include "collector/process.h"
 #include "collector/receive.h"
 #include "collector/say.h"
@@ -311,6 +312,8 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
         say_goodbye(client);
     } else if (right && message.kind == WS_CHANNEL_STATE) {
         client->state = message.number ? CLIENT_RECORDS : CLIENT_STOPPED;
+    } else if (right && message.kind == WS_CHANNEL_PROGRESS && hang_answer(client, message.bytes, message.size)) {
+        return;
     } else if (right && asks && !(status = control_answer(client, &message))) {
         client->asks = true;
     } else {
@@ -512,6 +515,7 @@ void clients_tick(struct clients *clients)
 {
     remains_tick(&clients->remains);
     tick_flights(clients);
+    hang_tick(clients);
     for (struct client *client = clients->first, *next; client; client = next) {
         next = client->next; /* freed later, by the loop, even if it is closed meanwhile */
         if (client->closing)

@@ -27,6 +27,8 @@ struct clients {
     uv_idle_t reading;       /* runs while a client is resuming */
     struct figures *figures; /* NULL: nobody asks for live figures */
     bool ending;             /* who started the collector has gone */
+    uint64_t hang_ms;        /* how long nothing may move; 0: hangs are not looked for */
+    uint64_t hangs;          /* that were said */
     uint64_t cut_off;        /* connections that broke the rules */
 };
 

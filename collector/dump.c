@@ -149,6 +149,7 @@ static int dump_look(struct dump *dump, const struct job *job)
         part->recording = &dump->copy[dump->count++];
         *part->recording = *one;
         part->recording->flight = NULL;
+        part->recording->progress = NULL;
         part->recording->frames = part->view.count;
         part->recording->bytes = 0;
         snprintf(part->recording->ended, sizeof(part->recording->ended), "a dump%s%.80s", *one->ended ? ": " : "",

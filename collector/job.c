@@ -26,6 +26,7 @@ static void free_job(struct job *job)
     for (struct recording *one = job->recordings, *other; one; one = other) {
         other = one->next;
         flight_destroy(one->flight);
+        free(one->progress);
         free(one);
     }
     close(job->folder);
@@ -192,6 +193,7 @@ int job_remove(struct job *job, const char *file)
         job->changed = true;
         *link = one->next;
         flight_destroy(one->flight);
+        free(one->progress);
         free(one);
         return 0;
     }

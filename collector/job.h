@@ -25,10 +25,11 @@ struct recording {
     char host[72], rank[64];
     char ended[96]; /* how it ended; "": it has not */
     uint64_t bytes, frames, refused_bytes;
-    bool open;             /* a client is connected */
-    struct stream stream;  /* how far the last client came, if this collector saw it */
-    struct flight *flight; /* with --flight: its last seconds, in place of a file; NULL: they are forgotten */
-    uint64_t ended_ms;     /* with --flight: when it was last seen open, in ms of the loop */
+    bool open;                 /* a client is connected */
+    struct progress *progress; /* how far its process says that it is (hang.h); NULL: it was never asked */
+    struct stream stream;      /* how far the last client came, if this collector saw it */
+    struct flight *flight;     /* with --flight: its last seconds, in place of a file; NULL: they are forgotten */
+    uint64_t ended_ms;         /* with --flight: when it was last seen open, in ms of the loop */
 };
 
 /* Something that the manifest tells of a job: a dump, a hang. The texts are the collector's own words. */
@@ -46,8 +47,10 @@ struct job {
     uint64_t removed_traces, removed_bytes; /* for the quotas */
     struct job_event *events;               /* JOB_EVENTS_MAX of them, the oldest first; NULL: none yet */
     unsigned event_count;
-    unsigned dumps; /* that are being written */
-    bool changed;   /* the manifest is older than this */
+    unsigned dumps;         /* that are being written */
+    bool hang_said;         /* it hangs, and that was said */
+    uint64_t hang_asked_ms; /* it seems to hang, and all were asked once more then; 0: no */
+    bool changed;           /* the manifest is older than this */
 };
 
 struct jobs {

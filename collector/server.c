@@ -226,6 +226,7 @@ int server_run(const struct server_options *options)
         server.clients.dumps.flights = (struct flight_memory){ .window_ms = options->flight_ns / 1000000,
                                                                .each = options->flight_size,
                                                                .limit = FLIGHTS_MAX };
+        server.clients.hang_ms = options->hang_ns / 1000000;
         clients_init(&server.clients);
         status = jobs_begin(&server.clients.jobs);
         if (!status)

@@ -2,14 +2,16 @@
 
     collector_flight.py BUILD CASE|--list
 """
+import contextlib
 import glob
 import json
 import os
+import signal
 import subprocess
 import time
 
 import cases
-from collector_runs import PATIENCE, Client, Place, check, ended_well, hello, wait_for
+from collector_runs import PATIENCE, ROOT, Client, Place, check, ended_well, hello, wait_for
 
 COUNT = 40000
 
@@ -100,6 +102,110 @@ def case_memory(build):
         check(0 < len(rows(place, trace, "op")) < COUNT * 5, "all fitted")
         check("damage none" in " ".join(place.wallshim("info", trace).split()), place.wallshim("info", trace))
         place.stop()
+
+
+@contextlib.contextmanager
+def eight_ranks(place, how, rounds):
+    """tests/programs/hanging, and all that it started are ended at last."""
+    program = subprocess.Popen(
+        [f"{ROOT}/tests/run_preloaded.sh", place.build, f"{place.build}/tests/programs/hanging", how, str(rounds)],
+        cwd=place.folder, start_new_session=True, env={**os.environ, "WALLSHIM_COLLECTOR": f"unix:{place.socket}",
+                                                       "SIMGPU_DEVICES": "8", "TMPDIR": place.folder})
+    try:
+        yield program
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(program.pid, signal.SIGKILL)
+        program.wait()
+
+
+def the_hang(place):
+    """Waits for a hang, and returns what was said of it, and its text."""
+    wait_for(lambda: dumps(place, "hang") and "next: wallshim report" in place.words(), "the hang")
+    folder, = dumps(place, "hang")
+    with open(f"{folder}/hang.txt", encoding="utf-8") as file:
+        text = file.read()
+    check(len(glob.glob(f"{folder}/*.wst")) == 8, os.listdir(folder))
+    time.sleep(4)  # it is said once
+    lines = [line for line in place.words().splitlines() if "hang: " in line and "next:" not in line]
+    check(len(lines) == 1 and len(dumps(place, "hang")) == 1, place.words())
+    wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and place.manifest().get("events"), "the manifest")
+    check([event["cause"] for event in place.manifest()["events"]] == ["hang"], place.manifest())
+    place.wallshim("report", folder)
+    return lines[0], text
+
+
+def rank_5(place):
+    with open(f"{place.job}/manifest.json", encoding="utf-8") as file:
+        return next(client["pid"] for client in json.load(file)["clients"] if client["rank"] == "5")
+
+
+def case_asleep(build):
+    """One rank of eight sleeps before its collective: the rank and the collective are named, once."""
+    with Place(build) as place:
+        place.start("--flight", "5s", "--hang", "3s")
+        with eight_ranks(place, "sleep", 12):
+            said, text = the_hang(place)
+            check("rank 5 is not in ncclAllReduce number 12 of communicator" in said, said)
+            check("7 of 8 ranks wait for it" in said, said)
+            check(text.count("ncclAllReduce number 12 has not ended") == 7, text)
+            check("last entered ncclAllReduce number 11; all of them have ended" in text, text)
+            check(text.count("thread ") > 8 and "launched last:" in text, text)
+        place.stop()
+
+
+def case_stopped(build):
+    """A rank that is stopped does not answer, and the others wait for it."""
+    with Place(build) as place:
+        place.start("--flight", "5s", "--hang", "3s")
+        with eight_ranks(place, "idle", 2000):
+            wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and len(place.manifest()["clients"]) == 8, "ranks")
+            time.sleep(3)
+            os.kill(rank_5(place), signal.SIGSTOP)
+            said, text = the_hang(place)
+            check("rank 5 is not in ncclAllReduce number" in said, said)
+            check("it does not answer" in text and ": T" in text, text)
+        place.stop()
+
+
+def case_killed(build):
+    """A rank that was killed is named as well."""
+    with Place(build) as place:
+        place.start("--flight", "5s", "--hang", "3s")
+        with eight_ranks(place, "idle", 2000):
+            wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and len(place.manifest()["clients"]) == 8, "ranks")
+            time.sleep(3)
+            os.kill(rank_5(place), signal.SIGKILL)
+            said, text = the_hang(place)
+            check("rank 5 is not in ncclAllReduce number" in said, said)
+            check("gone without goodbye" in text, text)
+        place.stop()
+
+
+def case_kernel(build):
+    """A kernel that does not end, on one rank: the others wait in a collective that this rank is in."""
+    with Place(build) as place:
+        place.start("--flight", "5s", "--hang", "3s")
+        with eight_ranks(place, "kernel", 12):
+            said, text = the_hang(place)
+            check("8 of 8 ranks are in ncclAllReduce number 12" in said, said)
+            check("stream" in text and "spin was launched" in text, text)
+        place.stop()
+
+
+def case_none(build):
+    """No hang: work that goes on for longer than that, a process that is idle, a process that has ended."""
+    for how, rounds, seconds in (("never", 60, 0), ("idle", 5, 8)):
+        with Place(build) as place:
+            place.start("--flight", "5s", "--hang", "3s")
+            with eight_ranks(place, how, rounds) as program:
+                if seconds:
+                    time.sleep(seconds)
+                else:
+                    check(program.wait(timeout=PATIENCE) == 0, "the program failed")
+                    time.sleep(4)
+                check("hang" not in place.words() and not dumps(place, "hang"), place.words())
+            place.stop()
 
 
 cases.main(globals())
