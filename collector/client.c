@@ -14,10 +14,9 @@
 #include "collector/say.h"
 
 enum {
-    MESSAGES_A_TURN = 32,    /* then the other clients have theirs */
-    HURRY_MS = 1000,         /* when memory is short: how long a frame may take to come whole */
-    SILENCE_MS = 5000,       /* how long a connection may say nothing before its HELLO */
-    FLIGHT_KEPT_MS = 300000, /* how long after the end of its process a flight recorder stays, beside its window */
+    MESSAGES_A_TURN = 32, /* then the other clients have theirs */
+    HURRY_MS = 1000,      /* when memory is short: how long a frame may take to come whole */
+    SILENCE_MS = 5000,    /* how long a connection may say nothing before its HELLO */
 };
 
 /* --- the end of a connection -------------------------------------------------------------------- */
@@ -493,28 +492,10 @@ static void retry(struct client *client)
     wait_for_events(client);
 }
 
-/* Forgets what flight recorders hold of processes that ended long ago. */
-static void tick_flights(struct clients *clients)
-{
-    uint64_t now = uv_now(clients->loop), kept = clients->dumps.flights.window_ms + FLIGHT_KEPT_MS;
-    for (struct job *job = clients->jobs.first; job && clients->dumps.flights.window_ms; job = job->next)
-        for (struct recording *one = job->recordings; one; one = one->next) {
-            if (!one->flight)
-                continue;
-            flight_tick(one->flight);
-            if (one->open || !one->ended_ms)
-                one->ended_ms = now;
-            if (now - one->ended_ms < kept)
-                continue;
-            flight_destroy(one->flight);
-            one->flight = NULL;
-        }
-}
-
 void clients_tick(struct clients *clients)
 {
     remains_tick(&clients->remains);
-    tick_flights(clients);
+    dumps_tick(&clients->dumps, &clients->jobs);
     hang_tick(clients);
     for (struct client *client = clients->first, *next; client; client = next) {
         next = client->next; /* freed later, by the loop, even if it is closed meanwhile */

@@ -11,7 +11,7 @@
 
 #include "collector/say.h"
 
-enum { HOUR_MS = 3600000, NAMES_TRIED = 100, SAY_MAX = 12 };
+enum { KEPT_MS = 300000, HOUR_MS = 3600000, NAMES_TRIED = 100, SAY_MAX = 12 };
 
 /* One trace of a dump. */
 struct part {
@@ -246,6 +246,23 @@ void dumps_forget(struct dumps *dumps, const void *data)
     for (struct dump *dump = dumps->first; dump; dump = dump->next)
         if (dump->data == data)
             dump->done = NULL;
+}
+
+void dumps_tick(struct dumps *dumps, struct jobs *jobs)
+{
+    uint64_t now = uv_now(dumps->loop);
+    for (struct job *job = jobs->first; job && dumps->flights.window_ms; job = job->next)
+        for (struct recording *one = job->recordings; one; one = one->next) {
+            if (!one->flight)
+                continue;
+            flight_tick(one->flight);
+            if (one->open || !one->ended_ms)
+                one->ended_ms = now;
+            if (now - one->ended_ms < dumps->flights.window_ms + KEPT_MS)
+                continue;
+            flight_destroy(one->flight);
+            one->flight = NULL;
+        }
 }
 
 void dumps_end(struct dumps *dumps)

@@ -46,6 +46,9 @@ int dump_begin(struct dumps *dumps, struct job *job, const struct dump_cause *ca
 /* Nobody is to be told of dumps that this data was given for. */
 void dumps_forget(struct dumps *dumps, const void *data);
 
+/* To be called once a second: forgets what is older than the window, and what processes left that ended long ago. */
+void dumps_tick(struct dumps *dumps, struct jobs *jobs);
+
 /* Waits until all are written. */
 void dumps_end(struct dumps *dumps);
 
