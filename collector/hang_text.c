@@ -158,7 +158,7 @@ static void put_threads(FILE *out, const struct recording *one)
 
 static double seconds_before(const struct progress *progress, int64_t time)
 {
-    return (double)(progress->head.now_ns - time) / 1e9;
+    return ((double)progress->head.now_ns - (double)time) / 1e9; /* any numbers, as the process says */
 }
 
 static void put_progress(FILE *out, const struct progress *progress, uint64_t now_ms)
