@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "collector/control.h"
+#include "collector/hang_watch.h"
 #include "collector/process.h"
 #include "collector/receive.h"
 #include "collector/say.h"
@@ -42,8 +43,10 @@ static void client_close(struct client *client, const char *ended)
         if (!*recording->ended)
             snprintf(recording->ended, sizeof(recording->ended), "%s", ended);
         jobs_get(&all->jobs, client->hello.job, false)->changed = true;
-        close(client->file);
+        if (client->file >= 0)
+            close(client->file);
     }
+    dumps_forget(&all->dumps, client);
     if (client->memory >= 0)
         close(client->memory);
     stream_finish(&client->stream);
@@ -87,17 +90,34 @@ static void cut_off(struct client *client, enum ws_channel_reason reason, size_t
 
 /* --- the trace ---------------------------------------------------------------------------------- */
 
+static bool flies(const struct client *client)
+{
+    return client->all->dumps.flights.window_ms != 0;
+}
+
+/* Returns a descriptor; -1: the trace has no file; or another -errno. */
+static int add_recording(struct client *client, struct job *job, struct recording **recording)
+{
+    if (!flies(client))
+        return job_add(job, &client->identity, client->hello.file, recording);
+    struct flight *flight = flight_create(&client->all->dumps.flights);
+    int status = flight ? job_add_in_memory(job, &client->identity, client->hello.file, recording) : -ENOMEM;
+    if (status)
+        flight_destroy(flight);
+    else
+        (*recording)->flight = flight;
+    return status ? status : -1;
+}
+
 /* Makes the file when the first unit is there: a client that sends no trace leaves no file. */
 static int make_recording(struct client *client)
 {
     struct jobs *jobs = &client->all->jobs;
     struct job *job = jobs_get(jobs, client->hello.job, true);
     struct recording *recording = NULL;
-    int file = job                   ? job_add(job, &client->identity, client->hello.file, &recording)
-               : jobs_are_full(jobs) ? -EUSERS
-                                     : -ENOENT;
-    if (file < 0 || !recording)
-        return file == -EDQUOT || file == -EUSERS ? file : -ENOENT;
+    int file = job ? add_recording(client, job, &recording) : jobs_are_full(jobs) ? -EUSERS : -ENOENT;
+    if (!recording)
+        return file == -EDQUOT || file == -EUSERS || file == -ENOMEM ? file : -ENOENT;
     client->recording = recording;
     recording->uid = client->peer.uid;
     recording->open = true;
@@ -119,15 +139,9 @@ static int trim(struct client *client)
     return status;
 }
 
-static int write_unit(void *data, const uint8_t *unit, size_t size)
+static int write_to_file(struct client *client, const uint8_t *unit, size_t size)
 {
-    struct client *client = data;
     uint64_t at = client->stream.taken;
-    if (!client->recording) {
-        int status = make_recording(client);
-        if (status)
-            return status;
-    }
     if (at > client->all->size_limit || size > client->all->size_limit - at)
         return -EFBIG;
     if (trim(client))
@@ -143,8 +157,20 @@ static int write_unit(void *data, const uint8_t *unit, size_t size)
             return full ? -ENOSPC : -EIO;
         }
     }
-    figures_add(client->figures, unit, size);
     return 0;
+}
+
+static int take_unit(void *data, const uint8_t *unit, size_t size)
+{
+    struct client *client = data;
+    int status = client->recording ? 0 : make_recording(client);
+    if (!status)
+        status = client->recording->flight
+                     ? flight_add(client->recording->flight, unit, size, uv_now(client->all->loop))
+                     : write_to_file(client, unit, size);
+    if (!status)
+        figures_add(client->figures, unit, size);
+    return status;
 }
 
 /* Notes how far the trace has come, and says so to the client. Returns whether it has come farther. */
@@ -201,12 +227,16 @@ static int resume(struct client *client, struct job *job)
         close_older(client, recording);
     if (!remains_drop(&client->all->remains, recording))
         return -EAGAIN;
-    int file = job_reopen(job, recording, &client->stream);
-    if (file < 0)
-        return file;
-    client->file = file;
+    if (flies(client) && !recording->flight)
+        return -ENOENT; /* what was in memory is forgotten, and names with it */
+    if (recording->flight)
+        client->stream = recording->stream;
+    else
+        client->file = job_reopen(job, recording, &client->stream);
+    if (client->file < 0 && !recording->flight)
+        return client->file;
     client->recording = recording;
-    client->to_trim = true;
+    client->to_trim = !recording->flight;
     client->resuming = !client->stream.begun;
     recording->open = true;
     *recording->ended = 0;
@@ -275,12 +305,14 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
         greet(client, &message.hello);
     } else if (right && message.kind == WS_CHANNEL_DATA &&
                message.number == client->stream.taken + client->stream.size) {
-        status = stream_add(&client->stream, message.bytes, message.size, write_unit, client);
+        status = stream_add(&client->stream, message.bytes, message.size, take_unit, client);
         after_units(client, status, message.size);
     } else if (right && message.kind == WS_CHANNEL_GOODBYE && message.number == client->stream.taken) {
         say_goodbye(client);
     } else if (right && message.kind == WS_CHANNEL_STATE) {
         client->state = message.number ? CLIENT_RECORDS : CLIENT_STOPPED;
+    } else if (right && message.kind == WS_CHANNEL_PROGRESS && hang_answer(client, message.bytes, message.size)) {
+        return;
     } else if (right && asks && !(status = control_answer(client, &message))) {
         client->asks = true;
     } else {
@@ -292,7 +324,7 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
 static void end_without_goodbye(struct client *client)
 {
     int memory = client->memory;
-    bool due = client->greeted && remains_are_due(memory);
+    bool due = client->greeted && !flies(client) && remains_are_due(memory);
     if (due && !client->recording)
         make_recording(client);
     struct recording *recording = client->recording;
@@ -403,6 +435,7 @@ void clients_init(struct clients *clients)
     uv_idle_init(clients->loop, &clients->reading);
     clients->reading.data = clients;
     clients->remains = (struct remains_list){ .loop = clients->loop };
+    clients->dumps.loop = clients->loop;
 }
 
 /* --- all connections ---------------------------------------------------------------------------- */
@@ -451,7 +484,7 @@ static bool peer_is_gone(const struct client *client)
 
 static void retry(struct client *client)
 {
-    after_units(client, stream_retry(&client->stream, write_unit, client), 0);
+    after_units(client, stream_retry(&client->stream, take_unit, client), 0);
     if (client->stuck && (client->all->ending || peer_is_gone(client)))
         client_close(client, "disk full"); /* nobody is there to wait for more room */
     if (!client->closing && !client->stuck)
@@ -462,6 +495,8 @@ static void retry(struct client *client)
 void clients_tick(struct clients *clients)
 {
     remains_tick(&clients->remains);
+    dumps_tick(&clients->dumps, &clients->jobs);
+    hang_tick(clients);
     for (struct client *client = clients->first, *next; client; client = next) {
         next = client->next; /* freed later, by the loop, even if it is closed meanwhile */
         if (client->closing)
@@ -491,5 +526,6 @@ void clients_end(struct clients *clients)
         client_close(client, "the collector ended first");
     }
     remains_end(&clients->remains);
+    dumps_end(&clients->dumps);
     jobs_write(&clients->jobs);
 }

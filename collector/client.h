@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <uv.h>
 
+#include "collector/dump.h"
 #include "collector/job.h"
 #include "collector/figures.h"
 #include "collector/remains.h"
@@ -19,12 +20,15 @@ struct clients {
     uint64_t size_limit; /* of a trace, in bytes */
     struct jobs jobs;
     struct remains_list remains;
+    struct dumps dumps;
     struct stream_memory memory;
     uv_loop_t *loop;
     uint64_t patience_ms;    /* how long a frame may take to come whole */
     uv_idle_t reading;       /* runs while a client is resuming */
     struct figures *figures; /* NULL: nobody asks for live figures */
     bool ending;             /* who started the collector has gone */
+    uint64_t hang_ms;        /* how long nothing may move; 0: hangs are not looked for */
+    uint64_t hangs;          /* that were said */
     uint64_t cut_off;        /* connections that broke the rules */
 };
 
@@ -40,6 +44,7 @@ struct client {
     uint64_t since;          /* when it connected, in ms of the loop */
     bool greeted;            /* HELLO has come */
     bool asks;               /* it is `wallshim ctl` */
+    unsigned dumps, dumped;  /* that it asked for: still being written; all of them */
     enum client_state state; /* as the shim says */
     bool stuck;              /* the file takes nothing now; clients_tick tries again */
     bool owes;               /* TAKEN did not fit into the socket */
@@ -50,8 +55,8 @@ struct client {
     struct identity identity;
     struct ws_channel_hello hello;
     struct recording *recording; /* NULL: it has sent no trace yet */
-    int file;
-    int memory; /* live memory of the process (record/live.h), from HELLO; -1: none */
+    int file;                    /* -1: there is none, with --flight */
+    int memory;                  /* live memory of the process (record/live.h), from HELLO; -1: none */
     struct stream stream;
     struct figures_stream *figures;
 };

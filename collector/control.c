@@ -67,6 +67,59 @@ static json_t *describe(const struct client *client)
     return row;
 }
 
+/* --- dumps -------------------------------------------------------------------------------------- */
+
+static int send_row(struct client *to, json_t *row, bool more)
+{
+    struct answer *answer = calloc(1, sizeof(*answer));
+    int status = answer ? 0 : -EPIPE;
+    if (!answer) {
+        json_decref(row);
+        return status;
+    }
+    answer->to = to;
+    answer_add(answer, row);
+    answer_send(answer, more);
+    status = answer->status;
+    free(answer);
+    return status;
+}
+
+static void dump_is_done(void *data, const struct dump_result *result)
+{
+    struct client *asking = data;
+    json_t *row =
+        json_pack("{s:o, s:i, s:I, s:s}", "dump", text_of(result->folder), "traces", (int)result->traces, "bytes",
+                  (json_int_t)result->bytes, "error", result->error ? strerror(-result->error) : "");
+    send_row(asking, row, true);
+    if (!--asking->dumps)
+        send_row(asking, json_pack("{s:I}", "reached", (json_int_t)asking->dumped), false);
+}
+
+/* The answers come when all is written. */
+static int control_dump(struct client *asking, const struct ws_channel_message *message)
+{
+    struct clients *all = asking->all;
+    char job[WS_CHANNEL_TEXT_MAX + 1];
+    snprintf(job, sizeof(job), "%.*s", (int)message->size, (const char *)message->bytes);
+    const struct dump_cause cause = { .word = "request", .text = "asked for by wallshim ctl dump" };
+    const char *why = all->dumps.flights.window_ms ? "" : "the collector runs without --flight";
+    for (struct job *one = all->jobs.first; one && !*why; one = one->next) {
+        if (*job && strcmp(job, one->name) != 0)
+            continue;
+        int status = dump_begin(&all->dumps, one, &cause, dump_is_done, asking);
+        if (status && status != -ENODATA)
+            send_row(asking, json_pack("{s:s, s:s}", "job", one->name, "error", strerror(-status)), true);
+        asking->dumps += !status;
+        asking->dumped += !status;
+    }
+    if (*why)
+        send_row(asking, json_pack("{s:s}", "error", why), true);
+    return asking->dumps ? 0 : send_row(asking, json_pack("{s:i}", "reached", 0), false);
+}
+
+/* --- all commands ------------------------------------------------------------------------------- */
+
 int control_answer(struct client *asking, const struct ws_channel_message *message)
 {
     enum ws_channel_command command = (enum ws_channel_command)(message->number & UINT32_MAX);
@@ -75,6 +128,8 @@ int control_answer(struct client *asking, const struct ws_channel_message *messa
     json_int_t reached = 0;
     if (command >= WS_CHANNEL_COMMANDS || memchr(message->bytes, 0, message->size))
         return -EBADMSG;
+    if (command == WS_CHANNEL_DUMP)
+        return control_dump(asking, message);
     struct answer *answer = calloc(1, sizeof(*answer));
     if (!answer)
         return -EPIPE;

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "collector/flight.h"
 #include "collector/say.h"
 
 enum {
@@ -24,9 +25,12 @@ static void free_job(struct job *job)
 {
     for (struct recording *one = job->recordings, *other; one; one = other) {
         other = one->next;
+        flight_destroy(one->flight);
+        free(one->progress);
         free(one);
     }
     close(job->folder);
+    free(job->events);
     free(job);
 }
 
@@ -35,7 +39,7 @@ static bool is_in_use(const struct job *job)
     const struct recording *one = job->recordings;
     while (one && !one->open)
         one = one->next;
-    return one;
+    return one || job->dumps;
 }
 
 /* Forgets a job that nobody records into. Its manifest has all that is known of it. */
@@ -188,6 +192,8 @@ int job_remove(struct job *job, const char *file)
         job->count--;
         job->changed = true;
         *link = one->next;
+        flight_destroy(one->flight);
+        free(one->progress);
         free(one);
         return 0;
     }
@@ -228,6 +234,14 @@ static int create_file(const struct job *job, const char *wanted, char name[NAME
     return file < 0 ? -EEXIST : file;
 }
 
+static void put_recording(struct job *job, struct recording *recording, const struct identity *identity)
+{
+    recording->identity = *identity;
+    recording->next = job->recordings;
+    job->recordings = recording;
+    job->count++;
+}
+
 int job_add(struct job *job, const struct identity *identity, const char *file, struct recording **result)
 {
     if (!has_room(job, identity))
@@ -240,12 +254,47 @@ int job_add(struct job *job, const struct identity *identity, const char *file, 
         free(recording);
         return descriptor;
     }
-    recording->identity = *identity;
-    recording->next = job->recordings;
-    job->recordings = recording;
-    job->count++;
+    put_recording(job, recording, identity);
     *result = recording;
     return descriptor;
+}
+
+static bool is_named(const struct job *job, const char *name)
+{
+    const struct recording *one = job->recordings;
+    while (one && strcmp(one->file, name))
+        one = one->next;
+    return one;
+}
+
+int job_add_in_memory(struct job *job, const struct identity *identity, const char *file, struct recording **result)
+{
+    if (!has_room(job, identity))
+        return -EDQUOT;
+    struct recording *recording = calloc(1, sizeof(*recording));
+    char safe[NAME_SIZE];
+    if (!recording)
+        return -ENOMEM;
+    name_make_safe(file, "trace", ".wst", safe);
+    memcpy(recording->file, safe, sizeof(safe));
+    int stem = (int)(strlen(safe) - strlen(".wst"));
+    for (unsigned attempt = 1; is_named(job, recording->file); attempt++)
+        snprintf(recording->file, NAME_SIZE, "%.*s-%u.wst", stem, safe, attempt);
+    put_recording(job, recording, identity);
+    *result = recording;
+    return 0;
+}
+
+void job_tell(struct job *job, const struct job_event *event)
+{
+    if (!job->events)
+        job->events = calloc(JOB_EVENTS_MAX, sizeof(*job->events));
+    if (!job->events)
+        return;
+    if (job->event_count == JOB_EVENTS_MAX)
+        memmove(job->events, job->events + 1, --job->event_count * sizeof(*job->events));
+    job->events[job->event_count++] = *event;
+    job->changed = true;
 }
 
 static int keep_unit(void *data, const uint8_t *unit, size_t size)

@@ -25,9 +25,18 @@ struct recording {
     char host[72], rank[64];
     char ended[96]; /* how it ended; "": it has not */
     uint64_t bytes, frames, refused_bytes;
-    bool open;            /* a client is connected */
-    struct stream stream; /* how far the last client came, if this collector saw it */
+    bool open;                 /* a client is connected */
+    struct progress *progress; /* how far its process says that it is (hang.h); NULL: it was never asked */
+    struct stream stream;      /* how far the last client came, if this collector saw it */
+    struct flight *flight;     /* with --flight: its last seconds, in place of a file; NULL: they are forgotten */
+    uint64_t ended_ms;         /* with --flight: when it was last seen open, in ms of the loop */
 };
+
+/* Something that the manifest tells of a job: a dump, a hang. The texts are the collector's own words. */
+struct job_event {
+    char time[24], cause[16], folder[64], text[400];
+};
+enum { JOB_EVENTS_MAX = 64 }; /* the oldest ones go */
 
 struct job {
     struct job *next;
@@ -36,7 +45,12 @@ struct job {
     struct recording *recordings;
     unsigned count;
     uint64_t removed_traces, removed_bytes; /* for the quotas */
-    bool changed;                           /* the manifest is older than this */
+    struct job_event *events;               /* JOB_EVENTS_MAX of them, the oldest first; NULL: none yet */
+    unsigned event_count;
+    unsigned dumps;         /* that are being written */
+    bool hang_said;         /* it hangs, and that was said */
+    uint64_t hang_asked_ms; /* it seems to hang, and all were asked once more then; 0: no */
+    bool changed;           /* the manifest is older than this */
 };
 
 struct jobs {
@@ -76,6 +90,13 @@ struct recording *job_find(struct job *job, const struct identity *identity);
 /* Adds a recording, and creates its file under `file`, or under a similar name if there is such a file. Returns the
  * descriptor, or -errno; -EDQUOT: too many recordings. */
 int job_add(struct job *job, const struct identity *identity, const char *file, struct recording **recording);
+
+/* The same for a recording that has no file (flight.h). Returns 0 or -errno. */
+int job_add_in_memory(struct job *job, const struct identity *identity, const char *file,
+                      struct recording **recording);
+
+/* Adds to what the manifest tells. */
+void job_tell(struct job *job, const struct job_event *event);
 
 /* Opens the file of a recording again. `stream` goes on where the last client ended, if this collector saw that; else
  * job_read_on must read the file. Returns the descriptor, or -errno. */

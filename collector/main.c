@@ -26,20 +26,35 @@ static const char usage[] =
     "  --max-age TIME      remove traces that were not written to for so long, as 12h or 30d; 0: never\n"
     "                      These three remove the oldest traces that have ended.\n"
     "  --patience TIME     end a connection on which a frame does not come whole in this time; 1m by default\n"
-    "  --metrics WHERE     serve live figures for Prometheus at unix:PATH or HOST:PORT (loopback only)\n"
+    "  --flight TIME       write no traces, but keep the last seconds of each in memory, as 30s or 2m, until\n"
+    "                      wallshim ctl dump has them written to a folder in the job's\n"
+    "  --flight-size SIZE  memory for one process at most; 64M by default\n"
+    "  --hang TIME         say when launched work has not moved for so long, and dump what --flight keeps;\n"
+    "                      1m by default with --flight; 0: never\n"
+    "  --metrics WHERE serve live figures for Prometheus at unix:PATH or HOST:PORT (loopback only)\n"
     "  --metrics-public    let --metrics listen on an address that other machines can reach\n"
     "  --while-input       end when standard input has ended and the last program has gone\n"
     "  --help, --version\n\n"
     "Ends by SIGTERM or SIGINT. Exit status: 0 done; 2 wrong usage, or it cannot listen or write there.\n";
 
 static const struct option switches[] = {
-    { "listen", required_argument, NULL, 'l' },  { "dir", required_argument, NULL, 'd' },
-    { "job", required_argument, NULL, 'j' },     { "max-size", required_argument, NULL, 's' },
-    { "max-job", required_argument, NULL, 'J' }, { "max-all", required_argument, NULL, 'A' },
-    { "max-age", required_argument, NULL, 'a' }, { "patience", required_argument, NULL, 'p' },
-    { "metrics", required_argument, NULL, 'm' }, { "metrics-public", no_argument, NULL, 'M' },
-    { "while-input", no_argument, NULL, 'w' },   { "help", no_argument, NULL, 'h' },
-    { "version", no_argument, NULL, 'v' },       { NULL, 0, NULL, 0 },
+    { "listen", required_argument, NULL, 'l' },
+    { "dir", required_argument, NULL, 'd' },
+    { "job", required_argument, NULL, 'j' },
+    { "max-size", required_argument, NULL, 's' },
+    { "max-job", required_argument, NULL, 'J' },
+    { "max-all", required_argument, NULL, 'A' },
+    { "max-age", required_argument, NULL, 'a' },
+    { "patience", required_argument, NULL, 'p' },
+    { "flight", required_argument, NULL, 'f' },
+    { "flight-size", required_argument, NULL, 'F' },
+    { "hang", required_argument, NULL, 'H' },
+    { "metrics", required_argument, NULL, 'm' },
+    { "metrics-public", no_argument, NULL, 'M' },
+    { "while-input", no_argument, NULL, 'w' },
+    { "help", no_argument, NULL, 'h' },
+    { "version", no_argument, NULL, 'v' },
+    { NULL, 0, NULL, 0 },
 };
 
 static int wrong(const char *name, const char *value, const char *allowed)
@@ -83,6 +98,12 @@ static int take_switch(int letter, struct server_options *options)
         return take_time("max-age", optarg, &options->quota.age_ns);
     case 'p':
         return take_time("patience", optarg, &options->patience_ns);
+    case 'f':
+        return take_time("flight", optarg, &options->flight_ns);
+    case 'F':
+        return take_size("flight-size", optarg, &options->flight_size);
+    case 'H':
+        return take_time("hang", optarg, &options->hang_ns);
     case 'm':
         options->metrics = optarg;
         return -1;
@@ -124,11 +145,16 @@ static int parse(int count, char **words, struct server_options *options)
 
 int main(int count, char **words)
 {
-    struct server_options options = { .size_limit = (uint64_t)16 << 30, .patience_ns = 60 * UINT64_C(1000000000) };
+    struct server_options options = { .size_limit = (uint64_t)16 << 30,
+                                      .patience_ns = 60 * UINT64_C(1000000000),
+                                      .flight_size = 64 << 20,
+                                      .hang_ns = UINT64_MAX };
     int status = parse(count, words, &options);
     if (status >= 0)
         return fflush(stdout) ? ERROR : status;
     if (!options.size_limit)
         options.size_limit = UINT64_MAX;
+    if (options.hang_ns == UINT64_MAX) /* not given */
+        options.hang_ns = options.flight_ns ? 60 * UINT64_C(1000000000) : 0;
     return server_run(&options) ? ERROR : DONE;
 }

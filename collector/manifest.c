@@ -64,6 +64,17 @@ static json_t *describe_collector(void)
     return row;
 }
 
+static json_t *describe_events(const struct job *job)
+{
+    json_t *rows = json_array();
+    for (unsigned i = 0; i < job->event_count; i++) {
+        const struct job_event *event = &job->events[i];
+        json_array_append_new(rows, json_pack("{s:s, s:s, s:o, s:o}", "time", event->time, "cause", event->cause,
+                                              "folder", text_of(event->folder), "text", text_of(event->text)));
+    }
+    return rows;
+}
+
 static char *make_text(const struct job *job, const struct jobs *jobs)
 {
     json_t *root = json_object(), *rows = json_array();
@@ -77,6 +88,8 @@ static char *make_text(const struct job *job, const struct jobs *jobs)
     json_object_set_new(root, "removed_traces", json_integer((json_int_t)job->removed_traces));
     json_object_set_new(root, "removed_bytes", json_integer((json_int_t)job->removed_bytes));
     json_object_set_new(root, "collector", describe_collector());
+    if (job->event_count)
+        json_object_set_new(root, "events", describe_events(job));
     json_object_set_new(root, "clients", rows);
     char *text = json_dumps(root, JSON_INDENT(2)), *line = NULL;
     json_decref(root);
@@ -175,6 +188,16 @@ static int take_row(struct job *job, const json_t *row)
     return 0;
 }
 
+static void take_event(struct job *job, const json_t *row)
+{
+    struct job_event event;
+    take_text(row, "time", event.time, sizeof(event.time));
+    take_text(row, "cause", event.cause, sizeof(event.cause));
+    take_text(row, "folder", event.folder, sizeof(event.folder));
+    take_text(row, "text", event.text, sizeof(event.text));
+    job_tell(job, &event);
+}
+
 static bool has_file(const struct job *job, const char *file)
 {
     const struct recording *one = job->recordings;
@@ -227,6 +250,11 @@ int manifest_read(struct job *job)
     job->removed_bytes = take_number(root, "removed_bytes");
     for (size_t i = 0; i < json_array_size(rows) && !status; i++)
         status = take_row(job, json_array_get(rows, i));
+    bool changed = job->changed;
+    const json_t *events = json_object_get(root, "events");
+    for (size_t i = 0; i < json_array_size(events) && !status; i++)
+        take_event(job, json_array_get(events, i));
+    job->changed = changed;
     json_decref(root);
     close(file);
     return status ? status : read_newest(job);

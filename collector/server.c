@@ -26,7 +26,8 @@ enum {
     QUOTA_TICKS = 5,
     ACCEPTED_A_TURN = 64,
 };
-static const size_t MEMORY_MAX = 256u << 20; /* of frames that are not whole yet */
+static const size_t MEMORY_MAX = 256u << 20;   /* of frames that are not whole yet */
+static const size_t FLIGHTS_MAX = 2048u << 20; /* of all flight recorders together */
 
 struct server {
     uv_loop_t loop;
@@ -222,6 +223,10 @@ int server_run(const struct server_options *options)
                                            .memory.limit = MEMORY_MAX,
                                            .patience_ms = options->patience_ns / 1000000,
                                            .loop = &server.loop };
+        server.clients.dumps.flights = (struct flight_memory){ .window_ms = options->flight_ns / 1000000,
+                                                               .each = options->flight_size,
+                                                               .limit = FLIGHTS_MAX };
+        server.clients.hang_ms = options->hang_ns / 1000000;
         clients_init(&server.clients);
         status = jobs_begin(&server.clients.jobs);
         if (!status)

@@ -14,7 +14,10 @@ struct server_options {
     uint64_t size_limit;  /* of a trace */
     uint64_t patience_ns; /* how long a frame may take to come whole */
     struct quota quota;
-    const char *metrics; /* where to serve them; NULL: nowhere */
+    uint64_t flight_ns;   /* what the flight recorder keeps; 0: traces go to files */
+    uint64_t hang_ns;     /* how long nothing may move; 0: hangs are not looked for */
+    uint64_t flight_size; /* of a process at most, in bytes */
+    const char *metrics;  /* where to serve them; NULL: nowhere */
     bool metrics_for_all;
     bool while_input; /* end when standard input has ended and the last client is gone */
 };

@@ -17,6 +17,7 @@ static const struct tool_switch *ctl_switches(size_t *count)
 {
     static const struct tool_switch list[] = {
         { "pid", 0, "PID", "only the process of this id" },
+        { "job", 0, "NAME", "for dump: only this job" },
         { "json", 0, NULL, "print the collector's answer as it is: a line of JSON for each process" },
     };
     *count = sizeof(list) / sizeof(list[0]);
@@ -52,6 +53,19 @@ static void print_process(const json_t *row)
            json_string_value(json_object_get(row, "file")));
 }
 
+/* A dump that was written, or why none was. */
+static void print_dump(const json_t *row)
+{
+    const char *error = json_string_value(json_object_get(row, "error"));
+    const char *folder = json_string_value(json_object_get(row, "dump"));
+    const char *job = json_string_value(json_object_get(row, "job"));
+    long long traces = json_integer_value(json_object_get(row, "traces"));
+    if (*error)
+        tool_error("%s%s%s", folder ? folder : job ? job : "no dump", ": ", error);
+    else if (folder)
+        tool_say("wrote %lld trace%s; next: wallshim report %s", traces, traces == 1 ? "" : "s", folder);
+}
+
 /* Prints the lines of one answer. Sets *reached if they say how many processes were reached. */
 static void print_lines(char *lines, bool as_json, json_int_t *reached)
 {
@@ -63,6 +77,8 @@ static void print_lines(char *lines, bool as_json, json_int_t *reached)
             *reached = json_integer_value(number);
         else if (as_json)
             puts(line);
+        else if (json_string_value(json_object_get(row, "error")))
+            print_dump(row);
         else if (json_string_value(json_object_get(row, "file")) &&
                  json_string_value(json_object_get(row, "state")) && json_string_value(json_object_get(row, "rank")))
             print_process(row);
@@ -105,23 +121,33 @@ static int take_words(const struct tool_arguments *arguments, struct ctl_request
     static const char *const words[] = { [WS_CHANNEL_STATUS] = "status",
                                          [WS_CHANNEL_START] = "start",
                                          [WS_CHANNEL_STOP] = "stop",
-                                         [WS_CHANNEL_BURST] = "burst" };
+                                         [WS_CHANNEL_BURST] = "burst",
+                                         [WS_CHANNEL_DUMP] = "dump" };
     uint64_t on, period;
-    const char *pid = tool_value(arguments, "pid");
+    const char *pid = tool_value(arguments, "pid"), *job = tool_value(arguments, "job");
     if (arguments->operand_count < 2)
-        return tool_error("ctl: give the collector's socket and status, start, stop or burst ON/PERIOD");
+        return tool_error("ctl: give the collector's socket and status, start, stop, burst ON/PERIOD or dump");
     const char *word = arguments->operands[1];
     for (request->command = 0; request->command < WS_CHANNEL_COMMANDS; request->command++)
         if (!strcmp(words[request->command], word))
             break;
     bool burst = request->command == WS_CHANNEL_BURST;
     if (request->command == WS_CHANNEL_COMMANDS)
-        return tool_error("ctl %s: give status, start, stop or burst ON/PERIOD", word);
+        return tool_error("ctl %s: give status, start, stop, burst ON/PERIOD or dump", word);
     if (arguments->operand_count != (burst ? 3 : 2))
         return tool_error(burst ? "ctl burst: give ON/PERIOD, as 1s/30s, or off" : "ctl %s: takes nothing more",
                           word);
     if (burst && strcmp(arguments->operands[2], "off") != 0)
         request->text = arguments->operands[2];
+    bool dump = request->command == WS_CHANNEL_DUMP;
+    if (dump ? pid != NULL : job != NULL)
+        return tool_error("ctl %s: takes no --%s", word, dump ? "pid" : "job");
+    if (job && (!*job || strlen(job) > WS_CHANNEL_TEXT_MAX))
+        return tool_error("ctl dump --job %s: give the name of a job, of at most %d bytes", job, WS_CHANNEL_TEXT_MAX);
+    if (dump) {
+        request->text = job ? job : "";
+        return 0;
+    }
     if (strlen(request->text) > WS_CHANNEL_TEXT_MAX || ws_parse_burst(request->text, &on, &period))
         return tool_error("ctl burst %s: give ON/PERIOD, as 1s/30s, ON no longer than PERIOD, or off", request->text);
     return pid ? tool_number("pid", pid, INT32_MAX, &request->pid) : 0;
@@ -148,9 +174,11 @@ static int ctl_run(const struct tool_arguments *arguments)
         return tool_error("%s: the collector does not listen: %s", where, strerror(errno));
     if (reached < 0)
         return TOOL_ERROR;
+    if (!reached && request.command == WS_CHANNEL_DUMP)
+        return tool_error("%s: there was nothing to dump", where);
     if (!reached)
         return tool_error("%s: no such process is connected", where);
-    if (request.command != WS_CHANNEL_STATUS)
+    if (request.command != WS_CHANNEL_STATUS && request.command != WS_CHANNEL_DUMP)
         tool_say("passed on to %lld process%s; they follow within a second", (long long)reached,
                  reached == 1 ? "" : "es");
     return TOOL_DONE;
@@ -158,15 +186,15 @@ static int ctl_run(const struct tool_arguments *arguments)
 
 const struct tool_command tool_ctl = {
     .name = "ctl",
-    .operands = "SOCKET status|start|stop|burst [ON/PERIOD]",
-    .summary = "ask a collector who records, and start or stop recording in programs that run",
+    .operands = "SOCKET status|start|stop|burst|dump [ON/PERIOD]",
+    .summary = "ask a collector who records, start or stop recording in programs that run, or have a dump written",
     .text = "SOCKET is that of wallshim-collector. status lists the processes that are connected, and whether they "
             "record. "
             "start, stop and burst reach programs that are connected now, not those that start later; --delay, "
             "--duration "
             "and --max-size still hold. burst off records all the time again. A program that was recorded with "
             "--start off "
-            "records nothing before start.",
+            "records nothing before start. dump writes what a collector with --flight keeps in memory.",
     .switches = ctl_switches,
     .run = ctl_run,
 };

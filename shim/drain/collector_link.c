@@ -166,6 +166,9 @@ static void take_wish(struct link_wishes *wishes, const struct ws_channel_messag
     if (message->number == WS_CHANNEL_START || message->number == WS_CHANNEL_STOP) {
         wishes->start = message->number == WS_CHANNEL_START;
         wishes->stop = !wishes->start;
+    } else if ((message->number & UINT32_MAX) == WS_CHANNEL_FLUSH) {
+        wishes->flush = true;
+        wishes->flush_number = (uint32_t)(message->number >> 32);
     } else if (message->number == WS_CHANNEL_BURST) {
         wishes->burst = true;
         memcpy(wishes->burst_text, message->bytes, message->size);
@@ -261,6 +264,28 @@ static void tell_state(struct collector_link *link)
     link->told_recording = link->recording;
 }
 
+/* If there is no room in the socket now, link_keep tries again. */
+static void send_progress(struct collector_link *link)
+{
+    uint8_t start[WS_CHANNEL_START_SIZE];
+    struct iovec parts[] = { { start, sizeof(start) }, { (void *)(uintptr_t)link->progress, link->progress_size } };
+    struct msghdr message = { .msg_iov = parts, .msg_iovlen = 2 };
+    if (!link->progress || link->state != LINK_WELCOME || link->sent < link->progress_at)
+        return;
+    ws_channel_write(start, WS_CHANNEL_PROGRESS, link->progress_number, link->progress_size);
+    if (sendmsg(link->fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) > 0)
+        link->progress = NULL;
+}
+
+void link_tell_progress(struct collector_link *link, uint32_t number, const uint8_t *bytes, size_t size)
+{
+    link->progress = bytes;
+    link->progress_size = size;
+    link->progress_number = number;
+    link->progress_at = link->end;
+    link_keep(link);
+}
+
 void link_keep(struct collector_link *link)
 {
     if (link->state == LINK_UNUSED)
@@ -273,6 +298,7 @@ void link_keep(struct collector_link *link)
     tell_state(link);
     while (link->state == LINK_WELCOME && link->sent < link->end && send_one(link))
         ;
+    send_progress(link);
 }
 
 /* Sends and reads answers, and waits for more of both at most until the deadline. Returns whether anything came. */

@@ -22,6 +22,8 @@ enum link_state {
 /* What `wallshim ctl` wants, until the drain does it. */
 struct link_wishes {
     bool start, stop, burst;
+    bool flush;
+    uint32_t flush_number; /* to be given back with the answer */
     char burst_text[WS_CHANNEL_TEXT_MAX + 1];
 };
 
@@ -45,6 +47,10 @@ struct collector_link {
     bool stalled;           /* the buffer was full for a while, and the collector has taken nothing since */
     bool said;              /* that the collector is gone; until it takes something again */
     struct link_wishes wishes;
+    const uint8_t *progress; /* what is to be sent once the trace is sent up to `progress_at`; NULL: nothing */
+    size_t progress_size;
+    uint32_t progress_number;
+    uint64_t progress_at;
     bool recording, told_recording, told; /* what the drain does now, and what the collector was told of that */
     char message[512]; /* what the drain is to print, as the file thread has no stderr; "": nothing */
 };
@@ -60,6 +66,10 @@ int link_start(struct collector_link *link, const char *rank, const char *file);
 /* Adds a part of the trace, whole or not at all. Waits a few milliseconds at most. Returns 0; -ENOBUFS: the buffer
  * is full; -ECONNABORTED: the collector takes no more of this trace, and the message says why. */
 int link_write(struct collector_link *link, const void *bytes, size_t size);
+
+/* Has the collector told how far the process is (wire/progress.h), behind all of the trace so far. `bytes` must stay
+ * as they are until the next call of this function. */
+void link_tell_progress(struct collector_link *link, uint32_t number, const uint8_t *bytes, size_t size);
 
 /* Sends what can be sent, and connects again if it is time to. Never waits. */
 void link_keep(struct collector_link *link);

@@ -252,7 +252,12 @@ static void round_once(void)
         unwritten = false;
         next_flush = now + flush_every;
         flush_every = 2 * flush_every < FLUSH_NS ? 2 * flush_every : FLUSH_NS;
+    } else if (control_is_asked() && unwritten) {
+        flush(now);
+        unwritten = false;
     }
+    if (control_is_asked())
+        control_tell_progress(now);
 }
 
 /* Makes rounds until no operation of the context (NULL: of any context) waits for its events, or until no event could

@@ -456,6 +456,27 @@ bool output_hear(struct output *output, bool records, struct link_wishes *wishes
     return true;
 }
 
+struct telling {
+    struct output *output;
+    uint32_t number;
+    const uint8_t *bytes;
+    size_t size;
+};
+
+static int tell(void *data)
+{
+    const struct telling *telling = data;
+    link_tell_progress(&telling->output->link, telling->number, telling->bytes, telling->size);
+    return 0;
+}
+
+void output_tell_progress(struct output *output, uint32_t number, const uint8_t *bytes, size_t size)
+{
+    struct telling telling = { output, number, bytes, size };
+    if (output->link.state != LINK_UNUSED)
+        work_and_say(output, tell, &telling);
+}
+
 int output_close(struct output *output)
 {
     int error = work_and_say(output, write_end, output);

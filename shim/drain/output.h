@@ -40,6 +40,9 @@ int output_flush(struct output *output);
  * is no collector. */
 bool output_hear(struct output *output, bool recording, struct link_wishes *wishes);
 
+/* Has the collector told how far the process is: see link_tell_progress. */
+void output_tell_progress(struct output *output, uint32_t number, const uint8_t *bytes, size_t size);
+
 /* Writes the footer and closes the file. Returns 0 or -errno. */
 int output_close(struct output *output);
 

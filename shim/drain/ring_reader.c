@@ -8,6 +8,7 @@
 #include "record/ring_records.h"
 #include "shim/drain/losses.h"
 #include "shim/drain/pending.h"
+#include "shim/drain/progress.h"
 #include "shim/drain/trace.h"
 #include "shim/objects/streams.h"
 #include "shim/objects/thread.h"
@@ -59,6 +60,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
     thread->pause_begin = op.host_end;
     op.params = record->inner & WS_RING_OP_HAS_PARAMS ? thread->params : 0;
     thread->params = 0;
+    progress_note_op(&op);
     struct shim_stream *stream = stream_at(record->stream);
     bool computed = record->header.detail & WS_RING_OP_COMPUTED && !op.result && !(op.flags & WS_OP_CAPTURED);
     bool timed = record->end_event || record->inner & WS_RING_OP_HELD || computed;
@@ -122,6 +124,7 @@ static void read_collective(struct shim_thread *thread, const struct ws_ring_col
     struct ws_collective row =
         ws_ring_collective_row(record, thread->id, ticks_to_ns(record->ticks_begin), ticks_to_ns(record->ticks_end));
     trace_add(WS_FAMILY_collective, &row);
+    progress_note_collective(&row);
 }
 
 static void read_range(struct shim_thread *thread, const struct ws_ring_range *record)

@@ -119,6 +119,11 @@ bool trace_hear(bool recording, struct link_wishes *wishes)
     return output_hear(&output, recording, wishes);
 }
 
+void trace_tell_progress(uint32_t number, const uint8_t *progress, size_t size)
+{
+    output_tell_progress(&output, number, progress, size);
+}
+
 uint64_t trace_bytes(void)
 {
     return atomic_load_explicit(&bytes, memory_order_relaxed);

@@ -33,6 +33,9 @@ void trace_close(void);
 /* As output_hear. */
 bool trace_hear(bool recording, struct link_wishes *wishes);
 
+/* As output_tell_progress. */
+void trace_tell_progress(uint32_t number, const uint8_t *bytes, size_t size);
+
 /* How many operations and calls could not be written since the start. */
 uint64_t trace_unwritten(void);
 

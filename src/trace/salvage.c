@@ -11,8 +11,8 @@
 #include "base/map.h"
 #include "record/live.h"
 #include "record/ring_records.h"
-#include "trace/reader.h"
 #include "trace/recover.h"
+#include "trace/resume.h"
 #include "trace/writer.h"
 #include "wire/columns.h"
 #include "wire/dictionary.h"
@@ -130,31 +130,6 @@ static int add_kept(struct salvage *salvage)
         status = piece ? salvage_write(salvage, piece, part) : -ENOMEM;
         free(piece);
     }
-    return status;
-}
-
-/* Tells the encoder what the file has. */
-static int know_file(struct salvage *salvage, const char *path)
-{
-    struct ws_frame_source source = { .fd = salvage->file, .size = salvage->written, .any_file_id = true };
-    struct ws_frame_place place;
-    int found;
-    uint64_t at = WS_FILE_HEADER_SIZE;
-    while ((found = ws_frame_find(&source, at, &place)) > 0) {
-        ws_encoder_has_frame(salvage->encoder, place.offset, &place.header);
-        at = place.offset + WS_FRAME_HEADER_SIZE + place.header.stored_size;
-    }
-    struct ws_reader *reader;
-    char message[256];
-    int status = found < 0 ? found : ws_reader_open(&reader, path, message, sizeof(message));
-    if (status)
-        return status;
-    struct ws_block block;
-    while ((status = ws_reader_next(reader, &block)) > 0)
-        for (uint32_t i = 0; i < block.count && (uint32_t)block.family < WS_FAMILY_FIRST_DATA; i++)
-            ws_encoder_has_row(salvage->encoder, block.family,
-                               (const char *)block.rows + (size_t)i * ws_layout(block.family)->row_size);
-    ws_reader_close(reader);
     return status;
 }
 
@@ -373,7 +348,7 @@ static void add_meta(struct salvage *salvage, const char *key, const char *value
 static int add_rows(struct salvage *salvage, const char *path)
 {
     const struct ws_live *live = salvage->live;
-    int status = know_file(salvage, path);
+    int status = ws_encoder_know_trace(salvage->encoder, salvage->file, salvage->written, path);
     if (status)
         return status;
     status = add_log(salvage, &live->dictionary, live->dictionary.tail, true);

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "wire/progress.h"
+
 enum { MAGIC = 0x68635357 }; /* the bytes "WSch" */
 
 struct head {
@@ -51,7 +53,8 @@ static int read_hello(const uint8_t *body, size_t size, struct ws_channel_hello 
 
 static size_t most_data(enum ws_channel_kind kind)
 {
-    return kind == WS_CHANNEL_DATA || kind == WS_CHANNEL_ANSWER   ? WS_CHANNEL_DATA_MAX
+    return kind == WS_CHANNEL_PROGRESS                            ? WS_PROGRESS_MAX
+           : kind == WS_CHANNEL_DATA || kind == WS_CHANNEL_ANSWER ? WS_CHANNEL_DATA_MAX
            : kind == WS_CHANNEL_CONTROL || kind == WS_CHANNEL_ASK ? WS_CHANNEL_TEXT_MAX
                                                                   : 0;
 }
@@ -69,7 +72,7 @@ int ws_channel_read(const uint8_t *bytes, size_t size, struct ws_channel_message
         return -EPROTO;
     size_t body = size - sizeof(head);
     bool known = (head.kind >= WS_CHANNEL_HELLO && head.kind <= WS_CHANNEL_GOODBYE) ||
-                 (head.kind >= WS_CHANNEL_CONTROL && head.kind <= WS_CHANNEL_ANSWER);
+                 (head.kind >= WS_CHANNEL_CONTROL && head.kind <= WS_CHANNEL_PROGRESS);
     if (head.size != body || !known)
         return -EBADMSG;
     message->kind = (enum ws_channel_kind)head.kind;

@@ -11,13 +11,17 @@
  * | DATA    | shim      | u64: offset in the trace; then at most 64 KiB of the trace, from that offset          |
  * | TAKEN   | collector | u64: the bytes of the trace that are in the collector's file; whole frames            |
  * | GOODBYE | shim      | u64: size of the finished trace                                                       |
- * | CONTROL | collector | u64: enum ws_channel_command; then its text                                           |
+ * | CONTROL | collector | u64: enum ws_channel_command, or FLUSH and in the upper half a number; then its text    |
  * | STATE   | shim      | u64: 1: it records now, 0: it does not                                                |
  * | ASK     | ctl       | u64: enum ws_channel_command, and in the upper half a process id, or 0; then its text |
  * | ANSWER  | collector | u64: 1: more answers follow, 0: this is the last; then lines of JSON                  |
+ * | PROGRESS| shim      | u64: the number that came with FLUSH; then how far the process is (wire/progress.h)   |
  *
  * The shim begins with HELLO, and again after each new connection. It keeps all bytes until TAKEN names them. So a
  * collector that ends and comes back lacks nothing: WELCOME says where to go on.
+ *
+ * FLUSH asks the shim to read what has ended and to send the records of it, and then PROGRESS. A shim that does not
+ * know FLUSH ignores it.
  *
  * `wallshim ctl` sends ASK instead of HELLO, and the collector passes CONTROL on to the shims. */
 #ifndef WALLSHIM_WIRE_CHANNEL_H
@@ -46,6 +50,7 @@ enum ws_channel_kind {
     WS_CHANNEL_STATE,
     WS_CHANNEL_ASK,
     WS_CHANNEL_ANSWER,
+    WS_CHANNEL_PROGRESS,
 };
 
 enum ws_channel_command {
@@ -53,7 +58,9 @@ enum ws_channel_command {
     WS_CHANNEL_START, /* recording, within the limits of the program's options */
     WS_CHANNEL_STOP,
     WS_CHANNEL_BURST, /* text: as for the option of that name; "": no bursts */
+    WS_CHANNEL_DUMP,  /* for the collector alone: write what the flight recorder has. text: a job; "": every job */
     WS_CHANNEL_COMMANDS,
+    WS_CHANNEL_FLUSH = 64, /* of the collector, not of `wallshim ctl` */
 };
 
 /* Why a collector refuses a client: R(NAME, "text"). */

@@ -17,6 +17,7 @@ static const struct fact facts[] = {
     { "rank", "rank" },         { "driver_version", "CUDA driver" },
     { "backend", "timing" },    { "nccl_version", "NCCL" },
     { "import", "taken from" }, { "rank_label", "rank's name" },
+    { "flight", "dump of" },    { "flight_cause", "dumped as" },
 };
 
 /* Leaves out facts that the trace does not hold. An imported trace may hold only the device's name. */

@@ -1,0 +1,18 @@
+/* Says how far the process is, when the collector asks (wire/progress.h). Everything here is for the drain alone. */
+#ifndef WALLSHIM_SHIM_DRAIN_PROGRESS_H
+#define WALLSHIM_SHIM_DRAIN_PROGRESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "record/record.h"
+#include "wire/progress.h"
+
+/* To be called for each operation and each collective that is read from a ring. */
+void progress_note_op(const struct ws_op *op);
+void progress_note_collective(const struct ws_collective *row);
+
+/* To be called after events were read. Returns the size. */
+size_t progress_write(uint8_t bytes[WS_PROGRESS_MAX], int64_t now);
+
+#endif
