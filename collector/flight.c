@@ -13,7 +13,8 @@ enum {
 
 static bool is_dictionary(uint32_t family)
 {
-    return family < WS_FAMILY_FIRST_DATA || family == WS_FAMILY_metric;
+    return family < WS_FAMILY_FIRST_DATA || family == WS_FAMILY_metric || family == WS_FAMILY_code ||
+           family == WS_FAMILY_frame;
 }
 
 /* --- frames ------------------------------------------------------------------------------------- */
