@@ -12,8 +12,7 @@ import sys
 import threading
 
 cuda = ctypes.CDLL("libcuda.so.1")
-address = ctypes.c_uint64()
-alloc = functools.partial(cuda.cuMemAlloc_v2, ctypes.byref(address), ctypes.c_size_t(64))
+alloc = functools.partial(cuda.cuMemFree_v2, ctypes.c_uint64(0))  # does nothing, and has a stack
 DEEPEST = 64
 seen = []
 lock = threading.Lock()
