@@ -211,6 +211,7 @@ char *hang_text(const struct job *job, const char *summary, uint64_t now_ms)
         return NULL;
     }
     for (char *at = text; *at; at++) /* names come from programs */
-        *at = *at == '\n' || (unsigned char)*at >= ' ' ? *at : '?';
+        if (*at != '\n' && (unsigned char)*at < ' ')
+            *at = '?';
     return text;
 }
