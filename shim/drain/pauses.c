@@ -16,11 +16,10 @@ enum {
 static const int64_t LEAST_NS = 500000;        /* a shorter pause is hardly worth a line */
 static const int64_t LONGEST_NS = 10000000000; /* a thread that pauses longer does something else */
 
-/* Is the thread in a wrapped call? The answer may be out of date at once. ThreadSanitizer is off, because the thread
- * writes the field without any order. */
-__attribute__((no_sanitize("thread"))) static bool is_in_call(const struct shim_thread *thread)
+static bool is_in_call(const struct shim_thread *thread)
 {
-    return *(const volatile uintptr_t *)&thread->within || *(const volatile uintptr_t *)&thread->in_nccl;
+    bool in_nccl;
+    return thread_is_in_call(thread, &in_nccl) || in_nccl;
 }
 
 static void look_at(struct shim_thread *thread, int64_t now)

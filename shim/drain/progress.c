@@ -194,23 +194,20 @@ static uint8_t *write_comms(uint8_t *at, struct ws_progress_head *head)
     return at;
 }
 
-/* The threads may be changing this. A stale value is of a moment ago. */
-__attribute__((no_sanitize("thread"))) static bool is_in_call(const struct shim_thread *thread,
-                                                              struct ws_progress_thread *row)
+/* A thread may be changing this. A stale number is of a moment ago. */
+__attribute__((no_sanitize("thread"))) static uint64_t calls_of(const struct shim_thread *thread)
 {
-    *row = (struct ws_progress_thread){ .tid = thread->tid,
-                                        .in_nccl = __atomic_load_n(&thread->in_nccl, __ATOMIC_RELAXED) != 0,
-                                        .calls = __atomic_load_n(&thread->correlation, __ATOMIC_RELAXED) };
-    return __atomic_load_n(&thread->within, __ATOMIC_RELAXED) != 0;
+    return __atomic_load_n(&thread->correlation, __ATOMIC_RELAXED);
 }
 
 static uint8_t *write_threads(uint8_t *at, struct ws_progress_head *head)
 {
     for (unsigned slot = 0; slot < thread_slots_used() && head->threads < WS_PROGRESS_THREADS; slot++) {
         const struct shim_thread *thread = thread_at(slot);
-        struct ws_progress_thread row;
-        if (!thread || !is_in_call(thread, &row))
+        bool in_nccl;
+        if (!thread || !thread_is_in_call(thread, &in_nccl))
             continue;
+        const struct ws_progress_thread row = { .tid = thread->tid, .in_nccl = in_nccl, .calls = calls_of(thread) };
         at = put(at, &row, sizeof(row));
         head->threads++;
     }

@@ -214,6 +214,13 @@ bool thread_is_gone(const struct shim_thread *thread)
     return syscall(SYS_tgkill, getpid(), thread->tid, 0) && errno == ESRCH;
 }
 
+/* ThreadSanitizer is off, because the thread writes these without any order. */
+__attribute__((no_sanitize("thread"))) bool thread_is_in_call(const struct shim_thread *thread, bool *in_nccl)
+{
+    *in_nccl = __atomic_load_n(&thread->in_nccl, __ATOMIC_RELAXED) != 0;
+    return __atomic_load_n(&thread->within, __ATOMIC_RELAXED) != 0;
+}
+
 void thread_retire(unsigned slot)
 {
     struct shim_thread *thread = thread_at(slot);

@@ -36,7 +36,7 @@ struct thread_measuring {
     uint64_t paid_until; /* nothing is measured before this time, to stay within --overhead */
     uint32_t unmeasured; /* operations since the last measured one */
     bool anchor_next;    /* the last measurement was a sample, so an anchor comes next if both are due */
-    uint64_t spent;      /* ticks that recording events has taken so far; read relaxed by the drain */
+    uint64_t spent;      /* ticks that recording events and stacks has taken so far; read relaxed by the drain */
 };
 
 /* A thread that is ending may still make calls, in destructors of thread-specific data. It is gone only when the
@@ -159,6 +159,10 @@ unsigned thread_slots_used(void);
 
 /* Has the thread ended? The kernel is asked. */
 bool thread_is_gone(const struct shim_thread *thread);
+
+/* Is the thread in a wrapped call, and *in_nccl: in one of NCCL? The thread goes on meanwhile, so the answer is of a
+ * moment ago. */
+bool thread_is_in_call(const struct shim_thread *thread, bool *in_nccl);
 
 /* Frees the state of a thread that is gone and whose ring has been read. */
 void thread_retire(unsigned slot);

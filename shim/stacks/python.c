@@ -238,6 +238,13 @@ static bool read_lines(const char *lines, bool guarded, struct python_function *
     return !guarded || read_memory(lines + PYTHON_BYTES_DATA, copy, function->lines_size, true);
 }
 
+/* Is the code object the same as when the frame was read? Other threads may free it meanwhile. */
+static bool is_still(const struct python_frame *frame)
+{
+    struct python_frame now = *frame;
+    return add_checksum(&now, true) && now.checksum == frame->checksum;
+}
+
 bool python_function(const struct python_frame *frame, bool guarded, struct python_function *function)
 {
     const struct python_layout *layout = python.layout;
@@ -248,7 +255,8 @@ bool python_function(const struct python_frame *frame, bool guarded, struct pyth
            read_memory(code + layout->code_first_line, &function->first_line, sizeof(function->first_line),
                        guarded) &&
            read_text(file, function->file, sizeof(function->file), guarded) &&
-           read_text(name, function->name, sizeof(function->name), guarded) && read_lines(lines, guarded, function);
+           read_text(name, function->name, sizeof(function->name), guarded) && read_lines(lines, guarded, function) &&
+           (!guarded || is_still(frame));
 }
 
 /* --- frames ---------------------------------------------------------------------------------------- */

@@ -29,7 +29,7 @@ static const char *why_not;
 
 /* With the registry's lock. */
 static struct ws_map codes = { .limit = CODES_MOST };       /* hash of address and checksum → id */
-static struct ws_map frames = { .limit = (size_t)1 << 20 }; /* caller, code and offset → id */
+static struct ws_map frames = { .limit = (size_t)1 << 18 }; /* caller, code and offset → id */
 
 void stacks_start(void)
 {
@@ -39,10 +39,19 @@ void stacks_start(void)
     is_on = !why_not;
 }
 
+/* Once a dictionary is full, new stacks must not cost a look into it each. */
+static bool has_room(void)
+{
+    return atomic_load_explicit(&registry.frame.count, memory_order_relaxed) < registry.frame.limit &&
+           atomic_load_explicit(&registry.code.count, memory_order_relaxed) < registry.code.limit;
+}
+
 const char *stacks_summary(void)
 {
     if (is_on && !python_is_read())
         return "Python's memory was not as expected: stacks ended";
+    if (is_on && !has_room())
+        return "there were too many different stacks: later ones are missing";
     return why_not && *why_not ? why_not : NULL;
 }
 
@@ -116,11 +125,9 @@ static uint32_t stack_here(struct shim_thread *thread)
         return 0;
     uint64_t key = key_of(stack, depth);
     struct stack_entry *entry = &thread->stacks[key % STACK_CACHE];
-    if (entry->key != key) {
-        uint32_t frame = stack_id(stack, depth, false);
-        *entry = (struct stack_entry){ frame ? key : 0, frame };
-    }
-    return entry->frame;
+    if (entry->key != key && has_room())
+        *entry = (struct stack_entry){ key, stack_id(stack, depth, false) };
+    return entry->key == key ? entry->frame : 0;
 }
 
 /* Stacks are paid for with the time that has passed since the last ones. */
@@ -129,6 +136,7 @@ static void pay(struct shim_thread *thread, uint64_t now, uint64_t took)
     uint64_t charged = ws_min(took, ticks_in(CHARGED_MOST_NS));
     thread->stacks_paid_until =
         ws_max(thread->stacks_paid_until, now) + charged * (SHARE / ws_max(shim_options.overhead, (uint64_t)1));
+    __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + charged, __ATOMIC_RELAXED);
 }
 
 static bool is_paid(const struct shim_thread *thread, uint64_t now)
@@ -180,15 +188,11 @@ bool stack_of_pause(struct shim_thread *thread, uint32_t *frame)
 {
     static struct python_frame first[PYTHON_DEEPEST], second[PYTHON_DEEPEST];
     const void *state = __atomic_load_n(&thread->python, __ATOMIC_RELAXED);
-    if (!is_on || !python_is_read() || !state)
+    if (!is_on || !python_is_read() || !state || !has_room())
         return false;
     unsigned count = python_frames_of(state, first);
     if (!count || count == PYTHON_DEEPEST)
         return false;
-    struct python_function function;
-    for (unsigned i = 0; i < count; i++)
-        if (!python_function(&first[i], true, &function))
-            return false;
     unsigned same = settled_frames(first, count, second, python_frames_of(state, second));
     *frame = same ? stack_id(first + count - same, same, true) : 0;
     return *frame != 0;

@@ -27,7 +27,7 @@
     R(metric, 4096)        \
     R(counter, 4194304)    \
     R(code, 65536)         \
-    R(frame, 1048576)
+    R(frame, 262143)
 
 struct registry_table {
     struct ws_chunks rows;

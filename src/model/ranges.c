@@ -33,15 +33,15 @@ static void model_ranges_sort(struct ws_vector *rows)
 static int note_thread(struct ws_ranges *ranges, uint32_t place)
 {
     const struct ws_range *row = ws_range(ranges, place);
-    struct ws_thread_ranges *threads = ranges->threads.data;
+    struct ws_thread_rows *threads = ranges->threads.data;
     if (ranges->threads.count && threads[ranges->threads.count - 1].thread == row->thread) {
         threads[ranges->threads.count - 1].count++;
         return 0;
     }
-    struct ws_thread_ranges *thread = ws_vector_push(&ranges->threads);
+    struct ws_thread_rows *thread = ws_vector_push(&ranges->threads);
     if (!thread)
         return -ENOMEM;
-    *thread = (struct ws_thread_ranges){ row->thread, place, 1 };
+    *thread = (struct ws_thread_rows){ row->thread, place, 1 };
     return 0;
 }
 
@@ -51,7 +51,7 @@ int ws_ranges_order(struct ws_ranges *ranges)
     if (ranges->rows.count >= WS_NO_RANGE)
         return -EFBIG;
     model_ranges_sort(&ranges->rows);
-    ranges->threads = WS_VECTOR(struct ws_thread_ranges);
+    ranges->threads = WS_VECTOR(struct ws_thread_rows);
     ranges->parents = malloc((ranges->rows.count + 1) * sizeof(*ranges->parents));
     if (!ranges->parents)
         return -ENOMEM;
@@ -78,10 +78,10 @@ void ws_ranges_finish(struct ws_ranges *ranges)
     ranges->parents = NULL;
 }
 
-const struct ws_thread_ranges *ws_ranges_of_thread(const struct ws_ranges *ranges, uint32_t thread)
+const struct ws_thread_rows *ws_rows_of_thread(const struct ws_vector *list, uint32_t thread)
 {
-    const struct ws_thread_ranges *threads = ranges->threads.data;
-    size_t low = 0, high = ranges->threads.count;
+    const struct ws_thread_rows *threads = list->data;
+    size_t low = 0, high = list->count;
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (threads[middle].thread < thread)
@@ -89,12 +89,12 @@ const struct ws_thread_ranges *ws_ranges_of_thread(const struct ws_ranges *range
         else
             high = middle;
     }
-    return low < ranges->threads.count && threads[low].thread == thread ? &threads[low] : NULL;
+    return low < list->count && threads[low].thread == thread ? &threads[low] : NULL;
 }
 
 uint32_t ws_ranges_at(const struct ws_ranges *ranges, uint32_t thread, int64_t time)
 {
-    const struct ws_thread_ranges *of_thread = ws_ranges_of_thread(ranges, thread);
+    const struct ws_thread_rows *of_thread = ws_rows_of_thread(&ranges->threads, thread);
     if (!of_thread)
         return WS_NO_RANGE;
     uint32_t low = of_thread->first, high = low + of_thread->count;

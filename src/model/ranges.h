@@ -11,8 +11,8 @@
 
 #define WS_NO_RANGE UINT32_MAX
 
-/* The ranges of one thread: places first to first + count - 1. */
-struct ws_thread_ranges {
+/* The rows of one thread in a list that is ordered by thread: places first to first + count - 1. */
+struct ws_thread_rows {
     uint32_t thread; /* identifier in the trace */
     uint32_t first;
     uint32_t count;
@@ -20,7 +20,7 @@ struct ws_thread_ranges {
 
 struct ws_ranges {
     struct ws_vector rows;    /* struct ws_range; in file order until ws_ranges_order, then indexed by place */
-    struct ws_vector threads; /* struct ws_thread_ranges, ordered by identifier */
+    struct ws_vector threads; /* struct ws_thread_rows, ordered by identifier */
     uint32_t *parents;        /* by place: the enclosing range on the same thread, or WS_NO_RANGE */
 };
 
@@ -33,8 +33,8 @@ void ws_ranges_finish(struct ws_ranges *ranges);
  * trace. */
 uint32_t ws_ranges_at(const struct ws_ranges *ranges, uint32_t thread, int64_t time);
 
-/* Returns the ranges of a thread, or NULL. */
-const struct ws_thread_ranges *ws_ranges_of_thread(const struct ws_ranges *ranges, uint32_t thread);
+/* Returns the rows of a thread, or NULL. threads: struct ws_thread_rows, ordered by identifier. */
+const struct ws_thread_rows *ws_rows_of_thread(const struct ws_vector *threads, uint32_t thread);
 
 static inline const struct ws_range *ws_range(const struct ws_ranges *ranges, uint32_t place)
 {

@@ -8,10 +8,11 @@
 #include "base/salted.h"
 #include "model/line_table.h"
 #include "model/own_code.h"
+#include "model/ranges.h"
 
 void ws_stacks_init(struct ws_stacks *stacks)
 {
-    *stacks = (struct ws_stacks){ .rows = WS_VECTOR(struct ws_stack), .threads = WS_VECTOR(struct ws_stack_thread) };
+    *stacks = (struct ws_stacks){ .rows = WS_VECTOR(struct ws_stack), .threads = WS_VECTOR(struct ws_thread_rows) };
     ws_entries_init(&stacks->codes, WS_FAMILY_code);
     ws_entries_init(&stacks->frames, WS_FAMILY_frame);
 }
@@ -75,11 +76,10 @@ static int find_lines(struct ws_stacks *stacks)
     return 0;
 }
 
-/* Returns the first frame that was put under the two numbers. */
-static uint32_t first_with(struct ws_map *map, uint32_t a, uint32_t b, uint32_t frame, int *status)
+/* Returns the first frame that was put under the three numbers. */
+static uint32_t first_with(struct ws_map *map, const uint64_t numbers[3], uint32_t frame, int *status)
 {
-    const uint32_t numbers[] = { a, b };
-    uint64_t *first = ws_map_put(map, ws_salted_key(numbers, sizeof(numbers)));
+    uint64_t *first = ws_map_put(map, ws_salted_key(numbers, 3 * sizeof(numbers[0])));
     if (!first) {
         *status = -ENOMEM;
         return frame;
@@ -87,6 +87,12 @@ static uint32_t first_with(struct ws_map *map, uint32_t a, uint32_t b, uint32_t 
     if (!*first)
         *first = (uint64_t)frame + 1;
     return (uint32_t)(*first - 1);
+}
+
+/* Code that is executed or loaded anew has a code object of its own, but is the same to a reader. */
+static uint64_t text_key(const struct ws_text *text)
+{
+    return text ? ws_salted_key(text->data, text->length) : 0;
 }
 
 static bool is_own(const struct ws_code *code)
@@ -113,7 +119,9 @@ static int find_places(struct ws_stacks *stacks)
         uint32_t caller = frame->caller ? ws_entries_place(&stacks->frames, frame->caller) : WS_NO_FRAME;
         const struct ws_stack_place *outer = caller < i ? &stacks->places[caller] : NULL;
         bool own = is_own(code);
-        uint32_t same = first_with(&lines, frame->code, place->line, i, &status);
+        const uint64_t shown_as[] = { text_key(code ? &code->file : NULL), text_key(code ? &code->name : NULL),
+                                      place->line };
+        uint32_t same = first_with(&lines, shown_as, i, &status);
         roots[i] = outer && roots[caller] != WS_NO_FRAME ? roots[caller] : own ? i : WS_NO_FRAME;
         bool in_script = own && roots[i] != WS_NO_FRAME && same_file(code, code_of(stacks, roots[i]));
         place->own = own ? same : outer ? outer->own : WS_NO_FRAME;
@@ -121,7 +129,8 @@ static int find_places(struct ws_stacks *stacks)
         /* Without any own code, the innermost frame is the place. */
         uint32_t shown = place->own != WS_NO_FRAME ? place->own : same;
         place->pause = WS_NO_FRAME;
-        place->place = first_with(&pairs, shown, place->script, i, &status);
+        const uint64_t pair[] = { shown, place->script, 0 };
+        place->place = first_with(&pairs, pair, i, &status);
     }
     free(roots);
     ws_map_finish(&lines);
@@ -142,13 +151,13 @@ static int stacks_by_time(const void *a, const void *b)
 static int index_rows(struct ws_stacks *stacks)
 {
     const struct ws_stack *rows = stacks->rows.data;
-    struct ws_stack_thread *thread = NULL;
+    struct ws_thread_rows *thread = NULL;
     for (size_t i = 0; i < stacks->rows.count; i++) {
         if (!thread || thread->thread != rows[i].thread) {
             thread = ws_vector_push(&stacks->threads);
             if (!thread)
                 return -ENOMEM;
-            *thread = (struct ws_stack_thread){ .thread = rows[i].thread, .first = i };
+            *thread = (struct ws_thread_rows){ .thread = rows[i].thread, .first = (uint32_t)i };
         }
         thread->count++;
         uint64_t *of_shape = rows[i].shape ? ws_salted_put(&stacks->of_shapes, rows[i].shape) : NULL;
@@ -196,20 +205,6 @@ int ws_stacks_order(struct ws_stacks *stacks)
     return status ? status : index_rows(stacks);
 }
 
-static const struct ws_stack_thread *thread_of(const struct ws_stacks *stacks, uint32_t thread)
-{
-    const struct ws_stack_thread *threads = stacks->threads.data;
-    size_t low = 0, high = stacks->threads.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (threads[middle].thread < thread)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < stacks->threads.count && threads[low].thread == thread ? &threads[low] : NULL;
-}
-
 /* Is row a better answer than b for this time? */
 static bool is_nearer(const struct ws_stack *row, const struct ws_stack *than, int64_t time)
 {
@@ -221,7 +216,7 @@ static bool is_nearer(const struct ws_stack *row, const struct ws_stack *than, i
 
 uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t time, int64_t reach)
 {
-    const struct ws_stack_thread *list = thread_of(stacks, thread);
+    const struct ws_thread_rows *list = ws_rows_of_thread(&stacks->threads, thread);
     const struct ws_stack *best = NULL;
     if (!list)
         return WS_NO_FRAME;

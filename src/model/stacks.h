@@ -13,12 +13,6 @@
 #include "base/vector.h"
 #include "model/entries.h"
 
-/* The rows of one thread: count rows from `first`. */
-struct ws_stack_thread {
-    uint32_t thread; /* identifier in the trace */
-    size_t first, count;
-};
-
 /* A frame, by its index in ws_stacks.frames.rows. Other indices are of the same kind; WS_NO_FRAME: none. */
 struct ws_stack_place {
     uint32_t line;   /* line of the source that the frame executes */
@@ -37,7 +31,7 @@ struct ws_stacks {
     struct ws_entries codes;  /* struct ws_code */
     struct ws_entries frames; /* struct ws_frame */
     struct ws_vector rows;    /* struct ws_stack; ordered by thread and time after ws_stacks_order */
-    struct ws_vector threads; /* struct ws_stack_thread */
+    struct ws_vector threads; /* struct ws_thread_rows (model/ranges.h) */
     struct ws_stack_place *places;
     struct ws_map of_shapes; /* id of a shape → index + 1 in rows: a stack of one of its operations */
 };

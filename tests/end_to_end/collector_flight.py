@@ -140,6 +140,12 @@ def rank_5(place):
         return next(client["pid"] for client in json.load(file)["clients"] if client["rank"] == "5")
 
 
+def wait_for_ranks(place):
+    """Until all ranks are connected, and have gone some rounds."""
+    wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and len(place.manifest()["clients"]) == 8, "ranks")
+    time.sleep(3)
+
+
 def case_asleep(build):
     """One rank of eight sleeps before its collective: the rank and the collective are named, once."""
     with Place(build) as place:
@@ -159,8 +165,7 @@ def case_stopped(build):
     with Place(build) as place:
         place.start("--flight", "5s", "--hang", "3s")
         with eight_ranks(place, "idle", 2000):
-            wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and len(place.manifest()["clients"]) == 8, "ranks")
-            time.sleep(3)
+            wait_for_ranks(place)
             os.kill(rank_5(place), signal.SIGSTOP)
             said, text = the_hang(place)
             check("rank 5 is not in ncclAllReduce number" in said, said)
@@ -173,8 +178,7 @@ def case_killed(build):
     with Place(build) as place:
         place.start("--flight", "5s", "--hang", "3s")
         with eight_ranks(place, "idle", 2000):
-            wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and len(place.manifest()["clients"]) == 8, "ranks")
-            time.sleep(3)
+            wait_for_ranks(place)
             os.kill(rank_5(place), signal.SIGKILL)
             said, text = the_hang(place)
             check("rank 5 is not in ncclAllReduce number" in said, said)

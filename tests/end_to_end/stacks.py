@@ -113,7 +113,7 @@ def case_lines(build):
 
 
 def case_none(build):
-    """--stacks none takes none, and an unknown interpreter or none at all does no harm."""
+    """--stacks none takes none, and the export says so."""
     with tempfile.TemporaryDirectory() as folder:
         python = list(interpreters().values())[-1]
         trace = record(build, folder, [python, f"{SAMPLES}/train.py", "--steps", "3"], WALLSHIM_STACKS="none")

@@ -67,7 +67,7 @@ static int find_ranges(struct ws_host_time *time, const struct ws_process *proce
     uint8_t *labels = read_labels(process);
     int status = labels ? 0 : -ENOMEM;
     for (size_t thread = 0; thread < time->host.thread_count && !status; thread++) {
-        const struct ws_thread_ranges *of_thread = ws_ranges_of_thread(&process->ranges, threads[thread]);
+        const struct ws_thread_rows *of_thread = ws_rows_of_thread(&process->ranges.threads, threads[thread]);
         for (uint32_t i = 0; of_thread && i < of_thread->count && !status; i++) {
             const struct ws_range *range = ws_range(&process->ranges, of_thread->first + i);
             uint32_t label = ws_entries_place(&process->labels, range->name);

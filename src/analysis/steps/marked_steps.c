@@ -35,7 +35,7 @@ static struct marker marked_steps_marker(int64_t begin, int64_t end, uint64_t nu
 /* Collects the step markers of the thread with the most step markers, in order of their begin. */
 static int marked_steps_collect(const struct ws_ranges *ranges, struct ws_vector *markers)
 {
-    const struct ws_thread_ranges *threads = ranges->threads.data, *best = NULL;
+    const struct ws_thread_rows *threads = ranges->threads.data, *best = NULL;
     size_t most = 0;
     for (size_t i = 0; i < ranges->threads.count; i++) {
         size_t count = 0;

@@ -105,7 +105,7 @@ struct names {
 
 static int named_parts_collect(const struct ws_process *process, uint32_t thread, struct names *names)
 {
-    const struct ws_thread_ranges *ranges = ws_ranges_of_thread(&process->ranges, thread);
+    const struct ws_thread_rows *ranges = ws_rows_of_thread(&process->ranges.threads, thread);
     uint8_t *looks = calloc(process->labels.rows.count + 1, 1);
     struct ws_map times = { 0 };
     int status = looks ? 0 : -ENOMEM;

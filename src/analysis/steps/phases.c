@@ -29,7 +29,7 @@ static struct ws_server_step *read_labels(const struct ws_process *process)
 }
 
 /* Adds the thread's iterations, in order of their begin. Of nested ranges only the outer one counts. */
-static int phases_collect_thread(const struct ws_process *process, const struct ws_thread_ranges *thread,
+static int phases_collect_thread(const struct ws_process *process, const struct ws_thread_rows *thread,
                                  const struct ws_server_step *labels, struct ws_vector *iterations)
 {
     int64_t until = INT64_MIN;
@@ -52,7 +52,7 @@ static int phases_collect_thread(const struct ws_process *process, const struct 
  * collected. */
 static int phases_collect(const struct ws_process *process, struct ws_vector *iterations)
 {
-    const struct ws_thread_ranges *threads = process->ranges.threads.data;
+    const struct ws_thread_rows *threads = process->ranges.threads.data;
     struct ws_server_step *labels = read_labels(process);
     struct ws_vector of_thread = WS_VECTOR(struct iteration);
     int status = labels ? 0 : -ENOMEM;

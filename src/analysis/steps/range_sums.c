@@ -167,7 +167,7 @@ static uint32_t nest_range(const struct chosen *list, uint32_t *stack, uint32_t 
 static int choose_of_thread(struct summer *summer, uint32_t *row_of, size_t index)
 {
     const struct ws_ranges *ranges = &summer->process->ranges;
-    const struct ws_thread_ranges *of = (const struct ws_thread_ranges *)ranges->threads.data + index;
+    const struct ws_thread_rows *of = (const struct ws_thread_rows *)ranges->threads.data + index;
     struct thread *thread = &summer->threads[index];
     uint32_t stack[WS_RANGES_DEEPEST], depth = 0;
     thread->first = thread->last = (uint32_t)summer->list.count;
@@ -210,8 +210,9 @@ static int range_sums_choose(struct summer *summer)
     for (size_t i = 0; i < ranges->threads.count && !status; i++)
         status = choose_of_thread(summer, row_of, i);
     for (size_t i = 0; i < ops->threads.count && !status; i++) {
-        const struct ws_thread_ranges *of = ws_ranges_of_thread(ranges, ((const uint32_t *)ops->threads.data)[i]);
-        size_t index = of ? (size_t)(of - (const struct ws_thread_ranges *)ranges->threads.data) : 0;
+        const struct ws_thread_rows *of =
+            ws_rows_of_thread(&ranges->threads, ((const uint32_t *)ops->threads.data)[i]);
+        size_t index = of ? (size_t)(of - (const struct ws_thread_rows *)ranges->threads.data) : 0;
         if (of && summer->threads[index].count)
             summer->launchers[i] = &summer->threads[index];
         status = add_outside(summer->result, ((const uint32_t *)ops->threads.data)[i], summer->launchers[i]);
