@@ -109,7 +109,10 @@ def case_lines(build):
     assert found and int(found[1]) == loader, (loader, text)
     found = re.search(r"wait for the GPU less often.*?from train \(train\.py:(\d+)\)", advice)
     assert found and int(found[1]) in back, (back, text)
-    found = re.search(r"fuse bias_add.*?from train \(train\.py:(\d+)\)", advice)
+    if cases.sanitized(f"{build}/tools/wallshim"):
+        return  # the host is so slow there that fusing the chain would save nothing
+    text = report_of(build, "--steps", "100")
+    found = re.search(r"fuse bias_add.*?from train \(train\.py:(\d+)\)", " ".join(text[text.index("Do first"):].split()))
     assert found and int(found[1]) == launch, (launch, text)
 
 
