@@ -7,8 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "collector/control.h"
 #include "collector/hang_watch.h"
+#include "collector/identify.h"
 #include "collector/process.h"
 #include "collector/receive.h"
 #include "collector/say.h"
@@ -84,7 +86,8 @@ static void cut_off(struct client *client, enum ws_channel_reason reason, size_t
         all->jobs.refused_bytes += bytes;
     }
     if (all->cut_off <= 20) /* a client that comes again and again must not fill the log */
-        say("process %d is cut off: %s", (int)client->peer.pid, ws_channel_reason_text(reason));
+        say("process %d%s%s is cut off: %s", (int)client->peer.pid, *client->from ? " of " : "", client->from,
+            ws_channel_reason_text(reason));
     client_close(client, ended);
 }
 
@@ -240,6 +243,7 @@ static int resume(struct client *client, struct job *job)
     client->resuming = !client->stream.begun;
     recording->open = true;
     *recording->ended = 0;
+    recording->relayed = false;
     job->changed = true;
     return 0;
 }
@@ -260,15 +264,12 @@ static void read_files(uv_idle_t *idle);
 
 static void greet(struct client *client, const struct ws_channel_hello *hello)
 {
-    uint64_t start = process_start_time(client->peer.pid);
     client->hello = *hello;
     client->greeted = true;
-    client->identity = (struct identity){ .pid = client->peer.pid,
-                                          .start_time = start ? start : hello->start_time,
-                                          .stream = hello->stream };
-    snprintf(client->identity.boot_id, sizeof(client->identity.boot_id), "%s", process_boot_id());
-    if ((start && hello->start_time && start != hello->start_time) ||
-        (*hello->boot_id && strcmp(hello->boot_id, process_boot_id()) != 0)) {
+    bool right = *client->from ? identify_relayed(&client->identity, client->from, hello)
+                               : identify_process(&client->identity, client->peer.pid, hello);
+    client->peer.pid = client->identity.pid;
+    if (!right) {
         cut_off(client, WS_CHANNEL_REASON_IDENTITY, 0);
         return;
     }
@@ -285,13 +286,21 @@ static void greet(struct client *client, const struct ws_channel_hello *hello)
         welcome(client);
 }
 
-static void say_goodbye(struct client *client)
+/* how: in words, from a relay; "": in order. */
+static void say_goodbye(struct client *client, const uint8_t *how, size_t size)
 {
+    char ended[sizeof(client->recording->ended)] = "goodbye";
+    if (size && *client->from) {
+        snprintf(ended, sizeof(ended), "%.*s", (int)size, (const char *)how);
+        ws_make_printable(ended);
+    }
     if (client->recording) {
         trim(client);
-        snprintf(client->recording->ended, sizeof(client->recording->ended), "goodbye");
+        memcpy(client->recording->ended, ended, sizeof(ended));
     }
-    client_close(client, "goodbye");
+    if (*client->from)
+        answer(client, WS_CHANNEL_GOODBYE, client->stream.taken);
+    client_close(client, ended);
 }
 
 static void handle(struct client *client, const uint8_t *bytes, size_t size)
@@ -299,7 +308,9 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
     struct ws_channel_message message;
     int status = ws_channel_read(bytes, size, &message);
     bool asks = message.kind == WS_CHANNEL_ASK;
-    bool right = !status && (asks ? !client->greeted : client->greeted == (message.kind != WS_CHANNEL_HELLO)) &&
+    bool may = !*client->from || (message.kind <= WS_CHANNEL_GOODBYE);
+    bool right = !status && may &&
+                 (asks ? !client->greeted : client->greeted == (message.kind != WS_CHANNEL_HELLO)) &&
                  client->asks <= asks;
     if (right && message.kind == WS_CHANNEL_HELLO) {
         greet(client, &message.hello);
@@ -308,7 +319,7 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
         status = stream_add(&client->stream, message.bytes, message.size, take_unit, client);
         after_units(client, status, message.size);
     } else if (right && message.kind == WS_CHANNEL_GOODBYE && message.number == client->stream.taken) {
-        say_goodbye(client);
+        say_goodbye(client, message.bytes, message.size);
     } else if (right && message.kind == WS_CHANNEL_STATE) {
         client->state = message.number ? CLIENT_RECORDS : CLIENT_STOPPED;
     } else if (right && message.kind == WS_CHANNEL_PROGRESS && hang_answer(client, message.bytes, message.size)) {
@@ -454,10 +465,15 @@ static bool make_room(struct clients *clients)
     return oldest != NULL;
 }
 
-void client_accept(struct clients *clients, int fd)
+/* from: of a remote client; NULL: it is a process of this machine. */
+static void take_in(struct clients *clients, int fd, const char *from)
 {
     struct client *client = calloc(1, sizeof(*client));
-    if (!client || !process_may_connect(fd, &client->peer) || !make_room(clients) ||
+    if (client && from) {
+        client->peer.uid = (uid_t)-1;
+        snprintf(client->from, sizeof(client->from), "%s", from);
+    }
+    if (!client || (!from && !process_may_connect(fd, &client->peer)) || !make_room(clients) ||
         uv_poll_init(clients->loop, &client->poll, fd)) {
         clients->jobs.refused_clients++;
         free(client);
@@ -474,6 +490,16 @@ void client_accept(struct clients *clients, int fd)
     clients->first = client;
     clients->count++;
     wait_for_events(client);
+}
+
+void client_accept(struct clients *clients, int fd)
+{
+    take_in(clients, fd, NULL);
+}
+
+void client_accept_remote(struct clients *clients, int fd, const char *from)
+{
+    take_in(clients, fd, from);
 }
 
 static bool peer_is_gone(const struct client *client)

@@ -39,8 +39,9 @@ struct client {
     struct client *next;
     struct clients *all;
     int fd;
-    int events; /* what `poll` waits for */
-    struct ucred peer;
+    int events;              /* what `poll` waits for */
+    struct ucred peer;       /* of a remote client: what its HELLO says, and no user */
+    char from[FROM_SIZE];    /* name of the collector that relays it (gate.h); "": it is a process of this machine */
     uint64_t since;          /* when it connected, in ms of the loop */
     bool greeted;            /* HELLO has come */
     bool asks;               /* it is `wallshim ctl` */
@@ -67,6 +68,10 @@ void clients_init(struct clients *clients);
 /* Takes over the connection. If there are too many, one that has said nothing yet makes room, or the new one is
  * refused. */
 void client_accept(struct clients *clients, int fd);
+
+/* The same for a connection of another collector, which has proved that it is `from`. It sends what a shim sends, but
+ * has no say over other clients, and no descriptors. */
+void client_accept_remote(struct clients *clients, int fd, const char *from);
 
 /* To be called once a second: tries again what did not work, ends connections that say nothing, writes manifests. */
 void clients_tick(struct clients *clients);

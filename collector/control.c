@@ -64,6 +64,8 @@ static json_t *describe(const struct client *client)
     json_object_set_new(row, "file", text_of(recording ? recording->file : client->hello.file));
     json_object_set_new(row, "bytes", json_integer((json_int_t)client->stream.taken));
     json_object_set_new(row, "frames", json_integer((json_int_t)client->stream.frames));
+    if (*client->from)
+        json_object_set_new(row, "relayed_by", text_of(client->from));
     return row;
 }
 
@@ -138,6 +140,8 @@ int control_answer(struct client *asking, const struct ws_channel_message *messa
     for (struct client *client = asking->all->first; client; client = client->next) {
         if (!client->greeted || (pid && client->peer.pid != pid))
             continue;
+        if (*client->from && command != WS_CHANNEL_STATUS)
+            continue; /* only the collector of its machine reaches the process */
         if (command == WS_CHANNEL_STATUS)
             answer_add(answer, describe(client));
         else if (send_message(client, bytes, WS_CHANNEL_CONTROL, command, message->size))

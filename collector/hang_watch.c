@@ -50,7 +50,8 @@ bool hang_answer(struct client *client, const uint8_t *bytes, size_t size)
 static void ask_all(struct clients *clients, const struct job *job, uint64_t now)
 {
     for (struct client *client = clients->first; client; client = client->next) {
-        if (!client->greeted || !client->recording || client->resuming || (job && job_of(client) != job))
+        if (!client->greeted || !client->recording || client->resuming || *client->from ||
+            (job && job_of(client) != job))
             continue;
         const struct progress *progress = client->recording->progress;
         bool due = !progress || (!progress->owes && now - progress->asked_ms >= clients->hang_ms / ASKED_TIMES);

@@ -39,7 +39,15 @@ static bool is_in_use(const struct job *job)
     const struct recording *one = job->recordings;
     while (one && !one->open)
         one = one->next;
-    return one || job->dumps;
+    return one || job->dumps || job->relays;
+}
+
+static bool is_relayed(const struct job *job)
+{
+    const struct recording *one = job->recordings;
+    while (one && one->relayed)
+        one = one->next;
+    return !one;
 }
 
 /* Forgets a job that nobody records into. Its manifest has all that is known of it. */
@@ -54,6 +62,7 @@ static void make_room(struct jobs *jobs)
             continue;
         *link = job->next;
         jobs->count--;
+        jobs->unrelayed |= !is_relayed(job);
         free_job(job);
         return;
     }
@@ -142,7 +151,8 @@ void jobs_finish(struct jobs *jobs)
 
 static bool is_same_process(const struct identity *a, const struct identity *b)
 {
-    return a->pid == b->pid && a->start_time == b->start_time && !strcmp(a->boot_id, b->boot_id);
+    return a->pid == b->pid && a->start_time == b->start_time && !strcmp(a->boot_id, b->boot_id) &&
+           !strcmp(a->from, b->from);
 }
 
 void jobs_each(struct jobs *jobs, void (*each)(void *data, const char *name), void *data)

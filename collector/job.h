@@ -9,12 +9,16 @@
 #include "collector/names.h"
 #include "collector/stream.h"
 
+enum { FROM_SIZE = 256 };
+
 /* A recording belongs to a process, and is told from other recordings of that process by a random number. */
 struct identity {
-    pid_t pid; /* as the kernel says, not the client */
+    pid_t pid; /* as the kernel says, not the client; but see `from` */
     uint64_t start_time;
     uint64_t stream;
     char boot_id[40];
+    char from[FROM_SIZE]; /* the collector that relayed it, by its certificate; "": the process is on this machine.
+                           * All else is what that collector says. */
 };
 
 struct recording {
@@ -30,6 +34,11 @@ struct recording {
     struct stream stream;      /* how far the last client came, if this collector saw it */
     struct flight *flight;     /* with --flight: its last seconds, in place of a file; NULL: they are forgotten */
     uint64_t ended_ms;         /* with --flight: when it was last seen open, in ms of the loop */
+    /* With --relay (relay.c): */
+    bool relayed;         /* it has ended, and the other collector has all of it */
+    unsigned relay;       /* number of its connection there; 0: none */
+    uint64_t relay_after; /* it was refused, and is not tried again before this time, in ms of the loop */
+    uint64_t settled;     /* while open: bytes that will stay as they are; salvage may cut off what is behind */
 };
 
 /* Something that the manifest tells of a job: a dump, a hang. The texts are the collector's own words. */
@@ -48,6 +57,7 @@ struct job {
     struct job_event *events;               /* JOB_EVENTS_MAX of them, the oldest first; NULL: none yet */
     unsigned event_count;
     unsigned dumps;         /* that are being written */
+    unsigned relays;        /* connections that relay its traces */
     bool hang_said;         /* it hangs, and that was said */
     uint64_t hang_asked_ms; /* it seems to hang, and all were asked once more then; 0: no */
     bool changed;           /* the manifest is older than this */
@@ -59,6 +69,7 @@ struct jobs {
     struct job *first;
     unsigned count;
     uint64_t refused_clients, refused_bytes; /* of clients that never had a recording */
+    bool unrelayed;                          /* a job that was forgotten may have traces that are to be relayed */
 };
 
 /* Finds the job of this name; reads its manifest if it has one already. With `make`, makes its folder if there is

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/address.h"
 #include "collector/names.h"
 #include "collector/say.h"
 #include "collector/server.h"
@@ -11,6 +12,7 @@
 #include "wire/options.h"
 
 enum { DONE = 0, ERROR = 2 };
+enum { JOB_RELAYED_MAX = sizeof(((struct ws_channel_hello *)0)->job) - 1 };
 
 static const char usage[] =
     "usage: wallshim-collector --listen unix:PATH --dir DIR [SWITCHES]\n\n"
@@ -18,6 +20,11 @@ static const char usage[] =
     "them to DIR/JOB, beside manifest.json. To read a job: wallshim report DIR/JOB\n\n"
     "Switches:\n"
     "  --listen unix:PATH  the socket; its folder is made if there is none, and must be yours alone\n"
+    "  --listen HOST:PORT  for other collectors, over TCP; may be given beside the socket, or without it\n"
+    "  --relay HOST:PORT   send all traces on to the collector that listens there\n"
+    "  --tls-cert FILE, --tls-key FILE, --tls-ca FILE\n"
+    "                      for --relay and --listen HOST:PORT: our certificate, its key, and the authorities\n"
+    "                      that the other side's certificate must come from; without them only the loopback\n"
     "  --dir DIR           folder of the jobs; it and those above are made if there are none\n"
     "  --job NAME          put all traces into this job; else the job's launcher names it\n"
     "  --max-size SIZE     largest trace of one process, as 64M or 2G; 16G by default; 0: any\n"
@@ -39,6 +46,10 @@ static const char usage[] =
 
 static const struct option switches[] = {
     { "listen", required_argument, NULL, 'l' },
+    { "relay", required_argument, NULL, 'r' },
+    { "tls-cert", required_argument, NULL, 'c' },
+    { "tls-key", required_argument, NULL, 'k' },
+    { "tls-ca", required_argument, NULL, 'C' },
     { "dir", required_argument, NULL, 'd' },
     { "job", required_argument, NULL, 'j' },
     { "max-size", required_argument, NULL, 's' },
@@ -73,13 +84,36 @@ static int take_time(const char *name, const char *value, uint64_t *ns)
     return ws_parse_duration(value, ns) ? wrong(name, value, "give a time, as 90s, 5m, 12h or 30d") : -1;
 }
 
+/* A path may be given without "unix:". What has no slash and ends like an address is one. */
+static int take_listen(struct server_options *options)
+{
+    char host[ADDRESS_HOST_SIZE];
+    if (strncmp(optarg, "unix:", 5) != 0 && !strchr(optarg, '/') && address_split(optarg, host)) {
+        options->address = optarg;
+        return -1;
+    }
+    options->path = ws_channel_path(optarg);
+    return *options->path ? -1 : wrong("listen", optarg, "give unix:PATH, the path of a socket");
+}
+
 /* Takes one switch. Returns -1 if it is right, else the exit status. */
 static int take_switch(int letter, struct server_options *options)
 {
     switch (letter) {
     case 'l':
-        options->path = ws_channel_path(optarg);
-        return *options->path ? -1 : wrong("listen", optarg, "give unix:PATH, the path of a socket");
+        return take_listen(options);
+    case 'r':
+        options->relay = optarg;
+        return -1;
+    case 'c':
+        options->tls.certificate = optarg;
+        return -1;
+    case 'k':
+        options->tls.key = optarg;
+        return -1;
+    case 'C':
+        options->tls.authority = optarg;
+        return -1;
     case 'd':
         options->folder = optarg;
         return *optarg ? -1 : wrong("dir", "''", "give a folder");
@@ -124,6 +158,26 @@ static int take_switch(int letter, struct server_options *options)
     }
 }
 
+/* Says what is wrong with the switches for the network, taken together. Returns whether they are right. */
+static bool network_is_right(const struct server_options *options)
+{
+    const struct tls_files *tls = &options->tls;
+    int files = !!tls->certificate + !!tls->key + !!tls->authority;
+    if (files && files < 3)
+        say("--tls-%s is missing: give --tls-cert, --tls-key and --tls-ca together", !tls->certificate ? "cert"
+                                                                                     : !tls->key       ? "key"
+                                                                                                       : "ca");
+    else if (files && !options->relay && !options->address)
+        say("--tls-cert %s: this is for --relay or --listen HOST:PORT, and neither is given", tls->certificate);
+    else if (options->relay && options->flight_ns)
+        say("--relay %s: with --flight there are no files to send", options->relay);
+    else if (options->relay && options->job && strlen(options->job) > JOB_RELAYED_MAX)
+        say("--job %s: with --relay, give a name of at most %d bytes", options->job, JOB_RELAYED_MAX);
+    else
+        return true;
+    return false;
+}
+
 /* Returns -1 if the collector is to run, else the exit status. */
 static int parse(int count, char **words, struct server_options *options)
 {
@@ -134,11 +188,11 @@ static int parse(int count, char **words, struct server_options *options)
         return status;
     if (optind < count)
         say("%s: there is nothing to be given but switches; see wallshim-collector --help", words[optind]);
-    else if (!options->path)
+    else if (!options->path && !options->address)
         say("--listen is missing: give --listen unix:PATH, the socket for the programs");
     else if (!options->folder)
         say("--dir is missing: give --dir DIR, the folder for the jobs");
-    else
+    else if (network_is_right(options))
         return -1;
     return ERROR;
 }

@@ -41,7 +41,10 @@ static json_t *describe(const struct recording *one)
     json_t *row = json_object();
     json_object_set_new(row, "file", text_of(one->file));
     json_object_set_new(row, "pid", json_integer(one->identity.pid));
-    json_object_set_new(row, "uid", json_integer(one->uid));
+    if (*one->identity.from)
+        json_object_set_new(row, "relayed_by", text_of(one->identity.from));
+    else
+        json_object_set_new(row, "uid", json_integer(one->uid));
     json_object_set_new(row, "host", text_of(one->host));
     json_object_set_new(row, "rank", text_of(*one->rank ? one->rank : "unknown"));
     json_object_set_new(row, "start_time", json_integer((json_int_t)one->identity.start_time));
@@ -51,6 +54,8 @@ static json_t *describe(const struct recording *one)
     json_object_set_new(row, "bytes", json_integer((json_int_t)one->bytes));
     json_object_set_new(row, "frames", json_integer((json_int_t)one->frames));
     json_object_set_new(row, "refused_bytes", json_integer((json_int_t)one->refused_bytes));
+    if (one->relayed)
+        json_object_set_new(row, "relayed", json_true());
     return row;
 }
 
@@ -170,6 +175,7 @@ static int take_row(struct job *job, const json_t *row)
     take_text(row, "rank", one->rank, sizeof(one->rank));
     take_text(row, "ended", one->ended, sizeof(one->ended));
     take_text(row, "boot_id", one->identity.boot_id, sizeof(one->identity.boot_id));
+    take_text(row, "relayed_by", one->identity.from, sizeof(one->identity.from));
     take_text(row, "stream", stream, sizeof(stream));
     one->identity.stream = strtoull(stream, NULL, 16);
     one->identity.pid = (pid_t)take_number(row, "pid");
@@ -178,6 +184,7 @@ static int take_row(struct job *job, const json_t *row)
     one->bytes = take_number(row, "bytes");
     one->frames = take_number(row, "frames");
     one->refused_bytes = take_number(row, "refused_bytes");
+    one->relayed = json_is_true(json_object_get(row, "relayed"));
     if (!strcmp(one->ended, "still recording")) {
         snprintf(one->ended, sizeof(one->ended), "the collector ended first");
         job->changed = true;

@@ -13,9 +13,11 @@
 
 #include "base/minmax.h"
 #include "collector/client.h"
+#include "collector/gate.h"
 #include "collector/metrics_http.h"
 #include "collector/notify.h"
 #include "collector/quota.h"
+#include "collector/relay.h"
 #include "collector/say.h"
 #include "collector/socket.h"
 
@@ -39,6 +41,9 @@ struct server {
     struct quota quota;
     unsigned ticks;
     struct metrics_http *metrics;
+    struct tls_context *tls;
+    struct gates *gates;
+    struct relay *relay;
     bool watches_input, input_ended;
 };
 
@@ -99,15 +104,18 @@ static void on_turn(uv_check_t *check)
     end_if_done(check->data);
 }
 
-/* Each client takes two descriptors: its socket and its file. */
-static unsigned clients_limit(void)
+/* Each client takes two descriptors: its socket and its file. One of another collector takes two more, as does each
+ * trace that is relayed. */
+static unsigned clients_limit(const struct server_options *options)
 {
     struct rlimit limit = { 0, 0 };
+    const rlim_t each = options->address ? 4 : 2;
+    const rlim_t own = OWN_DESCRIPTORS + (options->relay ? 2 * RELAY_STREAMS_MAX : 0);
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
     getrlimit(RLIMIT_NOFILE, &limit);
-    rlim_t fit = limit.rlim_cur > OWN_DESCRIPTORS + 2 ? (limit.rlim_cur - OWN_DESCRIPTORS) / 2 : 1;
+    rlim_t fit = limit.rlim_cur > own + each ? (limit.rlim_cur - own) / each : 1;
     return (unsigned)ws_min(fit, (rlim_t)CLIENTS_MAX);
 }
 
@@ -158,11 +166,14 @@ static void close_handle(uv_handle_t *handle, void *unused)
 static void run_loop(struct server *server, const struct server_options *options)
 {
     uv_check_t turn;
-    uv_poll_init(&server->loop, &server->accepting, server->listening.fd);
+    bool listens = server->listening.fd >= 0;
+    if (listens)
+        uv_poll_init(&server->loop, &server->accepting, server->listening.fd);
     uv_timer_init(&server->loop, &server->tick);
     uv_check_init(&server->loop, &turn);
     server->accepting.data = server->tick.data = turn.data = server;
-    uv_poll_start(&server->accepting, UV_READABLE, on_connection);
+    if (listens)
+        uv_poll_start(&server->accepting, UV_READABLE, on_connection);
     uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
     watch_signals(server);
     if (options->while_input) {
@@ -171,8 +182,12 @@ static void run_loop(struct server *server, const struct server_options *options
     }
     uv_run(&server->loop, UV_RUN_DEFAULT);
     notify("STOPPING=1");
-    on_connection(&server->accepting, 0, 0); /* those who connected last may have sent all they have */
-    uv_poll_stop(&server->accepting);
+    if (listens) {
+        on_connection(&server->accepting, 0, 0); /* those who connected last may have sent all they have */
+        uv_poll_stop(&server->accepting);
+    }
+    relay_stop(server->relay);
+    gates_stop(server->gates);
     clients_end(&server->clients);
     listening_end(&server->listening);
     quota_keep(&server->quota, &server->clients.jobs);
@@ -180,6 +195,8 @@ static void run_loop(struct server *server, const struct server_options *options
     uv_walk(&server->loop, close_handle, NULL);
     uv_run(&server->loop, UV_RUN_DEFAULT);
     metrics_http_free(server->metrics);
+    gates_free(server->gates);
+    relay_free(server->relay);
 }
 
 /* Returns 0, or -1 after a line on stderr. */
@@ -192,12 +209,39 @@ static int start_metrics(struct server *server, const struct server_options *opt
     return server->clients.figures && server->metrics ? 0 : -1;
 }
 
+/* Returns 0, or -1 after a line on stderr. */
+static int start_network(struct server *server, const struct server_options *options)
+{
+    if (options->tls.certificate && !(server->tls = tls_context_create(&options->tls)))
+        return -1;
+    if (options->address &&
+        !(server->gates = gates_start(&server->loop, options->address, server->tls, &server->clients)))
+        return -1;
+    if (options->relay &&
+        !(server->relay = relay_start(&server->loop, options->relay, server->tls, &server->clients)))
+        return -1;
+    return 0;
+}
+
+/* What was started of the network before something else could not be started. */
+static void stop_early(struct server *server)
+{
+    gates_stop(server->gates);
+    relay_stop(server->relay);
+    uv_close((uv_handle_t *)&server->clients.reading, NULL);
+    uv_run(&server->loop, UV_RUN_DEFAULT);
+    gates_free(server->gates);
+    relay_free(server->relay);
+}
+
 /* A collector that `wallshim record` runs says nothing: its user did not start it. */
 static void tell_ready(const struct server_options *options)
 {
     if (!options->while_input)
-        say("listening on unix:%s, writing to %s/%s", options->path, options->folder,
-            options->job ? options->job : "JOB");
+        say("listening on %s%s%s%s, writing to %s/%s%s%s", options->path ? "unix:" : "",
+            options->path ? options->path : "", options->path && options->address ? " and " : "",
+            options->address ? options->address : "", options->folder, options->job ? options->job : "JOB",
+            options->relay ? ", relaying to " : "", options->relay ? options->relay : "");
     notify("READY=1");
 }
 
@@ -211,13 +255,13 @@ int server_run(const struct server_options *options)
     int folder = open_folder(options->folder);
     if (folder < 0)
         return -1;
-    int status = listening_start(&server.listening, options->path, SOCK_SEQPACKET);
+    int status = options->path ? listening_start(&server.listening, options->path, SOCK_SEQPACKET) : 0;
     if (!status && uv_loop_init(&server.loop)) {
         say("no event loop can be made");
         status = -1;
     }
     if (!status) {
-        server.clients = (struct clients){ .limit = clients_limit(),
+        server.clients = (struct clients){ .limit = clients_limit(options),
                                            .size_limit = options->size_limit,
                                            .jobs = { .folder = folder, .always = options->job },
                                            .memory.limit = MEMORY_MAX,
@@ -230,14 +274,16 @@ int server_run(const struct server_options *options)
         clients_init(&server.clients);
         status = jobs_begin(&server.clients.jobs);
         if (!status)
+            status = start_network(&server, options);
+        if (!status)
             status = start_metrics(&server, options);
         if (!status) {
             tell_ready(options);
             run_loop(&server, options);
         } else {
-            uv_close((uv_handle_t *)&server.clients.reading, NULL);
-            uv_run(&server.loop, UV_RUN_DEFAULT);
+            stop_early(&server);
         }
+        tls_context_destroy(server.tls);
         figures_destroy(server.clients.figures);
         jobs_finish(&server.clients.jobs);
         uv_loop_close(&server.loop);

@@ -6,9 +6,13 @@
 #include <stdint.h>
 
 #include "collector/quota.h"
+#include "collector/tls.h"
 
 struct server_options {
-    const char *path; /* of the socket */
+    const char *path;    /* of the socket for programs; NULL: there is none */
+    const char *address; /* HOST:PORT for other collectors; NULL: none */
+    const char *relay;   /* HOST:PORT of the collector that gets all traces; NULL: none */
+    struct tls_files tls;
     const char *folder;
     const char *job;      /* NULL: clients name their jobs */
     uint64_t size_limit;  /* of a trace */

@@ -7,8 +7,9 @@ void client_watch(struct client *client)
                                            .host = client->hello.host,
                                            .rank = client->hello.rank,
                                            .pid = client->identity.pid,
-                                           .here = true,
-                                           .earliest = process_began(client->identity.start_time) };
+                                           .here = !*client->from,
+                                           .earliest =
+                                               *client->from ? 0 : process_began(client->identity.start_time) };
     client->figures = figures_open(client->all->figures, &source);
     figures_resume(client->figures, client->file, client->stream.taken);
 }

@@ -10,7 +10,7 @@ fail() {
 }
 
 # Debian packages by purpose.
-packages_build=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev libxxhash-dev libjansson-dev libyajl-dev libsqlite3-dev zlib1g-dev libiberty-dev libarchive-dev libprotobuf-c-dev protobuf-c-compiler libuv1-dev libmicrohttpd-dev libcmocka-dev python3)
+packages_build=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev libxxhash-dev libjansson-dev libyajl-dev libsqlite3-dev zlib1g-dev libiberty-dev libarchive-dev libprotobuf-c-dev protobuf-c-compiler libuv1-dev libmicrohttpd-dev libssl-dev libcmocka-dev python3)
 packages_test=(git binutils clang-format clang-tidy procps python3-jsonschema python3-numpy ffmpeg)
 packages_clients=(hashcat python3-numba blender clang libomp-14-dev)
 packages_prometheus=(prometheus)

@@ -417,6 +417,25 @@ bool ws_salvage_is_due(int memory)
     return due;
 }
 
+uint64_t ws_salvage_settled(int memory)
+{
+    /* Not the whole of it: the list of its parts is long. */
+    struct {
+        char magic[sizeof(((struct ws_live *)0)->magic)];
+        uint32_t ended, flushed;
+        struct ws_live_flush flush[2];
+    } now = { .ended = 0 };
+#define READ_FIELD(to, field) \
+    (pread(memory, &(to), sizeof(to), offsetof(struct ws_live, field)) == (ssize_t)sizeof(to))
+    if (!READ_FIELD(now.magic, magic) || !READ_FIELD(now.ended, ended) || !READ_FIELD(now.flushed, flushed) ||
+        !READ_FIELD(now.flush, flush))
+        return 0;
+#undef READ_FIELD
+    if (memcmp(now.magic, WS_LIVE_MAGIC, sizeof(now.magic)) != 0 || now.ended)
+        return UINT64_MAX; /* nothing is cut off: there is no salvage, or the trace only grows */
+    return now.flush[now.flushed & 1].bytes;
+}
+
 int ws_salvage(int memory, const char *path, struct ws_salvaged *result)
 {
     struct salvage salvage = { .memory = memory, .file = -1, .result = result, .seen = { .limit = SEEN_MOST } };

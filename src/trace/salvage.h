@@ -20,6 +20,10 @@ struct ws_salvaged {
 /* Is there something in the live memory that the trace may lack? */
 bool ws_salvage_is_due(int memory);
 
+/* The bytes of the trace that ws_salvage will leave as they are, if it is done now or later. The program says so, and
+ * may lie. UINT64_MAX: all. */
+uint64_t ws_salvage_settled(int memory);
+
 /* memory: descriptor of the live memory, which must not shrink meanwhile. path: the trace. The process must have
  * ended. Returns 0 or -errno: -EBADMSG: no live memory, or a damaged one; -EPROTO: of another version of wallshim;
  * -ESTALE: the live memory is of another trace; -ENODATA: the trace lacks bytes that the live memory lacks too. */

@@ -55,6 +55,7 @@ static size_t most_data(enum ws_channel_kind kind)
 {
     return kind == WS_CHANNEL_PROGRESS                            ? WS_PROGRESS_MAX
            : kind == WS_CHANNEL_DATA || kind == WS_CHANNEL_ANSWER ? WS_CHANNEL_DATA_MAX
+           : kind == WS_CHANNEL_GOODBYE                           ? WS_CHANNEL_ENDED_MAX
            : kind == WS_CHANNEL_CONTROL || kind == WS_CHANNEL_ASK ? WS_CHANNEL_TEXT_MAX
                                                                   : 0;
 }
@@ -85,6 +86,13 @@ int ws_channel_read(const uint8_t *bytes, size_t size, struct ws_channel_message
     message->bytes = bytes + sizeof(message->number);
     message->size = body - sizeof(message->number);
     return message->size > most_data(message->kind) ? -EBADMSG : 0;
+}
+
+size_t ws_channel_size(const uint8_t bytes[WS_CHANNEL_HEAD_SIZE])
+{
+    struct head head;
+    memcpy(&head, bytes, sizeof(head));
+    return head.magic == MAGIC && head.size <= WS_CHANNEL_MESSAGE_MAX - sizeof(head) ? sizeof(head) + head.size : 0;
 }
 
 const char *ws_channel_reason_text(uint64_t reason)

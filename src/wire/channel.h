@@ -1,5 +1,6 @@
 /* The messages between the shim of a program and the collector, over a Unix socket of type SOCK_SEQPACKET. Each
- * message is one packet: a head of 16 bytes, then a body. All numbers are little-endian.
+ * message is one packet: a head of 16 bytes, then a body. All numbers are little-endian. Between two collectors the
+ * same messages go over TCP, one behind the other: a collector that relays a trace does as a shim does.
  *
  * head: u32 magic, u16 version, u16 kind, u32 size of the body, u32 reserved (0)
  *
@@ -10,7 +11,8 @@
  * | REFUSED | collector | u64: enum ws_channel_reason; the collector closes the connection                      |
  * | DATA    | shim      | u64: offset in the trace; then at most 64 KiB of the trace, from that offset          |
  * | TAKEN   | collector | u64: the bytes of the trace that are in the collector's file; whole frames            |
- * | GOODBYE | shim      | u64: size of the finished trace                                                       |
+ * | GOODBYE | shim      | u64: size of the finished trace; from a relay then a text: how the trace ended        |
+ * | GOODBYE | collector | u64: the same size, to a relay alone: all is in the file                              |
  * | CONTROL | collector | u64: enum ws_channel_command, or FLUSH and in the upper half a number; then its text    |
  * | STATE   | shim      | u64: 1: it records now, 0: it does not                                                |
  * | ASK     | ctl       | u64: enum ws_channel_command, and in the upper half a process id, or 0; then its text |
@@ -35,7 +37,8 @@ enum {
     WS_CHANNEL_HEAD_SIZE = 16,
     WS_CHANNEL_START_SIZE = WS_CHANNEL_HEAD_SIZE + sizeof(uint64_t), /* of all messages but HELLO, without data */
     WS_CHANNEL_DATA_MAX = 64 << 10,
-    WS_CHANNEL_TEXT_MAX = 64, /* of CONTROL and ASK */
+    WS_CHANNEL_TEXT_MAX = 64,  /* of CONTROL and ASK */
+    WS_CHANNEL_ENDED_MAX = 95, /* of GOODBYE */
     WS_CHANNEL_MESSAGE_MAX = WS_CHANNEL_START_SIZE + WS_CHANNEL_DATA_MAX,
 };
 
@@ -116,6 +119,10 @@ void ws_channel_write_hello(uint8_t bytes[WS_CHANNEL_HELLO_SIZE], const struct w
 /* Reads a message. `bytes` of the message points into the given bytes. Returns 0; -EPROTO: another version of the
  * protocol; -EBADMSG: no message. */
 int ws_channel_read(const uint8_t *bytes, size_t size, struct ws_channel_message *message);
+
+/* The size of a whole message, from its head; 0: it is no head of a message, or of one that is too large. For
+ * streams, which do not keep messages apart. */
+size_t ws_channel_size(const uint8_t head[WS_CHANNEL_HEAD_SIZE]);
 
 /* The reason in words. */
 const char *ws_channel_reason_text(uint64_t reason);

@@ -28,10 +28,13 @@ static void messages_come_back(void **state)
     static uint8_t bytes[WS_CHANNEL_MESSAGE_MAX + 1];
     struct ws_channel_message message;
     for (int kind = WS_CHANNEL_WELCOME; kind <= WS_CHANNEL_GOODBYE; kind++) {
-        size_t data = kind == WS_CHANNEL_DATA ? WS_CHANNEL_DATA_MAX : 0;
+        size_t data = kind == WS_CHANNEL_DATA      ? WS_CHANNEL_DATA_MAX
+                      : kind == WS_CHANNEL_GOODBYE ? WS_CHANNEL_ENDED_MAX
+                                                   : 0;
         ws_channel_write(bytes, (enum ws_channel_kind)kind, 0x123456789abcdef0, data);
         size_t size = WS_CHANNEL_START_SIZE + data;
         assert_int_equal(ws_channel_read(bytes, size, &message), 0);
+        assert_int_equal(ws_channel_size(bytes), size);
         assert_int_equal(message.kind, kind);
         assert_int_equal(message.number, 0x123456789abcdef0);
         assert_int_equal(message.size, data);
@@ -87,6 +90,21 @@ static void each_wrong_byte_of_a_head_is_refused(void **state)
     }
 }
 
+static void sizes_are_bounded(void **state)
+{
+    (void)state;
+    uint8_t bytes[WS_CHANNEL_START_SIZE];
+    ws_channel_write(bytes, WS_CHANNEL_DATA, 0, WS_CHANNEL_DATA_MAX);
+    assert_int_equal(ws_channel_size(bytes), WS_CHANNEL_MESSAGE_MAX);
+    ws_channel_write(bytes, WS_CHANNEL_DATA, 0, WS_CHANNEL_DATA_MAX + 1);
+    assert_int_equal(ws_channel_size(bytes), 0);
+    ws_channel_write(bytes, WS_CHANNEL_DATA, 0, UINT32_MAX - sizeof(uint64_t));
+    assert_int_equal(ws_channel_size(bytes), 0);
+    ws_channel_write(bytes, WS_CHANNEL_DATA, 0, 0);
+    bytes[0] ^= 1;
+    assert_int_equal(ws_channel_size(bytes), 0);
+}
+
 static void reasons_and_paths(void **state)
 {
     (void)state;
@@ -105,6 +123,7 @@ int main(void)
         cmocka_unit_test(a_hello_comes_back),
         cmocka_unit_test(texts_without_an_end_get_one),
         cmocka_unit_test(each_wrong_byte_of_a_head_is_refused),
+        cmocka_unit_test(sizes_are_bounded),
         cmocka_unit_test(reasons_and_paths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
