@@ -15,11 +15,7 @@
 #include "collector/receive.h"
 #include "collector/say.h"
 
-enum {
-    MESSAGES_A_TURN = 32, /* then the other clients have theirs */
-    HURRY_MS = 1000,      /* when memory is short: how long a frame may take to come whole */
-    SILENCE_MS = 5000,    /* how long a connection may say nothing before its HELLO */
-};
+enum { MESSAGES_A_TURN = 32 }; /* then the other clients have theirs */
 
 /* --- the end of a connection -------------------------------------------------------------------- */
 
@@ -28,7 +24,7 @@ static void free_client(uv_handle_t *handle)
     free(handle->data);
 }
 
-static void client_close(struct client *client, const char *ended)
+void client_close(struct client *client, const char *ended)
 {
     struct clients *all = client->all;
     struct client **link = &all->first;
@@ -68,9 +64,7 @@ static void answer(struct client *client, enum ws_channel_kind kind, uint64_t nu
     client->owes = kind == WS_CHANNEL_TAKEN && sent < 0 && errno == EAGAIN;
 }
 
-/* Ends a connection that broke the rules. `bytes`: of the message that was refused, if the stream does not have them.
- */
-static void cut_off(struct client *client, enum ws_channel_reason reason, size_t bytes)
+void client_cut_off(struct client *client, enum ws_channel_reason reason, size_t bytes)
 {
     char ended[96];
     struct clients *all = client->all;
@@ -199,14 +193,14 @@ static void after_units(struct client *client, int status, size_t bytes)
         client->unit_since = uv_now(client->all->loop);
     if (!status || client->stuck)
         return;
-    cut_off(client,
-            status == -EBADMSG  ? WS_CHANNEL_REASON_FRAME
-            : status == -EFBIG  ? WS_CHANNEL_REASON_SIZE
-            : status == -EDQUOT ? WS_CHANNEL_REASON_FILES
-            : status == -EUSERS ? WS_CHANNEL_REASON_JOBS
-            : status == -ENOMEM ? WS_CHANNEL_REASON_MEMORY
-                                : WS_CHANNEL_REASON_FILE,
-            status == -ENOMEM ? bytes : 0);
+    client_cut_off(client,
+                   status == -EBADMSG  ? WS_CHANNEL_REASON_FRAME
+                   : status == -EFBIG  ? WS_CHANNEL_REASON_SIZE
+                   : status == -EDQUOT ? WS_CHANNEL_REASON_FILES
+                   : status == -EUSERS ? WS_CHANNEL_REASON_JOBS
+                   : status == -ENOMEM ? WS_CHANNEL_REASON_MEMORY
+                                       : WS_CHANNEL_REASON_FILE,
+                   status == -ENOMEM ? bytes : 0);
 }
 
 /* --- messages ----------------------------------------------------------------------------------- */
@@ -270,16 +264,16 @@ static void greet(struct client *client, const struct ws_channel_hello *hello)
                                : identify_process(&client->identity, client->peer.pid, hello);
     client->peer.pid = client->identity.pid;
     if (!right) {
-        cut_off(client, WS_CHANNEL_REASON_IDENTITY, 0);
+        client_cut_off(client, WS_CHANNEL_REASON_IDENTITY, 0);
         return;
     }
     int error = resume(client, jobs_get(&client->all->jobs, hello->job, false));
     if (error)
-        cut_off(client,
-                error == -ENOMEM   ? WS_CHANNEL_REASON_MEMORY
-                : error == -EAGAIN ? WS_CHANNEL_REASON_CLIENTS
-                                   : WS_CHANNEL_REASON_FILE,
-                0);
+        client_cut_off(client,
+                       error == -ENOMEM   ? WS_CHANNEL_REASON_MEMORY
+                       : error == -EAGAIN ? WS_CHANNEL_REASON_CLIENTS
+                                          : WS_CHANNEL_REASON_FILE,
+                       0);
     else if (client->resuming)
         uv_idle_start(&client->all->reading, read_files);
     else
@@ -327,7 +321,7 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
     } else if (right && asks && !(status = control_answer(client, &message))) {
         client->asks = true;
     } else {
-        cut_off(client, status == -EPROTO ? WS_CHANNEL_REASON_VERSION : WS_CHANNEL_REASON_MESSAGE, size);
+        client_cut_off(client, status == -EPROTO ? WS_CHANNEL_REASON_VERSION : WS_CHANNEL_REASON_MESSAGE, size);
     }
 }
 
@@ -350,8 +344,7 @@ static void end_without_goodbye(struct client *client)
         close(memory);
 }
 
-/* Handles at most this many messages. */
-static void read_some(struct client *client, unsigned most)
+void client_read(struct client *client, unsigned most)
 {
     static uint8_t bytes[WS_CHANNEL_MESSAGE_MAX + 1]; /* one more, to notice what is too long */
     bool reset = false;
@@ -371,7 +364,7 @@ static void read_some(struct client *client, unsigned most)
 
 static void on_event(uv_poll_t *poll, int status, int events);
 
-static void wait_for_events(struct client *client)
+void client_wait(struct client *client)
 {
     int events = (client->stuck || client->resuming ? 0 : UV_READABLE) | (client->owes ? UV_WRITABLE : 0);
     if (client->closing || events == client->events)
@@ -391,8 +384,8 @@ static void on_event(uv_poll_t *poll, int status, int events)
     if (status < 0)
         client->events = 0; /* libuv has stopped to poll: what is left to read, and the end, would never be seen */
     if (status < 0 || (events & UV_READABLE))
-        read_some(client, MESSAGES_A_TURN);
-    wait_for_events(client);
+        client_read(client, MESSAGES_A_TURN);
+    client_wait(client);
 }
 
 /* Reads a part of the file of each client that goes on in one, so that all others are served meanwhile. */
@@ -408,98 +401,13 @@ static void read_files(uv_idle_t *idle)
         client->resuming = status > 0;
         more |= client->resuming;
         if (status < 0)
-            cut_off(client, status == -ENOMEM ? WS_CHANNEL_REASON_MEMORY : WS_CHANNEL_REASON_FILE, 0);
+            client_cut_off(client, status == -ENOMEM ? WS_CHANNEL_REASON_MEMORY : WS_CHANNEL_REASON_FILE, 0);
         else if (!status)
             welcome(client);
-        wait_for_events(client);
+        client_wait(client);
     }
     if (!more)
         uv_idle_stop(idle);
-}
-
-/* --- memory ------------------------------------------------------------------------------------- */
-
-/* For stream_memory. What is empty is given back first. Then the client goes whose frame has been coming for longest:
- * a program's shim sends a frame as fast as it is read. */
-static bool reclaim(void *data, const struct stream *asking)
-{
-    struct clients *clients = data;
-    struct client *slowest = NULL;
-    size_t before = clients->memory.used;
-    for (struct client *client = clients->first; client; client = client->next) {
-        if (&client->stream == asking || client->stuck || client->resuming)
-            continue;
-        if (!client->stream.size)
-            stream_finish(&client->stream);
-        else if (!slowest || client->unit_since < slowest->unit_since)
-            slowest = client;
-    }
-    if (clients->memory.used == before && slowest && uv_now(clients->loop) - slowest->unit_since > HURRY_MS)
-        cut_off(slowest, WS_CHANNEL_REASON_SLOW, 0);
-    return clients->memory.used < before;
-}
-
-void clients_init(struct clients *clients)
-{
-    clients->memory.reclaim = reclaim;
-    clients->memory.data = clients;
-    uv_idle_init(clients->loop, &clients->reading);
-    clients->reading.data = clients;
-    clients->remains = (struct remains_list){ .loop = clients->loop };
-    clients->dumps.loop = clients->loop;
-}
-
-/* --- all connections ---------------------------------------------------------------------------- */
-
-/* Makes room for one more connection. Returns whether there is room. */
-static bool make_room(struct clients *clients)
-{
-    struct client *oldest = NULL; /* new ones stand first, so the last that is found is the oldest */
-    if (clients->count < clients->limit)
-        return true;
-    for (struct client *client = clients->first; client; client = client->next)
-        if (!client->greeted || !client->recording)
-            oldest = client;
-    if (oldest)
-        cut_off(oldest, WS_CHANNEL_REASON_CLIENTS, 0);
-    return oldest != NULL;
-}
-
-/* from: of a remote client; NULL: it is a process of this machine. */
-static void take_in(struct clients *clients, int fd, const char *from)
-{
-    struct client *client = calloc(1, sizeof(*client));
-    if (client && from) {
-        client->peer.uid = (uid_t)-1;
-        snprintf(client->from, sizeof(client->from), "%s", from);
-    }
-    if (!client || (!from && !process_may_connect(fd, &client->peer)) || !make_room(clients) ||
-        uv_poll_init(clients->loop, &client->poll, fd)) {
-        clients->jobs.refused_clients++;
-        free(client);
-        close(fd);
-        return;
-    }
-    client->poll.data = client;
-    client->fd = fd;
-    client->all = clients;
-    client->file = client->memory = -1;
-    client->since = uv_now(clients->loop);
-    stream_init(&client->stream, &clients->memory);
-    client->next = clients->first;
-    clients->first = client;
-    clients->count++;
-    wait_for_events(client);
-}
-
-void client_accept(struct clients *clients, int fd)
-{
-    take_in(clients, fd, NULL);
-}
-
-void client_accept_remote(struct clients *clients, int fd, const char *from)
-{
-    take_in(clients, fd, from);
 }
 
 static bool peer_is_gone(const struct client *client)
@@ -508,50 +416,12 @@ static bool peer_is_gone(const struct client *client)
     return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR));
 }
 
-static void retry(struct client *client)
+void client_retry(struct client *client)
 {
     after_units(client, stream_retry(&client->stream, take_unit, client), 0);
     if (client->stuck && (client->all->ending || peer_is_gone(client)))
         client_close(client, "disk full"); /* nobody is there to wait for more room */
     if (!client->closing && !client->stuck)
-        read_some(client, MESSAGES_A_TURN);
-    wait_for_events(client);
-}
-
-void clients_tick(struct clients *clients)
-{
-    remains_tick(&clients->remains);
-    dumps_tick(&clients->dumps, &clients->jobs);
-    hang_tick(clients);
-    for (struct client *client = clients->first, *next; client; client = next) {
-        next = client->next; /* freed later, by the loop, even if it is closed meanwhile */
-        if (client->closing)
-            continue;
-        if (client->stuck)
-            retry(client);
-        else if (!client->greeted && !client->asks && uv_now(clients->loop) - client->since > SILENCE_MS)
-            cut_off(client, WS_CHANNEL_REASON_MESSAGE, 0);
-        else if (client->unit_since && !client->resuming &&
-                 uv_now(clients->loop) - client->unit_since > clients->patience_ms)
-            cut_off(client, WS_CHANNEL_REASON_SLOW, 0);
-        else if (!client->stream.size)
-            stream_finish(&client->stream); /* an idle client needs no buffer; a busy one makes another */
-    }
-    if (clients->figures)
-        figures_tick(clients->figures, uv_now(clients->loop));
-    jobs_write(&clients->jobs);
-}
-
-void clients_end(struct clients *clients)
-{
-    for (struct client *client = clients->first, *next; client; client = next) {
-        next = client->next;
-        if (client->closing)
-            continue;
-        read_some(client, 1 << 12);
-        client_close(client, "the collector ended first");
-    }
-    remains_end(&clients->remains);
-    dumps_end(&clients->dumps);
-    jobs_write(&clients->jobs);
+        client_read(client, MESSAGES_A_TURN);
+    client_wait(client);
 }

@@ -62,22 +62,22 @@ struct client {
     struct figures_stream *figures;
 };
 
-/* `clients` has its loop, limits and jobs already. */
-void clients_init(struct clients *clients);
+/* What clients.c does with one of them. */
 
-/* Takes over the connection. If there are too many, one that has said nothing yet makes room, or the new one is
- * refused. */
-void client_accept(struct clients *clients, int fd);
+void client_close(struct client *client, const char *ended);
 
-/* The same for a connection of another collector, which has proved that it is `from`. It sends what a shim sends, but
- * has no say over other clients, and no descriptors. */
-void client_accept_remote(struct clients *clients, int fd, const char *from);
+/* Ends a connection that broke the rules. `bytes`: of the message that was refused, if the stream does not have them.
+ */
+void client_cut_off(struct client *client, enum ws_channel_reason reason, size_t bytes);
 
-/* To be called once a second: tries again what did not work, ends connections that say nothing, writes manifests. */
-void clients_tick(struct clients *clients);
+/* Handles at most this many messages. */
+void client_read(struct client *client, unsigned most);
 
-/* Reads what has come, then closes all connections. */
-void clients_end(struct clients *clients);
+/* Tries again to write what the file did not take. */
+void client_retry(struct client *client);
+
+/* Tells the loop what the client waits for now. */
+void client_wait(struct client *client);
 
 /* Begins to count what the trace tells, if somebody asks for live figures (watch.c). The client has a recording; what
  * its file has already is not counted again. */

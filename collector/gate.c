@@ -264,8 +264,10 @@ void gates_stop(struct gates *gates)
 {
     if (!gates)
         return;
-    while (gates->first)
-        gate_close(gates->first, false);
+    for (struct gate *gate = gates->first, *next; gate; gate = next) {
+        next = gate->next;
+        gate_close(gate, false);
+    }
     uv_poll_stop(&gates->accepting);
     close(gates->fd);
     uv_close((uv_handle_t *)&gates->accepting, NULL);

@@ -5,7 +5,7 @@
 
 #include <uv.h>
 
-#include "collector/client.h"
+#include "collector/clients.h"
 #include "collector/tls.h"
 
 struct gates;

@@ -40,7 +40,8 @@ struct relay {
     uint64_t next_try, next_survey, backoff; /* ms of the loop */
     char said[256];                          /* why it does not work, if that was said */
     unsigned said_refused;
-    unsigned count, ended, new; /* streams: all, those of traces that have ended, those that were not welcome yet */
+    unsigned count, ended,
+        unanswered; /* streams: all, those of traces that have ended, those that were not welcome yet */
     struct relay_stream *streams[RELAY_STREAMS_MAX];
 };
 
@@ -138,7 +139,8 @@ static int begin_to_connect(struct relay *relay)
 static bool may_start(const struct relay *relay, const struct recording *one)
 {
     return now_of(relay) >= relay->next_try && relay->count < RELAY_STREAMS_MAX &&
-           (relay->reached || !relay->count) && relay->new < ENDED_MAX && (one->open || relay->ended < ENDED_MAX);
+           (relay->reached || !relay->count) && relay->unanswered < ENDED_MAX &&
+           (one->open || relay->ended < ENDED_MAX);
 }
 
 /* Starts to relay a trace. */
@@ -168,7 +170,7 @@ static void start(struct relay *relay, struct job *job, struct recording *one)
     stream->seen = true;
     relay->streams[slot] = stream;
     relay->count++;
-    relay->new ++;
+    relay->unanswered++;
     relay->ended += stream->begins;
     one->relay = slot + 1;
 }
@@ -190,7 +192,7 @@ static void finish(struct relay *relay, unsigned slot, struct recording *one)
     else if (stream->state == RELAY_REFUSED && relay->said_refused++ < SAID_MAX)
         say("--relay %s: %s/%s is refused: %s", relay->address, stream->job->name, stream->hello.file, stream->why);
     relay->count--;
-    relay->new -= !stream->counted;
+    relay->unanswered -= !stream->counted;
     relay->ended -= stream->begins;
     relay->streams[slot] = NULL;
     relay_stream_destroy(stream);
@@ -210,7 +212,7 @@ static void visit_recording(struct relay *relay, struct job *job, struct recordi
     stream->seen = true;
     if (stream->welcomed && !stream->counted) {
         stream->counted = true;
-        relay->new --;
+        relay->unanswered--;
         on_success(relay);
     }
     if (!stream->tcp)

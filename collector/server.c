@@ -12,7 +12,7 @@
 #include <uv.h>
 
 #include "base/minmax.h"
-#include "collector/client.h"
+#include "collector/clients.h"
 #include "collector/gate.h"
 #include "collector/metrics_http.h"
 #include "collector/notify.h"

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -363,7 +364,7 @@ bool tcp_peer_name(const struct tcp *tcp, char name[TLS_NAME_SIZE])
 {
     if (tcp->tls)
         return tls_peer_name(tcp->tls, name);
-    strcpy(name, "loopback, no certificate");
+    snprintf(name, TLS_NAME_SIZE, "loopback, no certificate");
     return true;
 }
 
