@@ -187,18 +187,18 @@ static bool is_folder_of_jobs(const char *folder)
         bool known =
             *entries[i]->d_name != '.' && asprintf(&path, "%s/%s/manifest.json", folder, entries[i]->d_name) >= 0;
         bool is_job = known && !access(path, F_OK);
-        if (is_job && jobs++ < NAMED)
-            tool_put("%s wallshim report %s/%s",
-                     jobs == 1 ? "wallshim: this folder holds jobs; name one:" : "\n  or:", folder,
-                     entries[i]->d_name);
+        if (is_job && jobs++ == 0)
+            tool_say("%s: this folder holds jobs; name one of these", folder);
+        if (is_job && jobs <= NAMED)
+            tool_say("  %s/%s", folder, entries[i]->d_name);
         if (known)
             free(path);
         free(entries[i]);
     }
     if (count >= 0)
         free(entries);
-    if (jobs)
-        tool_put(jobs > NAMED ? "\n  and %d more\n" : "\n", jobs - NAMED);
+    if (jobs > NAMED)
+        tool_say("  and %d more", jobs - NAMED);
     return jobs;
 }
 

@@ -294,6 +294,18 @@ says out "1 without an end or damaged; --all shows each"
 expect 0 "$wallshim" report --all --section losses demo.wst cut.wst
 ! grep -q "other process" out || fail "--all speaks of other processes"
 
+# A folder of jobs is none itself: each job is named on a line of its own, and no more than eight.
+mkdir jobs
+for number in 0 1 2 3 4 5 6 7 8 9; do
+    mkdir jobs/job$number
+    echo '{}' >jobs/job$number/manifest.json
+done
+expect 2 "$wallshim" report jobs
+[ "$(wc -l <err)" -eq 10 ] || fail "not ten lines: $(cat err)"
+[ "$(grep -c '^wallshim:   jobs/job[0-7]$' err)" -eq 8 ] || fail "not eight jobs: $(cat err)"
+says err "jobs: this folder holds jobs"
+says err "and 2 more"
+
 # The program in docs/ci.md that reads the JSON.
 sed -n 's/^    //; /^import json/,/advice\["where"\]/p' "$source/docs/ci.md" >snippet.py
 cp demo.wst train.wst

@@ -28,6 +28,14 @@ def socket_of(place):
 
 def start(place, *switches):
     place.start("--metrics", f"unix:{socket_of(place)}", *switches)
+    wait_for(lambda: answers(place), "the socket of the figures")  # it comes after the one for programs
+
+
+def answers(place):
+    with contextlib.suppress(OSError):
+        connect(place).close()
+        return True
+    return False
 
 
 def connect(place):
