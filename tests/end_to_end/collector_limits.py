@@ -183,7 +183,7 @@ def case_jobs(build):
         check(ended(place, "job69") == {"a.wst": "goodbye"}, ended(place, "job69"))
         hint = subprocess.run([f"{place.build}/tools/wallshim", "report", place.jobs], capture_output=True, text=True,
                               check=False)
-        check(hint.returncode == 2 and f"wallshim report {place.jobs}/job" in hint.stderr, hint)
+        check(hint.returncode == 2 and f"wallshim:   {place.jobs}/job" in hint.stderr, hint)
 
 
 def case_bad(build):
