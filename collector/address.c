@@ -32,7 +32,8 @@ bool address_is_loopback(const struct sockaddr *address)
            IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
 }
 
-/* Looks at the text alone: asks no name server. Returns a list to be freed, or NULL. */
+/* Parses the host without asking a name server. The caller frees the list. Returns NULL if the host is neither
+ * numeric nor "localhost". */
 static struct addrinfo *numeric(const char *host, const char *port)
 {
     const struct addrinfo wanted = { .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE,

@@ -7,7 +7,8 @@
 
 enum { ADDRESS_HOST_SIZE = 256 };
 
-/* Splits HOST:PORT; [HOST]:PORT for IPv6. Returns the port, a number in `address`, or NULL. */
+/* Splits HOST:PORT, or [HOST]:PORT for IPv6. Returns the port as a pointer into `address`, or NULL if the text is no
+ * such address. */
 const char *address_split(const char *address, char host[ADDRESS_HOST_SIZE]);
 
 bool address_is_loopback(const struct sockaddr *address);
@@ -15,9 +16,9 @@ bool address_is_loopback(const struct sockaddr *address);
 /* Does the text name the loopback, as a number or as "localhost"? */
 bool address_names_loopback(const char *host);
 
-/* Listens at a numeric address, or at localhost. Returns the socket, which does not block; or -1 after a line on
- * stderr that begins with `what` and the address. Without `for_all` only addresses of the loopback are allowed;
- * `otherwise`: what to do about others. */
+/* Listens at a numeric address or at localhost. Without `for_all`, refuses addresses that other machines can reach;
+ * `otherwise` is the advice in the message about such a refusal. Returns a non-blocking socket. On failure, prints a
+ * line on stderr that begins with `what` and the address, and returns -1. */
 int address_listen(const char *what, const char *address, bool for_all, const char *otherwise);
 
 #endif

@@ -8,14 +8,16 @@
 #include <unistd.h>
 
 #include "base/printable.h"
+#include "collector/ask.h"
 #include "collector/control.h"
-#include "collector/hang_watch.h"
+#include "collector/dump_soon.h"
 #include "collector/identify.h"
 #include "collector/process.h"
 #include "collector/receive.h"
 #include "collector/say.h"
+#include "trace/salvage.h"
 
-enum { MESSAGES_A_TURN = 32 }; /* then the other clients have theirs */
+enum { MESSAGES_A_TURN = 32 }; /* messages read from one client before the others have their turn */
 
 /* --- the end of a connection -------------------------------------------------------------------- */
 
@@ -44,6 +46,7 @@ void client_close(struct client *client, const char *ended)
         if (client->file >= 0)
             close(client->file);
     }
+    dump_soon_forget(all, client);
     dumps_forget(&all->dumps, client);
     if (client->memory >= 0)
         close(client->memory);
@@ -69,7 +72,7 @@ void client_cut_off(struct client *client, enum ws_channel_reason reason, size_t
     char ended[96];
     struct clients *all = client->all;
     snprintf(ended, sizeof(ended), "cut off: %s", ws_channel_reason_text(reason));
-    bytes += client->stream.size; /* what came before, and was not written */
+    bytes += client->stream.size; /* bytes that were received earlier, but not written yet */
     answer(client, WS_CHANNEL_REFUSED, reason);
     all->cut_off++;
     if (client->recording) {
@@ -79,7 +82,7 @@ void client_cut_off(struct client *client, enum ws_channel_reason reason, size_t
         all->jobs.refused_clients++;
         all->jobs.refused_bytes += bytes;
     }
-    if (all->cut_off <= 20) /* a client that comes again and again must not fill the log */
+    if (all->cut_off <= 20) /* a client that reconnects again and again must not fill the log */
         say("process %d%s%s is cut off: %s", (int)client->peer.pid, *client->from ? " of " : "", client->from,
             ws_channel_reason_text(reason));
     client_close(client, ended);
@@ -92,7 +95,8 @@ static bool flies(const struct client *client)
     return client->all->dumps.flights.window_ms != 0;
 }
 
-/* Returns a descriptor; -1: the trace has no file; or another -errno. */
+/* Adds the client's recording to the job. Returns the descriptor of the trace's new file; -1 if the trace goes to the
+ * flight recorder (in memory) instead; or another negative number, an -errno. */
 static int add_recording(struct client *client, struct job *job, struct recording **recording)
 {
     if (!flies(client))
@@ -106,7 +110,8 @@ static int add_recording(struct client *client, struct job *job, struct recordin
     return status ? status : -1;
 }
 
-/* Makes the file when the first unit is there: a client that sends no trace leaves no file. */
+/* Creates the trace's file. Called only when the first bytes of a trace are to be written, so that a client without a
+ * trace leaves no file. */
 static int make_recording(struct client *client)
 {
     struct jobs *jobs = &client->all->jobs;
@@ -121,14 +126,16 @@ static int make_recording(struct client *client)
     snprintf(recording->host, sizeof(recording->host), "%s", client->hello.host);
     snprintf(recording->rank, sizeof(recording->rank), "%s", client->hello.rank);
     client->file = file;
-    /* Written before the trace is, so that a collector started again finds which process the file is of. */
+    /* Note the recording before writing the trace, so that a restarted collector knows which process the file belongs
+     * to. */
     job->changed = true;
     manifest_note(job, recording);
     client_watch(client);
     return 0;
 }
 
-/* Only here is it known that the client goes on where its file ends. */
+/* Cuts a reopened file off after its last complete frame. Called only after the client has sent more of the trace, or
+ * has ended. */
 static int trim(struct client *client)
 {
     int status = client->to_trim ? job_trim(client->file, &client->stream) : 0;
@@ -148,8 +155,8 @@ static int write_to_file(struct client *client, const uint8_t *unit, size_t size
         if (written > 0) {
             done += (size_t)written;
         } else if (!written || errno != EINTR) {
-            bool full = !written || errno == ENOSPC || errno == EDQUOT; /* tried again later */
-            int ignored = ftruncate(client->file, (off_t)at);           /* half a frame would count as damage */
+            bool full = !written || errno == ENOSPC || errno == EDQUOT; /* clients_tick tries to write again */
+            int ignored = ftruncate(client->file, (off_t)at);           /* half a frame in the file would be damage */
             (void)ignored;
             return full ? -ENOSPC : -EIO;
         }
@@ -165,12 +172,14 @@ static int take_unit(void *data, const uint8_t *unit, size_t size)
         status = client->recording->flight
                      ? flight_add(client->recording->flight, unit, size, uv_now(client->all->loop))
                      : write_to_file(client, unit, size);
-    if (!status)
+    if (!status) {
         figures_add(client->figures, unit, size);
+        dump_slow_step(client);
+    }
     return status;
 }
 
-/* Notes how far the trace has come, and says so to the client. Returns whether it has come farther. */
+/* Notes how many bytes of the trace are stored, and tells the client. Returns whether the number has changed. */
 static bool note_taken(struct client *client)
 {
     struct recording *recording = client->recording;
@@ -205,7 +214,8 @@ static void after_units(struct client *client, int status, size_t bytes)
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
-/* The process may have connected anew before the end of its old connection was seen here. */
+/* Closes an older connection of the same process. The process may have reconnected before the collector has seen the
+ * end of that connection. */
 static void close_older(struct client *client, const struct recording *recording)
 {
     for (struct client *other = client->all->first; other; other = other->next)
@@ -225,7 +235,7 @@ static int resume(struct client *client, struct job *job)
     if (!remains_drop(&client->all->remains, recording))
         return -EAGAIN;
     if (flies(client) && !recording->flight)
-        return -ENOENT; /* what was in memory is forgotten, and names with it */
+        return -ENOENT; /* the trace's frames in memory were dropped, and so the names that its later frames need */
     if (recording->flight)
         client->stream = recording->stream;
     else
@@ -242,7 +252,7 @@ static int resume(struct client *client, struct job *job)
     return 0;
 }
 
-/* The file has been read, or there is none yet: the client may send. */
+/* Lets the client send its trace. By now the trace's file has been read, or the client has no file yet. */
 static void welcome(struct client *client)
 {
     if (client->recording) {
@@ -280,7 +290,7 @@ static void greet(struct client *client, const struct ws_channel_hello *hello)
         welcome(client);
 }
 
-/* how: in words, from a relay; "": in order. */
+/* `how` is the text in which a relaying collector tells how the trace ended. Without a text, it ended normally. */
 static void say_goodbye(struct client *client, const uint8_t *how, size_t size)
 {
     char ended[sizeof(client->recording->ended)] = "goodbye";
@@ -316,8 +326,9 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
         say_goodbye(client, message.bytes, message.size);
     } else if (right && message.kind == WS_CHANNEL_STATE) {
         client->state = message.number ? CLIENT_RECORDS : CLIENT_STOPPED;
-    } else if (right && message.kind == WS_CHANNEL_PROGRESS && hang_answer(client, message.bytes, message.size)) {
-        return;
+    } else if (right && message.kind == WS_CHANNEL_PROGRESS &&
+               ask_take(client, message.number, message.bytes, message.size)) {
+        dump_soon_look(client->all);
     } else if (right && asks && !(status = control_answer(client, &message))) {
         client->asks = true;
     } else {
@@ -325,10 +336,27 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
     }
 }
 
-/* The process has ended, or is about to. What it had not sent is in its live memory. */
+/* The process gave up waiting for this collector, and has the whole trace in a file of its own. Removes the part of
+ * the trace that the collector has, so that no report counts it twice. If that part is being relayed, or is in the
+ * flight recorder's memory only, it stays. */
+static void drop_duplicate(struct client *client)
+{
+    struct recording *recording = client->recording;
+    bool has_file = client->file >= 0;
+    client_close(client, "written to a file by the process itself");
+    if (recording && has_file)
+        job_drop_duplicate(jobs_get(&client->all->jobs, client->hello.job, false), recording);
+}
+
+/* The process has ended or is about to. Its live memory (shared with the collector, record/live.h) holds the records
+ * that it had not sent. */
 static void end_without_goodbye(struct client *client)
 {
     int memory = client->memory;
+    if (memory >= 0 && ws_salvage_is_elsewhere(memory)) {
+        drop_duplicate(client);
+        return;
+    }
     bool due = client->greeted && !flies(client) && remains_are_due(memory);
     if (due && !client->recording)
         make_recording(client);
@@ -346,14 +374,15 @@ static void end_without_goodbye(struct client *client)
 
 void client_read(struct client *client, unsigned most)
 {
-    static uint8_t bytes[WS_CHANNEL_MESSAGE_MAX + 1]; /* one more, to notice what is too long */
+    static uint8_t bytes[WS_CHANNEL_MESSAGE_MAX + 1]; /* one byte more, to detect messages that are too long */
     bool reset = false;
     for (unsigned i = 0; i < most && !client->closing && !client->stuck && !client->resuming; i++) {
         ssize_t size = receive_message(client->fd, bytes, sizeof(bytes), client->greeted ? NULL : &client->memory);
         if (size > 0) {
             handle(client, bytes, (size_t)size);
         } else if (size < 0 && errno == ECONNRESET && !reset) {
-            reset = true; /* the client left answers unread; its own messages are still here */
+            /* The client closed its socket before it read all answers. Its own messages can still be read. */
+            reset = true;
         } else if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
         } else {
@@ -382,13 +411,15 @@ static void on_event(uv_poll_t *poll, int status, int events)
     if (client->owes && (events & UV_WRITABLE))
         answer(client, WS_CHANNEL_TAKEN, client->stream.taken);
     if (status < 0)
-        client->events = 0; /* libuv has stopped to poll: what is left to read, and the end, would never be seen */
+        /* After an error libuv stops polling. client_wait starts it again, because messages may still come. */
+        client->events = 0;
     if (status < 0 || (events & UV_READABLE))
         client_read(client, MESSAGES_A_TURN);
     client_wait(client);
 }
 
-/* Reads a part of the file of each client that goes on in one, so that all others are served meanwhile. */
+/* Reads the next part of the file of each resuming client. One call reads only a part, so that other clients are
+ * served meanwhile. */
 static void read_files(uv_idle_t *idle)
 {
     struct clients *clients = idle->data;
@@ -420,7 +451,7 @@ void client_retry(struct client *client)
 {
     after_units(client, stream_retry(&client->stream, take_unit, client), 0);
     if (client->stuck && (client->all->ending || peer_is_gone(client)))
-        client_close(client, "disk full"); /* nobody is there to wait for more room */
+        client_close(client, "disk full"); /* the process or its user has ended: do not wait for free space */
     if (!client->closing && !client->stuck)
         client_read(client, MESSAGES_A_TURN);
     client_wait(client);

@@ -17,19 +17,20 @@
 struct clients {
     struct client *first;
     unsigned count, limit;
-    uint64_t size_limit; /* of a trace, in bytes */
+    uint64_t size_limit; /* largest size of a trace, in bytes */
     struct jobs jobs;
     struct remains_list remains;
     struct dumps dumps;
     struct stream_memory memory;
     uv_loop_t *loop;
-    uint64_t patience_ms;    /* how long a frame may take to come whole */
-    uv_idle_t reading;       /* runs while a client is resuming */
-    struct figures *figures; /* NULL: nobody asks for live figures */
-    bool ending;             /* who started the collector has gone */
-    uint64_t hang_ms;        /* how long nothing may move; 0: hangs are not looked for */
-    uint64_t hangs;          /* that were said */
-    uint64_t cut_off;        /* connections that broke the rules */
+    uint64_t patience_ms;    /* longest time for a frame of a trace to arrive completely */
+    uv_idle_t reading;       /* libuv handle, active while any client is `resuming` */
+    struct figures *figures; /* live figures of the processes; NULL without --metrics and --slow-step */
+    bool ending;             /* with --while-input: standard input has ended */
+    uint64_t hang_ms;        /* a job hangs after this time without progress; 0: hangs are not looked for */
+    uint64_t hangs;          /* number of hangs that were reported */
+    uint32_t asked;          /* number of the last question (ask.h) that was sent to any process */
+    uint64_t cut_off;        /* number of connections ended by client_cut_off */
 };
 
 enum client_state { CLIENT_STATE_UNKNOWN, CLIENT_STOPPED, CLIENT_RECORDS };
@@ -39,48 +40,48 @@ struct client {
     struct client *next;
     struct clients *all;
     int fd;
-    int events;              /* what `poll` waits for */
-    struct ucred peer;       /* of a remote client: what its HELLO says, and no user */
-    char from[FROM_SIZE];    /* name of the collector that relays it (gate.h); "": it is a process of this machine */
-    uint64_t since;          /* when it connected, in ms of the loop */
-    bool greeted;            /* HELLO has come */
-    bool asks;               /* it is `wallshim ctl` */
-    unsigned dumps, dumped;  /* that it asked for: still being written; all of them */
-    enum client_state state; /* as the shim says */
-    bool stuck;              /* the file takes nothing now; clients_tick tries again */
-    bool owes;               /* TAKEN did not fit into the socket */
-    bool resuming;           /* its file is being read; until then nothing is read from it */
-    bool to_trim;            /* the file may hold more than `stream` has taken */
+    int events;              /* events that `poll` waits for; 0: `poll` is stopped */
+    struct ucred peer;       /* ids of the process, from the kernel; if it is relayed: pid from its HELLO, uid -1 */
+    char from[FROM_SIZE];    /* name of the collector that relays the client (gate.h); "": it is on this machine */
+    uint64_t since;          /* when the client connected, in ms of uv_now() */
+    bool greeted;            /* HELLO, the first message of a shim, has come */
+    bool asks;               /* the client has sent ASK, so it is `wallshim ctl` */
+    unsigned dumps, dumped;  /* dumps that the client has requested: number not written yet; number of all */
+    enum client_state state; /* whether the process records, by its last STATE message */
+    bool stuck;              /* a write failed because the disk is full; clients_tick tries again */
+    bool owes;               /* the message TAKEN is still to be sent, because the socket was full */
+    bool resuming;           /* the client has reconnected; its messages wait while its trace's file is read */
+    bool to_trim;            /* the file may end with an incomplete frame that job_trim is to cut off */
     bool closing;
-    uint64_t unit_since; /* when the last whole unit came, or the first byte behind it, in ms of the loop */
+    uint64_t unit_since; /* when the frame that is still incomplete began to arrive, in ms of uv_now(); 0: none is */
     struct identity identity;
     struct ws_channel_hello hello;
-    struct recording *recording; /* NULL: it has sent no trace yet */
-    int file;                    /* -1: there is none, with --flight */
+    struct recording *recording; /* the job's entry for the client's trace; NULL: no part of a trace has come yet */
+    int file;                    /* descriptor of the trace's file; -1: not created yet; always -1 with --flight */
     int memory;                  /* live memory of the process (record/live.h), from HELLO; -1: none */
     struct stream stream;
     struct figures_stream *figures;
 };
 
-/* What clients.c does with one of them. */
+/* Functions on one client, for clients.c. */
 
 void client_close(struct client *client, const char *ended);
 
-/* Ends a connection that broke the rules. `bytes`: of the message that was refused, if the stream does not have them.
- */
+/* Ends a connection that broke the rules. Counts as refused bytes: the unwritten bytes of `client->stream`, and
+ * `bytes`, the size of a refused message that was not added to the stream. */
 void client_cut_off(struct client *client, enum ws_channel_reason reason, size_t bytes);
 
-/* Handles at most this many messages. */
+/* Reads and handles at most `most` messages. */
 void client_read(struct client *client, unsigned most);
 
-/* Tries again to write what the file did not take. */
+/* Tries again to write what did not fit onto the disk. */
 void client_retry(struct client *client);
 
-/* Tells the loop what the client waits for now. */
+/* Tells libuv which events of the client's socket to poll for now. */
 void client_wait(struct client *client);
 
-/* Begins to count what the trace tells, if somebody asks for live figures (watch.c). The client has a recording; what
- * its file has already is not counted again. */
+/* Starts to count the trace's records, if live figures are on (watch.c). The client must have a recording. Records
+ * that are in its file already are not counted again. */
 void client_watch(struct client *client);
 
 #endif

@@ -4,19 +4,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "collector/dump_soon.h"
 #include "collector/hang_watch.h"
 #include "collector/process.h"
 
 enum {
-    HURRY_MS = 1000,         /* when memory is short: how long a frame may take to come whole */
-    SILENCE_MS = 5000,       /* how long a connection may say nothing before its HELLO */
-    LAST_MESSAGES = 1 << 12, /* of a client, when the collector ends */
+    HURRY_MS = 1000,         /* longest time for a frame to arrive completely when memory is short */
+    SILENCE_MS = 5000,       /* longest time from accept() to the client's first message */
+    LAST_MESSAGES = 1 << 12, /* most messages read from each client when the collector ends */
 };
 
 /* --- memory ------------------------------------------------------------------------------------- */
 
-/* For stream_memory. What is empty is given back first. Then the client goes whose frame has been coming for longest:
- * a program's shim sends a frame as fast as it is read. */
+/* stream_memory.reclaim: frees the buffers of idle clients. If there are none, cuts off the client whose frame has
+ * been incomplete for longest, if that is over HURRY_MS. A shim that works needs less: it sends a frame as fast as
+ * the collector reads. */
 static bool reclaim(void *data, const struct stream *asking)
 {
     struct clients *clients = data;
@@ -50,7 +52,7 @@ void clients_init(struct clients *clients)
 /* Makes room for one more connection. Returns whether there is room. */
 static bool make_room(struct clients *clients)
 {
-    struct client *oldest = NULL; /* new ones stand first, so the last that is found is the oldest */
+    struct client *oldest = NULL; /* the list begins with the newest client, so the last match is the oldest */
     if (clients->count < clients->limit)
         return true;
     for (struct client *client = clients->first; client; client = client->next)
@@ -61,7 +63,7 @@ static bool make_room(struct clients *clients)
     return oldest != NULL;
 }
 
-/* from: of a remote client; NULL: it is a process of this machine. */
+/* `from` is the collector that relays the client; NULL for a process of this machine. */
 static void take_in(struct clients *clients, int fd, const char *from)
 {
     struct client *client = calloc(1, sizeof(*client));
@@ -102,9 +104,10 @@ void clients_tick(struct clients *clients)
 {
     remains_tick(&clients->remains);
     dumps_tick(&clients->dumps, &clients->jobs);
+    dump_soon_look(clients);
     hang_tick(clients);
     for (struct client *client = clients->first, *next; client; client = next) {
-        next = client->next; /* freed later, by the loop, even if it is closed meanwhile */
+        next = client->next; /* a client that is closed meanwhile is freed only later, by the loop */
         if (client->closing)
             continue;
         if (client->stuck)
@@ -115,7 +118,7 @@ void clients_tick(struct clients *clients)
                  uv_now(clients->loop) - client->unit_since > clients->patience_ms)
             client_cut_off(client, WS_CHANNEL_REASON_SLOW, 0);
         else if (!client->stream.size)
-            stream_finish(&client->stream); /* an idle client needs no buffer; a busy one makes another */
+            stream_finish(&client->stream); /* an idle client needs no buffer; stream_add allocates a new one */
     }
     if (clients->figures)
         figures_tick(clients->figures, uv_now(clients->loop));
@@ -131,6 +134,7 @@ void clients_end(struct clients *clients)
         client_read(client, LAST_MESSAGES);
         client_close(client, "the collector ended first");
     }
+    dump_soon_end(clients);
     remains_end(&clients->remains);
     dumps_end(&clients->dumps);
     jobs_write(&clients->jobs);

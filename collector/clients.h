@@ -4,21 +4,22 @@
 
 #include "collector/client.h"
 
-/* `clients` has its loop, limits and jobs already. */
+/* Initializes members of `clients`. Before the call, the caller must set its members loop, jobs and the limits. */
 void clients_init(struct clients *clients);
 
-/* Takes over the connection. If there are too many, one that has said nothing yet makes room, or the new one is
- * refused. */
+/* Takes over the connection. If there are too many, closes the oldest one that has sent no trace yet, or else refuses
+ * the new one. */
 void client_accept(struct clients *clients, int fd);
 
-/* The same for a connection of another collector, which has proved that it is `from`. It sends what a shim sends, but
- * has no say over other clients, and no descriptors. */
+/* Like client_accept, for the connection of another collector, which has authenticated as `from`. It sends the
+ * messages of a shim, but may not send ASK or descriptors. */
 void client_accept_remote(struct clients *clients, int fd, const char *from);
 
-/* To be called once a second: tries again what did not work, ends connections that say nothing, writes manifests. */
+/* To be called once a second. Retries failed writes, ends connections that are too slow, looks for hangs, and writes
+ * manifests. */
 void clients_tick(struct clients *clients);
 
-/* Reads what has come, then closes all connections. */
+/* Handles the messages that have already come, closes all connections, and finishes dumps and manifests. */
 void clients_end(struct clients *clients);
 
 #endif

@@ -6,10 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "collector/dump_soon.h"
+
 struct answer {
     struct client *to;
     uint8_t bytes[WS_CHANNEL_MESSAGE_MAX];
-    size_t size; /* of the text */
+    size_t size; /* size of the text, which follows the message header in `bytes` */
     int status;
 };
 
@@ -28,7 +30,7 @@ static void answer_send(struct answer *answer, bool more)
     answer->size = 0;
 }
 
-/* Adds a line. Takes over `row`. */
+/* Adds `row` to the answer as a line of JSON. Takes over the caller's reference to it. */
 static void answer_add(struct answer *answer, json_t *row)
 {
     for (int attempt = 0; attempt < 2; attempt++) {
@@ -47,7 +49,7 @@ static void answer_add(struct answer *answer, json_t *row)
 static json_t *text_of(const char *text)
 {
     json_t *value = json_string(text);
-    return value ? value : json_string("?"); /* it was no UTF-8 */
+    return value ? value : json_string("?"); /* the text was not UTF-8 */
 }
 
 static json_t *describe(const struct client *client)
@@ -98,18 +100,19 @@ static void dump_is_done(void *data, const struct dump_result *result)
         send_row(asking, json_pack("{s:I}", "reached", (json_int_t)asking->dumped), false);
 }
 
-/* The answers come when all is written. */
+/* Requests dumps. Before a dump is written, the processes send what they have recorded. The answers follow when the
+ * dumps are written. */
 static int control_dump(struct client *asking, const struct ws_channel_message *message)
 {
     struct clients *all = asking->all;
     char job[WS_CHANNEL_TEXT_MAX + 1];
     snprintf(job, sizeof(job), "%.*s", (int)message->size, (const char *)message->bytes);
-    const struct dump_cause cause = { .word = "request", .text = "asked for by wallshim ctl dump" };
+    const struct dump_cause cause = { .kind = DUMP_REQUEST, .text = "asked for by wallshim ctl dump" };
     const char *why = all->dumps.flights.window_ms ? "" : "the collector runs without --flight";
     for (struct job *one = all->jobs.first; one && !*why; one = one->next) {
         if (*job && strcmp(job, one->name) != 0)
             continue;
-        int status = dump_begin(&all->dumps, one, &cause, dump_is_done, asking);
+        int status = dump_soon(all, one, &cause, dump_is_done, asking);
         if (status && status != -ENODATA)
             send_row(asking, json_pack("{s:s, s:s}", "job", one->name, "error", strerror(-status)), true);
         asking->dumps += !status;
@@ -141,7 +144,7 @@ int control_answer(struct client *asking, const struct ws_channel_message *messa
         if (!client->greeted || (pid && client->peer.pid != pid))
             continue;
         if (*client->from && command != WS_CHANNEL_STATUS)
-            continue; /* only the collector of its machine reaches the process */
+            continue; /* the process is on another machine, and only the collector there reaches it */
         if (command == WS_CHANNEL_STATUS)
             answer_add(answer, describe(client));
         else if (send_message(client, bytes, WS_CHANNEL_CONTROL, command, message->size))

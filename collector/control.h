@@ -1,10 +1,10 @@
-/* What `wallshim ctl` asks for: who records, and starts, stops and bursts in programs. */
+/* Answers the requests of `wallshim ctl`: status, start, stop, burst and dump. */
 #ifndef WALLSHIM_COLLECTOR_CONTROL_H
 #define WALLSHIM_COLLECTOR_CONTROL_H
 
 #include "collector/client.h"
 
-/* Answers an ASK. Returns 0, or -EBADMSG if it asks for nothing known, or -EPIPE if it does not read. */
+/* Answers an ASK. Returns 0, -EBADMSG if the command is unknown, or -EPIPE if the answer cannot be sent. */
 int control_answer(struct client *asking, const struct ws_channel_message *message);
 
 #endif

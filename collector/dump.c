@@ -6,28 +6,38 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "collector/say.h"
+
+const char *dump_word(enum dump_kind kind)
+{
+    static const char *const words[] = {
+#define DUMP_KIND(name, word) word,
+        DUMP_KINDS(DUMP_KIND)
+#undef DUMP_KIND
+    };
+    return words[kind];
+}
 
 enum { KEPT_MS = 300000, HOUR_MS = 3600000, NAMES_TRIED = 100, SAY_MAX = 12 };
 
 /* One trace of a dump. */
 struct part {
     struct flight_view view;
-    struct recording *recording; /* a copy, for the dump's manifest */
+    struct recording *recording; /* the trace's entry in the array dump.copy */
 };
 
 struct dump {
     struct dump *next;
     struct dumps *all;
     uv_work_t work;
-    struct job *of;         /* whose dump it is */
-    struct job job;         /* the dump as a job of its own: its folder, and copies of the recordings */
-    struct recording *copy; /* all copies */
+    struct job *of;         /* the job that is dumped */
+    struct job job;         /* describes the dump as a job: the dump's folder, and the recordings in `copy` */
+    struct recording *copy; /* array of copies of the job's recordings, which dump.job lists */
     struct part *parts;
     unsigned count;
+    enum dump_kind kind;
     struct job_event event;
     char path[4096], left_out[160];
     char *more;
@@ -39,7 +49,8 @@ struct dump {
 
 /* --- in a thread of its own --------------------------------------------------------------------- */
 
-/* What a reader of the trace is told, as rows of family meta. */
+/* Fills `say_it` with keys and values that describe the dump, for the table `meta` of the trace. `left_out` and
+ * `window` are room for two of the values. */
 static void describe(const struct dump *dump, const struct part *part, char left_out[160], char window[64],
                      const char *say_it[SAY_MAX])
 {
@@ -49,7 +60,7 @@ static void describe(const struct dump *dump, const struct part *part, char left
              (double)view->memory->window_ms / 1000);
     snprintf(left_out, 160, "%s%s",
              view->cut ? "what came earlier, for lack of memory (--flight-size)" : "what came before this time",
-             view->unnamed ? ", and some names" : "");
+             view->unnamed ? ", and some names or parameters" : "");
     const char *const rows[] = { "flight",          window,        "flight_cause",
                                  dump->event.text,  "flight_time", dump->event.time,
                                  "flight_left_out", left_out,      NULL };
@@ -119,7 +130,7 @@ static void after_dump(uv_work_t *work, int status)
     *link = dump->next;
     if (status && !dump->error)
         dump->error = status;
-    dump->all->written += !dump->error;
+    dump->all->written[dump->kind] += !dump->error;
     if (dump->error)
         say("%s: the dump is not whole: %s", dump->path, strerror(-dump->error));
     else
@@ -132,7 +143,7 @@ static void after_dump(uv_work_t *work, int status)
     free_dump(dump);
 }
 
-/* Copies of the recordings and views of what their flight recorders hold. */
+/* Copies the job's recordings, and takes a snapshot of the flight recorder of each. */
 static int dump_look(struct dump *dump, const struct job *job)
 {
     unsigned count = 0;
@@ -160,17 +171,15 @@ static int dump_look(struct dump *dump, const struct job *job)
     return dump->count ? 0 : -ENODATA;
 }
 
-/* dump-20261124T051200Z-hang; where there is such a folder, with a number behind it. */
+/* Creates the dump's folder, such as dump-20261124T051200Z-hang. If it exists, appends a number:
+ * dump-20261124T051200Z-hang-2. */
 static int make_folder(struct dump *dump, const struct job *job, const char *word)
 {
-    struct timespec now;
-    struct tm parts;
-    char stamp[24];
-    clock_gettime(CLOCK_REALTIME, &now);
-    gmtime_r(&now.tv_sec, &parts);
-    strftime(dump->event.time, sizeof(dump->event.time), "%Y-%m-%dT%H:%M:%SZ", &parts);
-    strftime(stamp, sizeof(stamp), "%Y%m%dT%H%M%SZ", &parts);
-    char *name = dump->event.folder;
+    char stamp[24], *end = stamp, *name = dump->event.folder;
+    for (const char *at = dump->event.time; *at; at++)
+        if (*at != '-' && *at != ':')
+            *end++ = *at;
+    *end = 0;
     snprintf(name, sizeof(dump->event.folder), "dump-%s-%s", stamp, word);
     for (int attempt = 2; mkdirat(job->folder, name, 0700); attempt++) {
         if (errno != EEXIST || attempt > NAMES_TRIED)
@@ -188,24 +197,24 @@ static int make_folder(struct dump *dump, const struct job *job, const char *wor
     return 0;
 }
 
-static bool is_too_often(struct dumps *dumps)
+static bool is_too_often(struct dumps *dumps, enum dump_kind kind)
 {
     uint64_t now = uv_now(dumps->loop);
     if (!dumps->hour_ms || now - dumps->hour_ms > HOUR_MS) {
         dumps->hour_ms = now;
-        dumps->in_hour = 0;
+        memset(dumps->in_hour, 0, sizeof(dumps->in_hour));
     }
-    return dumps->in_hour >= DUMPS_AN_HOUR;
+    return kind != DUMP_REQUEST && dumps->in_hour[kind] >= DUMPS_AN_HOUR;
 }
 
 static int dump_prepare(struct dump *dump, const struct job *job, const struct dump_cause *cause)
 {
-    snprintf(dump->event.cause, sizeof(dump->event.cause), "%s", cause->word);
-    snprintf(dump->event.text, sizeof(dump->event.text), "%s", cause->text);
+    dump->kind = cause->kind;
+    job_event_init(&dump->event, dump_word(cause->kind), cause->text);
     dump->more = cause->more ? strdup(cause->more) : NULL;
     int status = cause->more && !dump->more ? -ENOMEM : dump_look(dump, job);
     if (!status)
-        status = make_folder(dump, job, cause->word);
+        status = make_folder(dump, job, dump_word(cause->kind));
     if (!status)
         job_tell(&dump->job, &dump->event);
     return status;
@@ -216,7 +225,7 @@ int dump_begin(struct dumps *dumps, struct job *job, const struct dump_cause *ca
     for (const struct dump *other = dumps->first; other; other = other->next)
         if (other->of == job)
             return -EALREADY;
-    if (cause->automatic && is_too_often(dumps))
+    if (is_too_often(dumps, cause->kind))
         return -EDQUOT;
     struct dump *dump = calloc(1, sizeof(*dump));
     if (!dump)
@@ -237,7 +246,7 @@ int dump_begin(struct dumps *dumps, struct job *job, const struct dump_cause *ca
     dump->next = dumps->first;
     dumps->first = dump;
     job->dumps++;
-    dumps->in_hour += cause->automatic;
+    dumps->in_hour[cause->kind]++;
     return 0;
 }
 

@@ -9,47 +9,66 @@
 #include "collector/flight.h"
 #include "collector/job.h"
 
-enum { DUMPS_AN_HOUR = 6 }; /* that nobody asked for */
+enum { DUMPS_AN_HOUR = 6 }; /* most dumps of each kind in an hour; DUMP_REQUEST has no limit */
+
+/* Why dumps are written. X(NAME, "word"): the word is a part of the folder's name. */
+#define DUMP_KINDS(X)     \
+    X(REQUEST, "request") \
+    X(HANG, "hang")       \
+    X(SLOW_STEP, "slow-step")
+
+enum dump_kind {
+#define DUMP_KIND(name, word) DUMP_##name,
+    DUMP_KINDS(DUMP_KIND)
+#undef DUMP_KIND
+        DUMP_KIND_COUNT
+};
+
+/* Returns the kind's word in DUMP_KINDS. */
+const char *dump_word(enum dump_kind kind);
 
 struct dump;
+struct dump_wait;
 
 struct dumps {
     uv_loop_t *loop;
-    struct flight_memory flights; /* window_ms 0: there is no flight recorder, and traces go to files */
-    struct dump *first;           /* those that are being written */
-    uint64_t hour_ms;             /* when the hour began, in ms of the loop */
-    unsigned in_hour;
-    uint64_t written;
+    struct flight_memory flights; /* its window_ms is 0 without --flight: traces then go to files */
+    struct dump *first;           /* list of the dumps that are being written */
+    struct dump_wait *waiting;    /* list of the dumps that wait for answers of processes (dump_soon.h) */
+    uint64_t hour_ms;             /* start of the hour that in_hour counts, in ms of uv_now(); 0: no dump yet */
+    unsigned in_hour[DUMP_KIND_COUNT];
+    uint64_t written[DUMP_KIND_COUNT];
 };
 
 struct dump_cause {
-    const char *word; /* "request", "slow-step" or "hang": a part of the folder's name */
-    const char *text; /* why, in one sentence */
-    bool automatic;   /* counts for DUMPS_AN_HOUR */
+    enum dump_kind kind;
+    const char *text; /* the cause, in one sentence */
     const char *more; /* content of a text file hang.txt; NULL: there is none */
 };
 
 struct dump_result {
-    const char *folder; /* its path */
+    const char *folder; /* path of the dump's folder; only the job's name if the dump could not be started */
     unsigned traces;
     uint64_t bytes;
-    int error; /* -errno of the first trace that could not be written */
+    int error; /* 0, or the -errno of the first failure */
 };
 
-/* Called when all is written. */
+/* Called when the dump is written or has failed. */
 typedef void (*dump_done)(void *data, const struct dump_result *result);
 
-/* Begins to write. Another thread does the work. `done` may be NULL. Returns 0; -ENODATA: the job has nothing in
- * memory; -EALREADY: a dump of the job is being written; -EDQUOT: there were too many dumps this hour; or -errno. */
+/* Starts to write a dump in another thread. `done` may be NULL. Returns 0; -ENODATA: the job has nothing in memory;
+ * -EALREADY: a dump of the job is being written; -EDQUOT: there were too many dumps of this kind this hour; or
+ * -errno. */
 int dump_begin(struct dumps *dumps, struct job *job, const struct dump_cause *cause, dump_done done, void *data);
 
-/* Nobody is to be told of dumps that this data was given for. */
+/* Prevents dumps that were begun with this `data` from calling `done`. */
 void dumps_forget(struct dumps *dumps, const void *data);
 
-/* To be called once a second: forgets what is older than the window, and what processes left that ended long ago. */
+/* To be called once a second. Drops frames that are older than flights.window_ms, and all frames of processes that
+ * ended minutes ago. */
 void dumps_tick(struct dumps *dumps, struct jobs *jobs);
 
-/* Waits until all are written. */
+/* Waits until all dumps are written. */
 void dumps_end(struct dumps *dumps);
 
 #endif

@@ -45,7 +45,7 @@ void figures_destroy(struct figures *figures)
 
 /* --- processes ---------------------------------------------------------------------------------- */
 
-/* Labels come from clients. What is not printable ASCII becomes '?', long texts are cut. */
+/* Labels come from clients. Characters other than printable ASCII become '?', and long texts are cut. */
 static void copy_label(char label[FIGURES_LABEL_SIZE], const char *text)
 {
     size_t i = 0;
@@ -62,7 +62,7 @@ static void name_process(struct figures_process *process, const struct figures_s
     process->pid = source->pid;
 }
 
-/* Two processes with the same labels share their figures: a time series may not come twice. */
+/* Processes with equal labels share their figures, because no set of labels may occur twice in the metrics. */
 static bool is_same(const struct figures_process *a, const struct figures_process *b)
 {
     return a->pid == b->pid && !strcmp(a->job, b->job) && !strcmp(a->host, b->host) && !strcmp(a->rank, b->rank);
@@ -77,7 +77,7 @@ static void forget(struct figures *figures, struct figures_process *process)
     free_process(process);
 }
 
-/* Makes room for one more process, by forgetting the one that ended first. */
+/* Makes room for one more process, by forgetting the process that ended first. Returns whether there is room. */
 static bool make_room(struct figures *figures)
 {
     struct figures_process *oldest = NULL;
@@ -122,8 +122,8 @@ void figures_salvage(struct figures *figures, const struct figures_source *sourc
 
 /* --- devices ------------------------------------------------------------------------------------ */
 
-/* A label that every client could fill with anything would grow without bound, so only the form of a UUID is let in.
- */
+/* The UUID becomes a label in the metrics. Only texts in the form of a UUID are accepted, so that clients cannot put
+ * arbitrary texts into the metrics. */
 static bool is_uuid(const char *text)
 {
     size_t length = strlen(text);

@@ -1,9 +1,9 @@
-/* Maps the times of a context to the host's clock while they come in.
+/* Converts a context's device times to the host's clock, while records come in.
  *
- * The map is a line through the last good comparison of both clocks. Its slope comes from two comparisons that are at
- * least a second apart. A comparison is good if its error is smaller than that of the line by now: the line's error
- * grows by 50 ns each ms, as clocks of devices drift by up to 50 millionths. Before the first comparison, the first
- * operation is taken to begin with its launch. */
+ * The conversion is a linear function ("the line"). It goes through the last good comparison of both clocks. Its
+ * slope comes from two comparisons that are at least a second apart. A comparison is good if its error is at most the
+ * line's error at that time. The line's error grows by 50 ns per ms after a comparison, because device clocks drift
+ * by up to 50 ppm. Before the first comparison, the first operation is assumed to begin with its launch. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_CLOCK_H
 #define WALLSHIM_COLLECTOR_FIGURES_CLOCK_H
 
@@ -15,13 +15,13 @@
 
 struct figures_clock {
     bool begun;
-    int64_t device_ns, host_ns; /* the comparison that the line goes through */
+    int64_t device_ns, host_ns; /* times of both clocks in the last good comparison, where the conversion is exact */
     int64_t error_ns;
-    int64_t first_device_ns, first_host_ns; /* the comparison that the slope begins with */
-    double skew;                            /* host ns gained per device ns */
+    int64_t first_device_ns, first_host_ns; /* the same for the first comparison; the slope is measured from it */
+    double skew; /* the conversion's slope minus 1: ns that the host's clock gains per device ns */
 };
 
-/* Times of clients may be anything. So limited, they can be subtracted without overflow. */
+/* Clamps a time, so that two of them can be subtracted without overflow. Clients may send any number. */
 static inline int64_t figures_clock_limit(int64_t time)
 {
     const int64_t most = (int64_t)1 << 60;
@@ -31,7 +31,7 @@ static inline int64_t figures_clock_limit(int64_t time)
 static inline void figures_clock_add(struct figures_clock *clock, const struct ws_clock *row)
 {
     const int64_t apart = 1000000000;
-    const double most = 1e-3; /* no two clocks differ by more */
+    const double most = 1e-3; /* the rates of two clocks never differ by more than this */
     int64_t device_ns = figures_clock_limit(row->device_ns), host_ns = figures_clock_limit(row->host_ns);
     int64_t age = device_ns - clock->device_ns;
     if (clock->begun && (age < 0 || row->error_ns > clock->error_ns + age / 20000))
@@ -51,7 +51,7 @@ static inline void figures_clock_add(struct figures_clock *clock, const struct w
     }
 }
 
-/* A first guess, which any comparison replaces. */
+/* Assumes that the operation began when its launch call did. The first comparison replaces this guess. */
 static inline void figures_clock_guess(struct figures_clock *clock, int64_t begin, int64_t launch)
 {
     *clock =

@@ -5,7 +5,8 @@
 
 #include "base/minmax.h"
 
-/* Limits of the report (analysis/gaps/gaps.h, storms.h), in ns. SYNC_SHARE, STORM_SHARE: divisors. */
+/* The same limits as in the report (analysis/gaps/gaps.h, storms.h). Times are in ns. SYNC_SHARE and STORM_SHARE are
+ * divisors: a quarter, a tenth. */
 enum {
     DISPATCH_MOST = 20000,
     LAUNCH_MOST = 100000,
@@ -29,8 +30,8 @@ static int64_t reach_of_all(const struct figures_device *device)
                   device->reach[FIGURES_MEMORY]);
 }
 
-/* Counts the time from the sweep's position to `next`. No operation begins in between, so each group runs from the
- * position to its reach. */
+/* Counts the time from device->now, up to which all is counted, to `next`. No operation begins in between. So each
+ * group of operations is busy from device->now to the latest end of its operations (`reach`). */
 static void slice(struct figures_device *device, int64_t next)
 {
     int64_t runs[FIGURES_GROUPS];
@@ -49,7 +50,8 @@ static int64_t overlap(const struct figures_op *op, int64_t begin, int64_t end)
     return ws_max(ws_min(op->launch_end, end) - ws_max(op->launch_begin, begin), 0);
 }
 
-/* The cause of the piece of a gap, from `begin` to `until`, in which the launch had not come or its call ran. */
+/* Returns the cause of a gap's first part, from `begin` to `until`. In that part, the operation after the gap was not
+ * launched yet, or its launch call ran. */
 static enum figures_cause late_cause(const struct figures_waits *waits, const struct figures_op *op, int64_t begin,
                                      int64_t until)
 {
@@ -64,13 +66,14 @@ static enum figures_cause late_cause(const struct figures_waits *waits, const st
     return FIGURES_CAUSE_UNKNOWN;
 }
 
-/* When was the operation queued? A launch call that takes unusually long may queue it at any time until it returns.
- */
+/* Returns when the operation after a gap was queued, but no time before the gap's `begin`. It was queued when its
+ * launch call began, or when the call ended if more than DISPATCH_MOST of the call lies in the gap. If the operation
+ * began at most DISPATCH_MOST after that time, as on an idle device, returns the operation's begin instead. */
 static int64_t queued_from(const struct figures_op *op, int64_t begin)
 {
     bool long_call = overlap(op, begin, op->begin) > DISPATCH_MOST;
     int64_t until = ws_clamp(long_call ? op->launch_end : op->launch_begin, begin, op->begin);
-    bool usual = until > begin && op->begin - until <= DISPATCH_MOST; /* the way of a launch to an idle device */
+    bool usual = until > begin && op->begin - until <= DISPATCH_MOST; /* like a launch on an idle device */
     return usual ? op->begin : until;
 }
 
@@ -126,7 +129,8 @@ static void sweep_op(struct figures_device *device, const struct figures_waits *
         judge_window(device, op->begin);
 }
 
-/* Sweeps the operations of the buffer that begin before `horizon`, at least `least` of them. */
+/* Counts, in order, the operations of the buffer that begin before `horizon`, or the first `least` if those are more.
+ * Removes them from the buffer. */
 static void sweep(struct figures_device *device, const struct figures_waits *waits, int64_t horizon, uint32_t least)
 {
     uint32_t done = 0;

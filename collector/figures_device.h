@@ -1,10 +1,10 @@
 /* The live figures of one process on one device: busy time, gaps and their causes, exposed communication, storms.
  *
- * Busy time is the length of a union of intervals. Operations come nearly in order: each thread and stream is in
- * order, but a long kernel comes after short ones that began later. So they wait in a buffer until they are half a
- * second older than the newest one. Then they are sorted by their begin and swept. The time up to the sweep's
- * position is final. An operation that comes still later counts only from that position on, and is counted in `late`:
- * its time before that may have been counted as a gap. If the buffer is full, its older half is swept at once. */
+ * Busy time is the length of the union of the operations' intervals. Operations come nearly in order of time, but a
+ * long kernel comes after short ones that began later. So operations wait in a buffer until they are half a second
+ * older than the newest one. Then they are sorted by start time and swept. The time before the sweep's position is
+ * final. An operation that comes too late counts only from that position on, because its earlier time may have been
+ * counted as a gap; `late` counts such operations. If the buffer is full, its older half is swept at once. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_DEVICE_H
 #define WALLSHIM_COLLECTOR_FIGURES_DEVICE_H
 
@@ -17,17 +17,20 @@
 enum {
     FIGURES_UUID_SIZE = 48,
     FIGURES_SETTLE_NS = 500000000,
-    FIGURES_BUFFER_MAX = 8192, /* operations that wait for the sweep */
+    FIGURES_BUFFER_MAX = 8192, /* most operations that wait in the buffer to be counted */
 };
 
-/* What runs: the groups of the report (analysis/activity). */
+/* Groups of operations, the same as in the report (analysis/activity). */
 enum figures_group { FIGURES_COMPUTE, FIGURES_COMMUNICATION, FIGURES_MEMORY, FIGURES_GROUPS };
 
-/* Why the device was idle, as far as that can be known at once. The names are those of the report. X(NAME, "label"):
- * SYNC, ALLOCATION: the launch came late, and its thread was in such calls for a quarter of that time;
- * LAUNCH: the launch came late by less than 0.1 ms, so the thread did nothing else for long; or its call took long;
- * DISPATCH, WAIT: the launch had been there before, and the gap was up to 20 µs or longer;
- * UNKNOWN: the rest. The report knows more: it sees ranges, steps and other streams. */
+/* Causes of idle time, as far as they can be found while records come in. The report uses the same names, and finds
+ * more causes, because it also looks at ranges, steps and other streams. X(NAME, "label"):
+ *
+ * SYNC, ALLOCATION: the launch came late, and its thread spent a quarter of the delay waiting or allocating
+ * LAUNCH: the launch came late by less than 0.1 ms, or its call took more than half of the delay
+ * DISPATCH: the operation was queued in time, and began at most 20 µs later
+ * WAIT: the operation was queued in time, and began more than 20 µs later
+ * UNKNOWN: the rest */
 #define FIGURES_CAUSES(X)       \
     X(SYNC, "sync")             \
     X(ALLOCATION, "allocation") \
@@ -43,7 +46,7 @@ enum figures_cause {
         FIGURES_CAUSE_COUNT
 };
 
-/* Classes of launches: kinds of operations, and one more for kernels that NCCL launched. */
+/* Classes of launches: the kinds of operations, and one more for the kernels of NCCL. */
 enum { FIGURES_CLASS_COMMUNICATION = WS_OP_KIND_COUNT, FIGURES_CLASSES };
 
 enum figures_direction {
@@ -59,11 +62,12 @@ enum figures_direction {
 struct figures_op {
     int64_t begin, end;
     int64_t launch_begin, launch_end;
-    uint32_t thread; /* 0: the launch is not known */
+    uint32_t thread; /* id of the thread that launched it; 0: the launch is not known */
     uint32_t group;
 };
 
-/* Operations of a quarter of a second, for the storm flag. */
+/* Sums over a quarter of a second, to detect launch storms: many short operations, with gaps between them because
+ * launching takes longer than running. */
 struct figures_window {
     int64_t begin;
     uint64_t operations, launch_gaps;
@@ -73,10 +77,10 @@ struct figures_window {
 struct figures_device {
     struct figures_device *next;
     char uuid[FIGURES_UUID_SIZE]; /* "unknown" if the client gives none */
-    bool used; /* something ran on it: the driver names devices that the process leaves alone, too */
+    bool used;                    /* false: the driver names the device, but the process has run nothing on it */
     uint64_t launches[FIGURES_CLASSES];
     uint64_t copied_bytes[FIGURES_DIRECTIONS];
-    int64_t busy_ns, group_ns[FIGURES_GROUPS], exposed_ns; /* exposed: communication outside compute */
+    int64_t busy_ns, group_ns[FIGURES_GROUPS], exposed_ns; /* exposed: communication ran, and no compute */
     int64_t gap_ns[FIGURES_CAUSE_COUNT];
     uint64_t late;
     bool storm;
@@ -85,19 +89,20 @@ struct figures_device {
     uint32_t count, capacity;
     bool unsorted, changed; /* changed: an operation came since the last figures_device_tick */
     bool begun;
-    int64_t newest;                /* latest begin */
-    int64_t now;                   /* the sweep's position: all time before it is counted */
-    int64_t reach[FIGURES_GROUPS]; /* latest end of the operations that have begun */
+    int64_t newest;                /* latest begin of an operation in `buffer` */
+    int64_t now;                   /* time up to which busy times and gaps are counted; it only grows */
+    int64_t reach[FIGURES_GROUPS]; /* latest end of the operations counted so far, by group */
 };
 
-/* Adds an operation with end > begin. `waits`: of the process. */
+/* Adds an operation with end > begin. `waits` are those of the device's process. */
 void figures_device_add(struct figures_device *device, struct figures_memory *memory,
                         const struct figures_waits *waits, const struct figures_op *op);
 
-/* Sweeps what has settled; everything if nothing came since the last call. */
+/* Counts the operations of the buffer that are FIGURES_SETTLE_NS older than the newest one. Counts all of them if
+ * none was added since this function was last called. */
 void figures_device_tick(struct figures_device *device, const struct figures_waits *waits);
 
-/* Sweeps everything. */
+/* Counts all operations of the buffer. */
 void figures_device_settle(struct figures_device *device, const struct figures_waits *waits);
 
 void figures_device_finish(struct figures_device *device, struct figures_memory *memory);

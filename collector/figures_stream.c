@@ -13,7 +13,8 @@
 #include "wire/dictionary.h"
 #include "wire/frame.h"
 
-/* A frame may become larger when it is decompressed, but not without bound (as in trace/reader.c). */
+/* All frames of a trace together may decompress to RAW_ANYHOW bytes, and RAW_A_BYTE more per compressed byte (as in
+ * trace/reader.c). */
 enum {
     RAW_A_BYTE = 64,
     RAW_ANYHOW = 64 << 20,
@@ -22,15 +23,18 @@ enum {
     DECODE_SHARE = 4,
     DECODE_MOST_NS = 500000000
 };
-static const uint64_t copy_most = (uint64_t)1 << 48; /* bytes of one copy */
+static const uint64_t copy_most = (uint64_t)1 << 48; /* largest copy that is believed, in bytes */
 
 struct figures_stream {
     struct figures_process *process;
     struct figures_tables tables;
     bool here;
     int64_t earliest;
-    int64_t now; /* ns of our clock, when the current frame came */
+    int64_t now; /* when the current frame came, in ns of CLOCK_MONOTONIC */
     uint64_t raw_left;
+    struct rhythm *rhythm; /* NULL: slow steps are not looked for, or there was no memory */
+    struct rhythm_step slow;
+    bool was_slow;
 };
 
 struct figures_stream *figures_open(struct figures *figures, const struct figures_source *source)
@@ -41,7 +45,8 @@ struct figures_stream *figures_open(struct figures *figures, const struct figure
         free(stream);
         return NULL;
     }
-    /* Threads of a trace are numbered anew, so waits of another trace would be those of other threads. */
+    /* Drop the waits of the process's earlier trace: each trace numbers its threads anew, so the same numbers now
+     * mean other threads. */
     figures_process_settle(process);
     figures_waits_finish(&process->waits, &figures->memory);
     process->streams++;
@@ -49,6 +54,8 @@ struct figures_stream *figures_open(struct figures *figures, const struct figure
     stream->here = source->here;
     stream->earliest = source->here ? source->earliest : 0;
     stream->raw_left = RAW_ANYHOW;
+    if (figures->slow_factor > 0)
+        stream->rhythm = rhythm_create(&figures->memory, figures->slow_factor, figures->longest_step_ns);
     return stream;
 }
 
@@ -60,6 +67,7 @@ void figures_close(struct figures_stream *stream)
     stream->process->streams--;
     stream->process->ended_ms = stream->process->all->now_ms;
     figures_tables_finish(&stream->tables, &stream->process->all->memory);
+    rhythm_destroy(stream->rhythm);
     free(stream);
 }
 
@@ -69,9 +77,46 @@ void figures_refuse(struct figures_stream *stream, uint64_t bytes)
         stream->process->refused_bytes += bytes;
 }
 
+/* --- steps -------------------------------------------------------------------------------------- */
+
+static void note_slow(struct figures_stream *stream, bool slow)
+{
+    stream->was_slow |= slow;
+    stream->process->slow_steps += slow;
+}
+
+static void look_at_steps(struct figures_stream *stream, const struct figures_shape *shape, const struct ws_op *row)
+{
+    bool on_device = shape->timed && ws_op_begin_quality(row);
+    const struct rhythm_launch launch = { .shape = row->shape,
+                                          .thread = row->thread,
+                                          .stream = shape->stream,
+                                          .on_device = on_device,
+                                          .begin = figures_clock_limit(on_device ? row->begin : row->host_begin) };
+    note_slow(stream, rhythm_add(stream->rhythm, &launch, &stream->slow));
+}
+
+static void take_ranges(struct figures_stream *stream, const struct ws_range *ranges, uint32_t count)
+{
+    for (uint32_t i = 0; i < count && stream->rhythm; i++) {
+        int64_t took = figures_clock_limit(ranges[i].host_end) - figures_clock_limit(ranges[i].host_begin);
+        if (ranges[i].kind == WS_RANGE_STEP)
+            note_slow(stream, rhythm_mark(stream->rhythm, took, &stream->slow));
+    }
+}
+
+bool figures_slow_step(struct figures_stream *stream, struct rhythm_step *step)
+{
+    if (!stream || !stream->was_slow)
+        return false;
+    stream->was_slow = false;
+    *step = stream->slow;
+    return true;
+}
+
 /* --- operations --------------------------------------------------------------------------------- */
 
-/* A process of this machine cannot have run anything before it began, or after now. */
+/* Are these times possible? A process of this machine cannot have run anything before it started, or after now. */
 static bool can_be(const struct figures_stream *stream, int64_t begin, int64_t end)
 {
     return end >= begin && (!stream->here || (begin >= stream->earliest - SLACK_NS && end <= stream->now + SLACK_NS));
@@ -104,7 +149,7 @@ static void place_op(struct figures_stream *stream, const struct figures_shape *
         figures_clock_guess(shape->clock, begin, op.launch_begin);
     op.begin = figures_clock_to_host(shape->clock, begin);
     op.end = op.begin + (end - begin);
-    /* Nothing begins before its launch; within the errors of both clocks it may seem to. */
+    /* An operation cannot begin before its launch. If it seems to, within the errors of both clocks, correct that. */
     int64_t early = row->thread ? op.launch_begin - op.begin : 0;
     if (early > 0 && early <= (int64_t)row->begin_error + shape->clock->error_ns)
         op.begin = ws_min(op.launch_begin, op.end);
@@ -130,8 +175,10 @@ static void take_ops(struct figures_stream *stream, const struct ws_op *ops, uin
             continue;
         }
         if (row->flags & WS_OP_CAPTURED || row->result)
-            continue; /* nothing ran */
+            continue; /* the operation did not run: it was captured into a graph, or its call failed */
         count_launch(stream, shape, row->flags, row->bytes);
+        if (stream->rhythm)
+            look_at_steps(stream, shape, row);
         if (shape->timed && ws_op_begin_quality(row) && ws_op_end_quality(row))
             place_op(stream, shape, row);
     }
@@ -164,7 +211,7 @@ static void take_losses(struct figures_stream *stream, const struct ws_loss *los
     }
 }
 
-/* `again`: the frame is read from the file once more, so only tables are filled. */
+/* `again`: the frame is read back from the file and was counted before, so it only fills the tables. */
 static void take_rows(struct figures_stream *stream, uint32_t family, uint32_t count, bool again)
 {
     struct figures_process *process = stream->process;
@@ -179,15 +226,18 @@ static void take_rows(struct figures_stream *stream, uint32_t family, uint32_t c
         take_calls(stream, rows, count);
     else if (family == WS_FAMILY_loss)
         take_losses(stream, rows, count);
+    else if (family == WS_FAMILY_range)
+        take_ranges(stream, rows, count);
 }
 
 /* --- frames ------------------------------------------------------------------------------------- */
 
-/* Are there figures of this family? */
-static bool is_wanted(uint32_t family, bool again)
+/* Do the figures use records of this family? Frames that are read `again` only fill the tables. */
+static bool is_wanted(const struct figures_stream *stream, uint32_t family, bool again)
 {
     return figures_tables_want(family) ||
-           (!again && (family == WS_FAMILY_op || family == WS_FAMILY_call || family == WS_FAMILY_loss));
+           (!again && (family == WS_FAMILY_op || family == WS_FAMILY_call || family == WS_FAMILY_loss ||
+                       (family == WS_FAMILY_range && stream->rhythm)));
 }
 
 static int reserve_decoder(struct figures *figures, uint32_t rows)
@@ -223,15 +273,15 @@ static int decode(struct figures_stream *stream, const struct ws_frame_header *h
     return status;
 }
 
-/* Receiving comes first: decoding may take a quarter of the time, and half a second at once. Frames of names are
- * always decoded, as all later ones need them. */
+/* May the frame be decoded now? Decoding gets a quarter of the time, and at most half a second at once, so that the
+ * collector keeps receiving. Frames of dictionaries are always decoded, because later frames need them. */
 static bool has_time(struct figures_stream *stream, uint32_t family)
 {
     struct figures *figures = stream->process->all;
     figures->budget_ns =
         ws_min(figures->budget_ns + (stream->now - figures->budget_at) / DECODE_SHARE, (int64_t)DECODE_MOST_NS);
     figures->budget_at = stream->now;
-    if (figures->budget_ns > 0 || figures_tables_want(family) || !is_wanted(family, false))
+    if (figures->budget_ns > 0 || figures_tables_want(family) || !is_wanted(stream, family, false))
         return true;
     figures->skipped++;
     return false;
@@ -240,7 +290,7 @@ static bool has_time(struct figures_stream *stream, uint32_t family)
 static void take_frame(struct figures_stream *stream, const struct ws_frame_header *header, const uint8_t *stored,
                        bool again)
 {
-    if (header->flags & WS_FRAME_REPEAT || !header->rows || !is_wanted(header->family, again))
+    if (header->flags & WS_FRAME_REPEAT || !header->rows || !is_wanted(stream, header->family, again))
         return;
     if (decode(stream, header, stored))
         stream->process->all->undecoded++;
@@ -279,7 +329,7 @@ void figures_resume(struct figures_stream *stream, int file, uint64_t size)
     for (unsigned left = FRAMES_AGAIN; left && ws_frame_find(&source, at, &place) > 0; left--) {
         const struct ws_frame_header *header = &place.header;
         at = place.offset + WS_FRAME_HEADER_SIZE + header->stored_size;
-        if (!is_wanted(header->family, true))
+        if (!is_wanted(stream, header->family, true))
             continue;
         if (ws_buffer_reserve(&stored, (size_t)header->stored_size + 1) ||
             ws_frame_source_read(&source, place.offset + WS_FRAME_HEADER_SIZE, stored.bytes, header->stored_size) !=

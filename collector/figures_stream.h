@@ -1,4 +1,4 @@
-/* Inside of the live figures: processes, for figures_stream.c. */
+/* Functions of figures.c that only figures_stream.c needs. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_STREAM_H
 #define WALLSHIM_COLLECTOR_FIGURES_STREAM_H
 
@@ -7,7 +7,7 @@
 /* Finds or makes the process with these labels. Returns NULL if there are too many, or memory runs out. */
 struct figures_process *figures_process_of(struct figures *figures, const struct figures_source *source);
 
-/* Sweeps all operations of its devices. */
+/* Counts all operations that still wait in the buffers of the process's devices (figures_device.h). */
 void figures_process_settle(struct figures_process *process);
 
 #endif

@@ -5,7 +5,8 @@
 
 enum { SHAPES_MAX = 1 << 17, STREAMS_MAX = 1 << 14, FUNCTIONS_MAX = 1 << 17, CALLS_MAX = 4096, FIRST_ROWS = 64 };
 
-/* Returns the place of an id, or NULL if the id is too large, or there is no memory. New places are 0. */
+/* Returns the row of an id, after growing the table if necessary. New rows are all zero. Returns NULL if the id is
+ * too large, or if the budget or memory is exhausted. */
 static void *reach(struct figures_table *table, struct figures_memory *memory, uint32_t id, uint32_t most,
                    size_t size)
 {
@@ -45,7 +46,7 @@ static bool add_device(struct figures_tables *tables, struct figures_process *pr
     char uuid[FIGURES_UUID_SIZE] = "";
     if (row->id >= FIGURES_ORDINALS_MAX)
         return false;
-    if (row->uuid.length && row->uuid.length < sizeof(uuid)) /* an absent text is NULL */
+    if (row->uuid.length && row->uuid.length < sizeof(uuid)) /* the data of an absent text is NULL */
         memcpy(uuid, row->uuid.data, row->uuid.length);
     tables->devices[row->id] = figures_device_of(process, uuid);
     return tables->devices[row->id] != NULL;
@@ -69,7 +70,7 @@ static bool add_stream(struct figures_tables *tables, struct figures_memory *mem
     return true;
 }
 
-/* NCCL calls its kernels ncclDevKernel_…, ncclKernel_… */
+/* NCCL's kernels have names such as ncclDevKernel_… and ncclKernel_… */
 static bool add_function(struct figures_tables *tables, struct figures_memory *memory, const struct ws_function *row)
 {
     uint8_t *is_comm = reach(&tables->functions, memory, row->id, FUNCTIONS_MAX, sizeof(*is_comm));
@@ -133,6 +134,7 @@ static bool add_shape(struct figures_tables *tables, struct figures_process *pro
     uint32_t kind = row->kind < WS_OP_KIND_COUNT ? row->kind : (uint32_t)WS_OP_UNKNOWN;
     *shape = (struct figures_shape){ .device = device ? device : figures_device_of(process, ""),
                                      .clock = &tables->contexts[context].clock,
+                                     .stream = row->stream,
                                      .class = (uint8_t)(group == FIGURES_COMMUNICATION ? FIGURES_CLASS_COMMUNICATION
                                                                                        : kind),
                                      .group = (uint8_t)group,

@@ -1,5 +1,5 @@
-/* The dictionaries of one trace, as far as live figures need them. Ids come from a client: those beyond the tables
- * are left out. Tables grow within the budget of all live figures. */
+/* The dictionaries of one trace, as far as live figures need them. Ids come from clients, so rows with ids beyond the
+ * tables' limits are left out. The tables grow within the memory budget of all live figures. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_TABLES_H
 #define WALLSHIM_COLLECTOR_FIGURES_TABLES_H
 
@@ -8,14 +8,16 @@
 
 enum { FIGURES_CONTEXTS_MAX = 256, FIGURES_ORDINALS_MAX = 64 };
 
+/* What many operations have in common (FORMAT.md): kind, stream, function, grid. */
 struct figures_shape {
-    struct figures_device *device; /* NULL: this id was not named */
+    struct figures_device *device; /* device that its operations run on; NULL: no row with this id has come */
     struct figures_clock *clock;
+    uint32_t stream;
     uint8_t class, group, direction;
-    bool timed; /* its operations make a device busy */
+    bool timed; /* its operations occupy the device, not only a stream */
 };
 
-/* A growing array that is indexed by an id. */
+/* A growing array of rows, indexed by id. */
 struct figures_table {
     void *rows;
     uint32_t count;
@@ -27,18 +29,18 @@ struct figures_context {
 };
 
 struct figures_tables {
-    struct figures_table shapes;    /* struct figures_shape */
-    struct figures_table streams;   /* uint16_t: context */
-    struct figures_table functions; /* uint8_t: 1 if the kernel is one of NCCL */
-    struct figures_table calls;     /* uint8_t: enum ws_call_family */
+    struct figures_table shapes;    /* rows of struct figures_shape */
+    struct figures_table streams;   /* rows of uint16_t: id of the stream's context */
+    struct figures_table functions; /* rows of uint8_t: 1 if the kernel is one of NCCL */
+    struct figures_table calls;     /* rows of uint8_t, one for each driver function: its enum ws_call_family */
     struct figures_device *devices[FIGURES_ORDINALS_MAX];
     struct figures_context contexts[FIGURES_CONTEXTS_MAX];
 };
 
-/* Is the family kept in these tables? */
+/* Do these tables keep rows of the family? */
 bool figures_tables_want(uint32_t family);
 
-/* Returns the number of rows that do not fit. */
+/* Returns the number of rows that were refused, because of their ids or for lack of memory. */
 uint32_t figures_tables_add(struct figures_tables *tables, struct figures_process *process, uint32_t family,
                             const void *rows, uint32_t count);
 

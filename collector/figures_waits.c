@@ -17,7 +17,7 @@ void *figures_resize(struct figures_memory *memory, void *old, size_t old_size, 
     return bytes;
 }
 
-/* Returns the thread's place, or the place that it can have; NULL: all places are taken. */
+/* Returns the thread's entry, or a free entry that it can have, or NULL if other threads have all entries. */
 static const struct figures_wait_thread *find_thread(const struct figures_waits *waits, uint32_t id)
 {
     for (uint32_t i = 0; i < FIGURES_WAIT_THREADS; i++) {
@@ -28,7 +28,7 @@ static const struct figures_wait_thread *find_thread(const struct figures_waits 
     return NULL;
 }
 
-/* The ring doubles while it is small: most threads wait seldom. */
+/* Doubles the ring, up to MOST_WAITS. Rings start small, because most threads seldom wait. */
 static bool grow(struct figures_wait_ring *ring, struct figures_memory *memory)
 {
     uint32_t capacity = ring->capacity ? 2 * ring->capacity : FIRST_WAITS;
@@ -54,7 +54,8 @@ void figures_waits_add(struct figures_waits *waits, struct figures_memory *memor
         return;
     thread->id = id;
     struct figures_wait_ring *ring = &thread->rings[list];
-    /* A wait that begins before the last one ends is nested, or a lie. The order makes the search below fast. */
+    /* Keep the ring in order of time, for the binary search below. So skip a wait that begins before the last one
+     * ends: it is nested in the last one, or the client's times are wrong. */
     if (ring->count && wait->begin < ring->waits[(ring->count - 1) % ring->capacity].end)
         return;
     if (ring->count == ring->capacity && !grow(ring, memory) && !ring->capacity)
@@ -66,7 +67,7 @@ static bool within_ring(const struct figures_wait_ring *ring, int64_t begin, int
                         int64_t sums[FIGURES_WAIT_COUNT])
 {
     uint64_t from = ring->count > ring->capacity ? ring->count - ring->capacity : 0, first = from, to = ring->count;
-    while (first < to) { /* the first wait that ends after `begin` */
+    while (first < to) { /* binary search for the first wait that ends after `begin` */
         uint64_t middle = first + (to - first) / 2;
         if (ring->waits[middle % ring->capacity].end <= begin)
             first = middle + 1;
@@ -74,7 +75,7 @@ static bool within_ring(const struct figures_wait_ring *ring, int64_t begin, int
             to = middle;
     }
     if (from && first == from)
-        return false; /* what came before is forgotten */
+        return false; /* earlier waits were overwritten */
     for (; first < ring->count; first++) {
         const struct figures_wait *wait = &ring->waits[first % ring->capacity];
         if (wait->begin >= end)

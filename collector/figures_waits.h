@@ -1,5 +1,5 @@
-/* When threads of a process waited for the device or for memory, for the causes of gaps. Each thread keeps its last
- * waits. */
+/* When the threads of a process waited for the device or for memory, to find the causes of gaps. Only the last waits
+ * of each thread are kept. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_WAITS_H
 #define WALLSHIM_COLLECTOR_FIGURES_WAITS_H
 
@@ -7,18 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A budget. */
+/* A memory budget, in bytes. */
 struct figures_memory {
     size_t used, limit;
 };
 
-/* Frees `old`, and takes its place in the budget with `size` bytes that begin with those of `old`. Returns NULL, and
- * leaves `old` as it is, if the budget or memory does not allow that. */
+/* realloc() within the budget. Returns NULL and leaves `old` unchanged if the budget or memory is exhausted. */
 void *figures_resize(struct figures_memory *memory, void *old, size_t old_size, size_t size);
 
 enum figures_wait_kind { FIGURES_WAIT_SYNC, FIGURES_WAIT_ALLOCATION, FIGURES_WAIT_COUNT };
 
-/* Two lists, since calls and operations come in frames of their own: each list is in order by itself. */
+/* Calls and blocking operations come in separate frames. So each of the two has a list of its own, which is in order
+ * of time. */
 enum figures_wait_list { FIGURES_WAIT_CALLS, FIGURES_WAIT_OPERATIONS, FIGURES_WAIT_LISTS };
 
 enum { FIGURES_WAIT_THREADS = 64 };
@@ -29,13 +29,13 @@ struct figures_wait {
 };
 
 struct figures_wait_ring {
-    struct figures_wait *waits; /* number i is at i % capacity */
+    struct figures_wait *waits; /* wait number i is at i % capacity */
     uint32_t capacity;
-    uint64_t count; /* of all waits so far */
+    uint64_t count; /* number of all waits so far, including overwritten ones */
 };
 
 struct figures_wait_thread {
-    uint32_t id; /* 0: not used */
+    uint32_t id; /* the thread's id in the trace; 0: the entry is not used */
     struct figures_wait_ring rings[FIGURES_WAIT_LISTS];
 };
 
@@ -46,8 +46,8 @@ struct figures_waits {
 void figures_waits_add(struct figures_waits *waits, struct figures_memory *memory, uint32_t thread,
                        enum figures_wait_list list, const struct figures_wait *wait);
 
-/* Sums the thread's waits of each kind between two times. Returns false if that is not known, as the thread has too
- * many waits, or there are too many threads. */
+/* Sums up, by kind, how long the thread waited between `begin` and `end`. Returns false if this is not known: later
+ * waits of the thread have replaced those, or the waits of too many threads are kept already. */
 bool figures_waits_within(const struct figures_waits *waits, uint32_t thread, int64_t begin, int64_t end,
                           int64_t sums[FIGURES_WAIT_COUNT]);
 

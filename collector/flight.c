@@ -7,8 +7,8 @@
 #include "wire/dictionary.h"
 
 enum {
-    CLOCKS_KEPT = 64,    /* frames of clock comparisons: without any, device times cannot be placed */
-    DICTIONARY_PART = 2, /* names may take half of the memory */
+    CLOCKS_KEPT = 64,    /* newest frames of clock comparisons, kept at any age because device times need them */
+    DICTIONARY_PART = 2, /* divisor: dictionaries may take half of flight_memory.each, a process's share */
 };
 
 static bool is_dictionary(uint32_t family)
@@ -72,8 +72,8 @@ static struct flight_frame *make_frame(struct flight *flight, const uint8_t *uni
 
 /* --- bounds ------------------------------------------------------------------------------------- */
 
-/* The family whose frames take most: a program that asks in a loop whether work is done must not push that work out.
- */
+/* Returns the family of records whose frames take most memory. Its frames are dropped first. So the many calls of a
+ * program that polls in a loop for the end of some work do not push out the records of that work. */
 static uint32_t largest_family(const struct flight *flight)
 {
     uint32_t largest = WS_FAMILY_op;
@@ -83,7 +83,7 @@ static uint32_t largest_family(const struct flight *flight)
     return largest;
 }
 
-/* Drops the oldest frame that may go. Returns false if there is none. */
+/* Drops the oldest frame of the largest family. Dictionaries stay. Returns false if there is nothing to drop. */
 static bool shrink(struct flight *flight)
 {
     uint32_t family = largest_family(flight);
@@ -103,7 +103,8 @@ static bool shrink_largest(struct flight_memory *memory)
     return largest && shrink(largest);
 }
 
-/* Operations name their parameters where these are known, and need none. So the oldest parameters make room. */
+/* Makes room for a dictionary frame by dropping the oldest frames of kernel parameters (family params), which
+ * operations can do without. */
 static bool make_room_for_names(struct flight *flight, size_t size)
 {
     const struct flight_memory *memory = flight->memory;
@@ -111,6 +112,7 @@ static bool make_room_for_names(struct flight *flight, size_t size)
         if (!flight->lists[WS_FAMILY_params].first)
             return false;
         drop_first(flight, WS_FAMILY_params);
+        flight->unnamed++;
     }
     return true;
 }
@@ -137,7 +139,8 @@ void flight_tick(struct flight *flight)
     }
 }
 
-/* Comparisons of an idle program's clocks are seconds apart, and the last ones are needed however old they are. */
+/* Drops clock comparisons that are older than window_ms, but keeps the last CLOCKS_KEPT at any age. An idle program
+ * sends them seconds apart, so few are younger than window_ms. */
 static void drop_old_clocks(struct flight *flight)
 {
     const struct flight_list *list = &flight->lists[WS_FAMILY_clock];
@@ -183,7 +186,7 @@ int flight_add(struct flight *flight, const uint8_t *unit, size_t size, uint64_t
         flight->has_header = true;
         return 0;
     }
-    /* Copies of names, the footer and the trailer: a dump writes its own. */
+    /* Skip repeated dictionaries, the footer and the trailer, because a dump writes its own. */
     if (size < WS_FRAME_HEADER_SIZE || !ws_frame_header_read(unit, &header) || header.flags & WS_FRAME_REPEAT ||
         header.family == WS_FAMILY_FOOTER)
         return 0;
@@ -216,7 +219,8 @@ static void hold(struct flight_view *view, struct flight_frame *frame)
     view->frames[view->count++] = frame;
 }
 
-/* Names stand before all that uses them. The rest stays in the order in which it came. */
+/* Puts frames of dictionaries first, because other frames refer to them. The others keep the order in which they
+ * came. */
 static void collect(struct flight *flight, struct flight_view *view)
 {
     struct flight_frame *next[WS_FAMILY_COUNT];

@@ -1,8 +1,9 @@
-/* The flight recorder: the last frames of each trace, in memory, until a dump writes them to files (dump.h).
+/* The flight recorder keeps the last frames of each trace in memory, until a dump writes them to files (dump.h).
  *
- * Frames of dictionaries stay, as later frames need them. Of every other family, those frames stay that came within
- * the last seconds before its newest one. So a process that stands still keeps what it did last. Memory is bounded
- * for each process and for all together: where it does not suffice, the oldest frames go. */
+ * Frames of dictionaries are kept, because later frames need them. Of every other family of records, it keeps the
+ * frames of the last seconds before the family's newest frame. So the last work of a process that stands still is
+ * kept. Memory is limited for each process and for all together. If it does not suffice, the oldest frames are
+ * dropped. */
 #ifndef WALLSHIM_COLLECTOR_FLIGHT_H
 #define WALLSHIM_COLLECTOR_FLIGHT_H
 
@@ -13,7 +14,7 @@
 #include "record/record.h"
 #include "wire/frame.h"
 
-/* A frame as it came. A dump holds frames while another thread writes them. */
+/* A frame as it came. `holders` counts its users: the recorder, and each dump that another thread is writing. */
 struct flight_frame {
     struct flight_frame *next;
     uint64_t number; /* frames of a trace are numbered in the order in which they came */
@@ -32,9 +33,9 @@ struct flight;
 
 /* All flight recorders of a collector. */
 struct flight_memory {
-    uint64_t window_ms; /* how long frames stay */
-    size_t each;        /* bytes of one process at most */
-    size_t limit, used; /* bytes of all together; `used` has the frames that a dump holds, too */
+    uint64_t window_ms; /* how long frames are kept; 0: there is no flight recorder */
+    size_t each;        /* limit of bytes for one process */
+    size_t limit, used; /* bytes of all processes; `used` includes frames that only a dump still holds */
     struct flight *first;
 };
 
@@ -44,40 +45,45 @@ struct flight {
     struct flight_list lists[WS_FAMILY_COUNT];
     uint8_t header[WS_FILE_HEADER_SIZE];
     bool has_header;
-    uint64_t frames; /* that ever came */
+    uint64_t frames; /* number of frames stored so far */
     size_t bytes, dictionary_bytes;
-    uint64_t cut_ms;      /* when the newest frame came that memory had no room for; 0: none */
-    uint64_t unnamed;     /* frames of dictionaries that memory had no room for */
-    uint64_t unsupported; /* frames of families that only newer shims know */
+    /* Arrival time of the newest frame that was dropped or refused for lack of memory, in ms of uv_now(); 0: none.
+     * Dictionary frames do not count. */
+    uint64_t cut_ms;
+    uint64_t unnamed;     /* number of dictionary frames that were refused or dropped for lack of memory */
+    uint64_t unsupported; /* number of frames of unknown families, from newer shims */
 };
 
 /* Returns NULL if there is no memory. */
 struct flight *flight_create(struct flight_memory *memory);
 void flight_destroy(struct flight *flight);
 
-/* Takes a unit of a trace, whose checksums are right (stream.h). Returns 0 or -ENOMEM. */
+/* Adds a unit of a trace (its header, a frame or its trailer). The caller has checked the unit's checksums. Returns 0
+ * or -ENOMEM. */
 int flight_add(struct flight *flight, const uint8_t *unit, size_t size, uint64_t now_ms);
 
-/* To be called about once a second: forgets what is older than the window. */
+/* To be called about once a second. Drops frames that are older than the window. */
 void flight_tick(struct flight *flight);
 
-/* The frames at one moment, in the order in which a trace has them. */
+/* A snapshot of a flight recorder's frames, in the order of a trace file. */
 struct flight_view {
     struct flight_memory *memory;
     uint8_t header[WS_FILE_HEADER_SIZE];
     struct flight_frame **frames;
     size_t count;
-    uint64_t oldest_ms, newest_ms; /* when they came, but for those of names and clocks; 0: there are none */
-    bool cut;                      /* memory had no room for all frames of the window, */
-    uint64_t unnamed;              /* and not for these frames of names */
+    /* Arrival times of the first and the last of these frames, in ms of uv_now(); dictionaries and clock comparisons
+     * do not count. 0: none. */
+    uint64_t oldest_ms, newest_ms;
+    bool cut;         /* frames younger than the window were dropped for lack of memory (flight.cut_ms) */
+    uint64_t unnamed; /* number of dictionary frames dropped for lack of memory */
 };
 
 /* Returns 0; -ENODATA: nothing has come yet; or -ENOMEM. */
 int flight_look(struct flight *flight, struct flight_view *view);
 void flight_release(struct flight_view *view);
 
-/* Writes a trace that readers take as any other: it has a footer, and `say` as further rows of family meta (key,
- * value, …, NULL). path: of a new file, which may not exist. May run in a thread of its own. Returns 0 or -errno. */
+/* Writes a complete trace with a footer. `say` are texts to add to the table `meta` of the trace: key, value, …,
+ * NULL. `path` must not exist yet. May run in another thread. Returns 0 or -errno. */
 int flight_write(const struct flight_view *view, const char *path, const char *const *say);
 
 #endif

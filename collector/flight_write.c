@@ -10,8 +10,8 @@
 #include "wire/encoder.h"
 #include "wire/sink.h"
 
-/* Rows and frames are numbered anew, without the gaps that readers take for losses: what came before the window is
- * not lost, it was never to be kept. */
+/* Gives rows and frames new numbers without gaps, because readers report missing numbers as losses. Records from
+ * before the window are left out on purpose, so they are no losses. */
 static int add_frame(struct ws_file_sink *file, const struct flight_frame *frame, uint32_t sequence,
                      uint64_t rows[WS_FAMILY_COUNT])
 {

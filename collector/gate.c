@@ -14,18 +14,18 @@
 
 enum {
     ACCEPTED_A_TURN = 16,
-    STRANGERS_MAX = 64, /* connections that have not proved yet who they are; the oldest makes room */
-    SAID_MAX = 20,      /* strangers that come again and again must not fill the log */
+    STRANGERS_MAX = 64, /* most connections that have not authenticated yet; if more come, the oldest is closed */
+    SAID_MAX = 20,      /* most refused connections that are logged, so that repeated ones do not fill the log */
 };
 
 struct gate {
     struct gate *next;
     struct gates *all;
     struct tcp *tcp;
-    uv_poll_t poll; /* of `pair` */
-    int pair;       /* our end; -1: the other side is not known yet */
+    uv_poll_t poll; /* watches the descriptor `pair` */
+    int pair;       /* our end of the socket pair; -1: the peer has not authenticated yet */
     int events;
-    bool full; /* the client has not taken a message yet */
+    bool full; /* the socket pair has no room for the next message */
     char peer[80];
 };
 
@@ -35,7 +35,7 @@ struct gates {
     struct tls_context *tls;
     uv_poll_t accepting;
     int fd;
-    struct gate *first; /* the newest */
+    struct gate *first; /* list, newest connection first */
     unsigned strangers, said;
 };
 
@@ -46,7 +46,7 @@ static void free_gate(uv_handle_t *handle)
     free(handle->data);
 }
 
-/* in_order: what the client has answered last is sent. */
+/* `in_order`: sends the client's last answers before the connection ends. */
 static void gate_close(struct gate *gate, bool in_order)
 {
     struct gate **link = &gate->all->first;
@@ -83,7 +83,7 @@ static void watch_pair(struct gate *gate)
         uv_poll_stop(&gate->poll);
 }
 
-/* Takes what the client answers. Returns false if the gate is closed now. */
+/* Sends the client's answers to the peer. Returns false if the gate is closed now. */
 static bool take_answers(struct gate *gate)
 {
     uint8_t bytes[WS_CHANNEL_START_SIZE];
@@ -92,7 +92,7 @@ static bool take_answers(struct gate *gate)
         if (size < 0 && (errno == EAGAIN || errno == EINTR))
             return true;
         if (size < 0 && errno == ECONNRESET)
-            continue; /* the client has left messages unread; its answers are still here */
+            continue; /* the client closed its end without reading all messages; its answers can still be read */
         if (size <= 0) {
             gate_close(gate, true);
             return false;
@@ -106,12 +106,12 @@ static void on_pair(uv_poll_t *poll, int status, int events)
 {
     struct gate *gate = poll->data;
     if (status < 0)
-        gate->events = 0; /* libuv has stopped to poll */
+        gate->events = 0; /* after an error libuv has stopped polling; watch_pair starts it again */
     if ((status < 0 || (events & UV_READABLE)) && !take_answers(gate))
         return;
     if ((events & UV_WRITABLE) && gate->full) {
         gate->full = false;
-        tcp_resume(gate->tcp); /* may close the gate, which is freed later */
+        tcp_resume(gate->tcp); /* may close the gate, but does not free it yet */
         if (uv_is_closing((uv_handle_t *)&gate->poll))
             return;
     }
@@ -124,7 +124,7 @@ static void say_refused(struct gate *gate, const char *why)
         say("a connection from %s is refused: %s", gate->peer, why);
 }
 
-/* The other side has proved who it is, or is on this machine. */
+/* Makes the peer a client. The peer has authenticated, or there is no TLS and the peer is on this machine. */
 static void on_ready(void *data)
 {
     struct gate *gate = data;
@@ -160,7 +160,7 @@ static bool on_message(void *data, const uint8_t *bytes, size_t size)
     if (send(gate->pair, bytes, size, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0)
         return true;
     gate->full = errno == EAGAIN || errno == ENOBUFS;
-    watch_pair(gate); /* else the client has gone: its last answers are still to be sent */
+    watch_pair(gate); /* polls until the pair has room again; if the client is gone, on_pair sends its last answers */
     return !gate->full;
 }
 

@@ -1,5 +1,6 @@
-/* The gate for other collectors: listens at HOST:PORT, and makes each that proves who it is a client like those of
- * the Unix socket. The client is at the other end of a pair of sockets, so it knows nothing of TLS. */
+/* The gate: the entry for other collectors, which listens at HOST:PORT. For each connection that authenticates, it
+ * makes a client (client.h) as for a connection of the Unix socket. The gate passes the messages between the network
+ * and that client through a socket pair, so client.c needs no TLS. */
 #ifndef WALLSHIM_COLLECTOR_GATE_H
 #define WALLSHIM_COLLECTOR_GATE_H
 
@@ -10,10 +11,10 @@
 
 struct gates;
 
-/* tls: NULL: none, which is allowed on the loopback alone. Returns NULL after a line on stderr. */
+/* `tls` may be NULL if the address is on the loopback. On failure, prints a line on stderr and returns NULL. */
 struct gates *gates_start(uv_loop_t *loop, const char *address, struct tls_context *tls, struct clients *clients);
 
-/* Closes all connections. Free it when the loop has run once more. NULL: nothing. */
+/* Closes all connections. Accepts NULL. The loop must run once more before gates_free. */
 void gates_stop(struct gates *gates);
 void gates_free(struct gates *gates);
 

@@ -45,7 +45,7 @@ static void note_device(struct progress *progress, uint32_t device, uint64_t mar
     progress->devices[free_place].since_ms = now_ms;
 }
 
-/* A device's mark is made of the first waiting operation of each of its streams. */
+/* Computes each device's mark, a hash of the first waiting operation on each of its streams. */
 static void note_devices(struct progress *progress, uint64_t now_ms)
 {
     uint64_t marks[HANG_DEVICES + 1] = { 0 };
@@ -56,13 +56,14 @@ static void note_devices(struct progress *progress, uint64_t now_ms)
     }
     for (size_t i = 0; i < HANG_DEVICES; i++)
         if (progress->devices[i].device && !marks[progress->devices[i].device])
-            progress->devices[i].device = 0; /* it has nothing to do */
+            progress->devices[i].device = 0; /* the device is idle */
     for (uint32_t device = 1; device <= HANG_DEVICES; device++)
         if (marks[device])
             note_device(progress, device, marks[device], now_ms);
 }
 
-/* A call that does not return hangs only while no operation of the process ends either. */
+/* Computes one mark, a hash, of the calls that all threads are in. The hash includes the number of ended operations,
+ * because a long call is no hang while operations end. */
 static void note_calls(struct progress *progress, uint64_t now_ms)
 {
     uint64_t mark = 0;
@@ -95,7 +96,6 @@ bool progress_take(struct progress *progress, const uint8_t *bytes, size_t size,
         end_name(&progress->comms[i].open_op);
     }
     progress->answered_ms = now_ms;
-    progress->owes = false;
     note_devices(progress, now_ms);
     note_calls(progress, now_ms);
     return true;

@@ -1,6 +1,7 @@
-/* Finds hangs: operations wait on a device and none ends, or a thread stays within a call, while the process lives
- * and answers. A few times within the allowed time, every process is asked how far it is (wire/progress.h). It first
- * reads what has ended. So an end that was not delivered yet is no hang. */
+/* Finds hangs. A process hangs if operations wait on a device and none ends, or if threads stay in the same calls,
+ * while the process lives and answers. Every process is asked for its progress (wire/progress.h) a few times within
+ * the allowed time (clients.hang_ms). Before it answers, it reads which operations have ended. So an end that was not
+ * read yet does not look like a hang. */
 #ifndef WALLSHIM_COLLECTOR_HANG_H
 #define WALLSHIM_COLLECTOR_HANG_H
 
@@ -13,33 +14,43 @@
 
 enum { HANG_DEVICES = 16 };
 
-/* What is known of a process's progress. It stays after the process has ended. */
+/* The last answer of a process, and what follows from its answers. Kept after the process has ended. */
 struct progress {
     struct ws_progress_head head;
     struct ws_progress_stream streams[WS_PROGRESS_STREAMS];
     struct ws_progress_comm comms[WS_PROGRESS_COMMS];
     struct ws_progress_thread threads[WS_PROGRESS_THREADS];
-    uint64_t asked_ms, answered_ms; /* ms of the loop; 0: never */
-    bool owes;                      /* it was asked and has not answered yet */
+    /* Times in ms of uv_now(), 0: never. asked_ms: when a question was last sent while none was open. */
+    uint64_t asked_ms, answered_ms;
+    uint32_t asked; /* number of the last question */
+    bool owes;      /* the last question is not answered yet */
     struct {
-        uint32_t device;   /* → device; 0: no device waits here */
-        uint64_t mark;     /* of what waits there: another number after any progress */
-        uint64_t since_ms; /* since when the mark is the same */
+        uint32_t device;   /* id of a device on which operations wait; 0: unused entry */
+        uint64_t mark;     /* hash of the waiting operations; changes with any progress */
+        uint64_t since_ms; /* when the mark last changed */
     } devices[HANG_DEVICES];
-    uint64_t call_mark, call_since_ms; /* the same for its threads' calls; mark 0: no thread is in a call */
+    uint64_t host_ms, host_ns; /* when process_host_ns was last called for this process, and its result */
+    /* Between the last two of those calls, the process's threads ran for at least half of the time. By the process's
+     * last answer, none of its threads was inside CUDA or NCCL. */
+    bool works;
+    uint64_t call_mark, call_since_ms; /* hash of the calls that its threads are in, 0: none; when it last changed */
 };
 
-/* Takes an answer. Returns false if it is no such answer. */
+/* Stores an answer. Returns false if the bytes are no valid answer. */
 bool progress_take(struct progress *progress, const uint8_t *bytes, size_t size, uint64_t now_ms);
 
-/* For how long nothing has moved, in ms, as of the last answer; 0: the process is idle or works. */
+/* Returns how long, up to the last answer, no operation or call had made progress, in ms. 0: there was progress, or
+ * nothing waits. */
 uint64_t progress_stuck_ms(const struct progress *progress);
 
-/* Says in one sentence what hangs. */
+/* Do other ranks wait in a collective that this rank has not entered? */
+bool hang_is_missing(const struct job *job, const struct recording *one);
+
+/* Writes one sentence on what hangs. */
 void hang_summary(const struct job *job, char *text, size_t capacity);
 
-/* Says in full what each process did last, and in which state its threads are. Returns memory to be freed, or NULL.
- */
+/* Returns a text on what each process did last, and on the state of each thread. The caller frees it. NULL: no
+ * memory. */
 char *hang_text(const struct job *job, const char *summary, uint64_t now_ms);
 
 #endif

@@ -13,12 +13,12 @@ enum { THREADS_SHOWN = 64, RANKS_MAX = 4096 };
 
 /* --- who is in which collective ----------------------------------------------------------------- */
 
-/* The first collective that some rank is in and that has not ended. */
+/* Of the collectives that have not ended, the one that was launched first. */
 struct awaited {
     uint64_t comm, sequence;
     uint32_t size;
     const char *name;
-    unsigned inside, outside, finished; /* ranks of it that are known here */
+    unsigned inside, outside; /* numbers of known ranks that have entered it, and that have not */
     bool known[RANKS_MAX];
 };
 
@@ -55,7 +55,16 @@ static bool find_awaited(const struct job *job, struct awaited *awaited)
     return oldest < INT64_MAX;
 }
 
-/* "rank 5", "ranks 2, 5": those that are not in the collective. */
+bool hang_is_missing(const struct job *job, const struct recording *one)
+{
+    struct awaited *awaited = calloc(1, sizeof(*awaited));
+    const struct ws_progress_comm *comm = awaited && find_awaited(job, awaited) ? comm_of(one, awaited->comm) : NULL;
+    bool missing = comm && comm->entered < awaited->sequence;
+    free(awaited);
+    return missing;
+}
+
+/* Writes the ranks that have not entered the collective: "rank 5", "ranks 2, 5". */
 static void list_outside(const struct job *job, const struct awaited *awaited, char *text, size_t capacity)
 {
     size_t used = (size_t)snprintf(text, capacity, "%s", awaited->outside == 1 ? "rank" : "ranks");
@@ -158,11 +167,13 @@ static void put_threads(FILE *out, const struct recording *one)
 
 static double seconds_before(const struct progress *progress, int64_t time)
 {
-    return ((double)progress->head.now_ns - (double)time) / 1e9; /* any numbers, as the process says */
+    return ((double)progress->head.now_ns - (double)time) / 1e9; /* double, as the process may send any number */
 }
 
 static void put_progress(FILE *out, const struct progress *progress, uint64_t now_ms)
 {
+    if (progress->works)
+        fprintf(out, "  it computes on the host\n");
     if (progress->owes)
         fprintf(out, "  it does not answer; what follows is %.1f s old\n",
                 (double)(now_ms - progress->answered_ms) / 1000);
@@ -210,7 +221,7 @@ char *hang_text(const struct job *job, const char *summary, uint64_t now_ms)
         free(text);
         return NULL;
     }
-    for (char *at = text; *at; at++) /* names come from programs */
+    for (char *at = text; *at; at++) /* names from programs may hold control characters */
         if (*at != '\n' && (unsigned char)*at < ' ')
             *at = '?';
     return text;

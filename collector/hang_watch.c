@@ -5,60 +5,20 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/minmax.h"
+#include "collector/ask.h"
 #include "collector/client.h"
 #include "collector/hang.h"
+#include "collector/process.h"
 #include "collector/say.h"
 
 enum {
-    ASKED_TIMES = 4,   /* within the allowed time */
-    CONFIRM_MS = 3000, /* for all processes of a job to answer before a hang is said */
+    ASKED_TIMES = 4,   /* number of questions to each process within the allowed time, hang_ms */
+    CONFIRM_MS = 3000, /* how long to wait for the answers of all processes of a job, before a hang is reported */
+    WORKS_TIMES = 5,   /* factor: so many times hang_ms are allowed while the awaited ranks compute on the host */
 };
-
-static struct job *job_of(const struct client *client)
-{
-    return jobs_get(&client->all->jobs, client->hello.job, false);
-}
-
-static void ask(struct client *client, uint64_t now)
-{
-    struct recording *recording = client->recording;
-    uint8_t bytes[WS_CHANNEL_START_SIZE];
-    if (!recording->progress)
-        recording->progress = calloc(1, sizeof(*recording->progress));
-    if (!recording->progress)
-        return;
-    ws_channel_write(bytes, WS_CHANNEL_CONTROL, WS_CHANNEL_FLUSH, 0);
-    if (send(client->fd, bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-        return;
-    if (!recording->progress->owes)
-        recording->progress->asked_ms = now;
-    recording->progress->owes = true;
-}
-
-bool hang_answer(struct client *client, const uint8_t *bytes, size_t size)
-{
-    struct recording *recording = client->recording;
-    return recording && recording->progress &&
-           progress_take(recording->progress, bytes, size, uv_now(client->all->loop));
-}
-
-/* Asks all, or those of one job. */
-static void ask_all(struct clients *clients, const struct job *job, uint64_t now)
-{
-    for (struct client *client = clients->first; client; client = client->next) {
-        if (!client->greeted || !client->recording || client->resuming || *client->from ||
-            (job && job_of(client) != job))
-            continue;
-        const struct progress *progress = client->recording->progress;
-        bool due = !progress || (!progress->owes && now - progress->asked_ms >= clients->hang_ms / ASKED_TIMES);
-        if (job || due)
-            ask(client, now);
-    }
-}
 
 static bool is_stuck(const struct recording *one, uint64_t hang_ms)
 {
@@ -73,15 +33,36 @@ static bool job_is_stuck(const struct job *job, uint64_t hang_ms)
     return false;
 }
 
-static bool all_answered(const struct job *job)
+static uint64_t longest_stuck_ms(const struct job *job)
 {
+    uint64_t longest = 0;
     for (const struct recording *one = job->recordings; one; one = one->next)
-        if (one->open && one->progress && one->progress->owes)
-            return false;
-    return true;
+        if (one->open && one->progress)
+            longest = ws_max(longest, progress_stuck_ms(one->progress));
+    return longest;
 }
 
-/* Where there is no flight recorder, the text goes into the job's folder itself. */
+/* Have all ranks that a collective waits for been busy on the host since this function was last called, for example
+ * with a checkpoint? */
+static bool missing_ranks_work(struct job *job, uint64_t now)
+{
+    unsigned missing = 0, work = 0;
+    for (struct recording *one = job->recordings; one; one = one->next) {
+        struct progress *progress = one->progress;
+        if (!progress || !hang_is_missing(job, one))
+            continue;
+        uint64_t ns = one->open ? process_host_ns(one->identity.pid) : 0;
+        bool more = ns >= progress->host_ns && ns - progress->host_ns >= (now - progress->host_ms) * 1000000 / 2;
+        progress->works = more && ns && !progress->owes && !progress->head.threads;
+        progress->host_ns = ns;
+        progress->host_ms = now;
+        missing++;
+        work += progress->works;
+    }
+    return missing && work == missing;
+}
+
+/* Writes a hang's text to a file in the job's folder. Called if no dump was begun, which would hold the text. */
 static void write_text(const struct job *job, const struct job_event *event, const char *text)
 {
     char name[64];
@@ -96,21 +77,17 @@ static void write_text(const struct job *job, const struct job_event *event, con
 
 static void tell(struct clients *clients, struct job *job, uint64_t now)
 {
-    struct job_event event = { .cause = "hang" };
-    struct timespec clock;
-    struct tm parts;
-    char summary[300];
+    struct job_event event;
+    char summary[300], said[sizeof(event.text)];
     hang_summary(job, summary, sizeof(summary));
-    snprintf(event.text, sizeof(event.text), "hang: %s", summary);
-    char *text = hang_text(job, event.text, now);
+    snprintf(said, sizeof(said), "hang: %s", summary);
+    char *text = hang_text(job, said, now);
     clients->hangs++;
-    say("%s: %s", job->name, event.text);
-    const struct dump_cause cause = { .word = "hang", .text = event.text, .automatic = true, .more = text };
+    say("%s: %s", job->name, said);
+    const struct dump_cause cause = { .kind = DUMP_HANG, .text = said, .more = text };
     int status = clients->dumps.flights.window_ms ? dump_begin(&clients->dumps, job, &cause, NULL, NULL) : -ENODATA;
-    if (status) { /* a dump tells the manifest itself */
-        clock_gettime(CLOCK_REALTIME, &clock);
-        gmtime_r(&clock.tv_sec, &parts);
-        strftime(event.time, sizeof(event.time), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    if (status) { /* there is no dump that would have added the event */
+        job_event_init(&event, dump_word(DUMP_HANG), said);
         job_tell(job, &event);
         if (text)
             write_text(job, &event, text);
@@ -118,26 +95,28 @@ static void tell(struct clients *clients, struct job *job, uint64_t now)
     free(text);
 }
 
-/* Before a hang is said, all processes of the job answer once more: they moved on between two ticks, and so that all
- * tell of the same moment. */
+/* Before a hang is reported, all processes of the job are asked once more. Some may have moved on since the last
+ * tick, and all answers should describe the same moment. */
 static void watch(struct clients *clients, struct job *job, uint64_t now)
 {
     bool stuck = job_is_stuck(job, clients->hang_ms);
     if (job->hang_said) {
-        if (!stuck && all_answered(job)) {
+        if (!stuck && ask_answered(job)) {
             say("%s: what hung goes on, or has ended", job->name);
             job->hang_said = false;
         }
     } else if (job->hang_asked_ms) {
-        if (!all_answered(job) && now - job->hang_asked_ms < CONFIRM_MS)
+        if (!ask_answered(job) && now - job->hang_asked_ms < CONFIRM_MS)
             return;
         job->hang_asked_ms = 0;
-        job->hang_said = stuck;
-        if (stuck)
+        bool works = stuck && missing_ranks_work(job, now);
+        job->hang_said = stuck && (!works || longest_stuck_ms(job) >= WORKS_TIMES * clients->hang_ms);
+        if (job->hang_said)
             tell(clients, job, now);
     } else if (stuck) {
         job->hang_asked_ms = now;
-        ask_all(clients, job, now);
+        missing_ranks_work(job, now);
+        ask_job(clients, job);
     }
 }
 
@@ -148,5 +127,5 @@ void hang_tick(struct clients *clients)
         return;
     for (struct job *job = clients->jobs.first; job; job = job->next)
         watch(clients, job, now);
-    ask_all(clients, NULL, now);
+    ask_due(clients, clients->hang_ms / ASKED_TIMES);
 }

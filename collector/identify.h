@@ -1,4 +1,4 @@
-/* Who a client is. */
+/* Finds out which process a client is. */
 #ifndef WALLSHIM_COLLECTOR_IDENTIFY_H
 #define WALLSHIM_COLLECTOR_IDENTIFY_H
 
@@ -7,12 +7,12 @@
 #include "collector/job.h"
 #include "wire/channel.h"
 
-/* pid: of the process at the other end of the socket, as the kernel says. Returns whether the process is the one it
- * says it is. */
+/* Identifies a process of this machine. `pid` comes from the kernel. Returns false if HELLO tells another start time
+ * or boot. */
 bool identify_process(struct identity *identity, pid_t pid, const struct ws_channel_hello *hello);
 
-/* from: the collector that relays the process, and alone knows it. Returns whether what it says can be: the manifest
- * must be able to say the same. */
+/* Identifies a process that the collector `from` relays, by its HELLO alone. Returns false if a manifest could not
+ * hold these values. */
 bool identify_relayed(struct identity *identity, const char from[FROM_SIZE], const struct ws_channel_hello *hello);
 
 #endif

@@ -7,18 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "collector/flight.h"
 #include "collector/say.h"
 
 enum {
-    JOBS_MAX = 64,         /* at a time */
-    RECORDINGS_MAX = 4096, /* of a job */
-    OF_A_PROCESS_MAX = 16, /* a process makes more than one by exec */
+    JOBS_MAX = 64,         /* most jobs in memory at a time */
+    RECORDINGS_MAX = 4096, /* most recordings of one job */
+    OF_A_PROCESS_MAX = 16, /* most recordings of one process, which can start another at each exec */
     NAMES_TRIED = 1000,
     READ_SIZE = 64 << 10,
-    READS_A_STEP = 16, /* then others have their turn */
+    READS_A_STEP = 16, /* most reads in one call of job_read_on; then other clients have their turn */
 };
 
 static void free_job(struct job *job)
@@ -50,7 +51,7 @@ static bool is_relayed(const struct job *job)
     return !one;
 }
 
-/* Forgets a job that nobody records into. Its manifest has all that is known of it. */
+/* Frees a job that nobody records into, after writing its manifest. The job can be loaded from the manifest again. */
 static void make_room(struct jobs *jobs)
 {
     for (struct job **link = &jobs->first; *link; link = &(*link)->next) {
@@ -73,7 +74,7 @@ bool jobs_are_full(const struct jobs *jobs)
     return jobs->count >= JOBS_MAX;
 }
 
-/* Returns whether the job can be used. A manifest with wrong content makes room for another. */
+/* Reads the job's manifest. Renames it if its content is invalid. Returns whether the job can be used. */
 static bool take_manifest(struct job *job)
 {
     int error = manifest_read(job);
@@ -85,7 +86,7 @@ static bool take_manifest(struct job *job)
     }
     say("%s/manifest.json cannot be read: %s", job->name, strerror(-error));
     if (error != -EINVAL && error != -ELOOP)
-        return false; /* it may be read later */
+        return false; /* a later call may succeed */
     if (renameat(job->folder, "manifest.json", job->folder, "manifest.json.bad"))
         return false;
     say("%s: it is now called manifest.json.bad; the traces that it names are left as they are", job->name);
@@ -96,7 +97,7 @@ struct job *jobs_get(struct jobs *jobs, const char *wanted, bool make)
 {
     char name[NAME_SIZE];
     if (jobs->always)
-        snprintf(name, sizeof(name), "%s", jobs->always); /* the user's own words, checked by name_is_plain */
+        snprintf(name, sizeof(name), "%s", jobs->always); /* from --job, already checked by name_is_plain */
     else
         name_make_safe(wanted, "job", "", name);
     for (struct job *job = jobs->first; job; job = job->next)
@@ -172,7 +173,7 @@ void jobs_each(struct jobs *jobs, void (*each)(void *data, const char *name), vo
         closedir(folder);
 }
 
-/* Reading a manifest finds what its collector left as "still recording". */
+/* Loads a job. This corrects recordings that were left as "still recording"; then the manifest is written again. */
 static void begin_job(void *data, const char *name)
 {
     struct job *job = jobs_get(data, name, false);
@@ -197,8 +198,6 @@ int job_remove(struct job *job, const char *file)
             continue;
         if (!name_is_safe(one->file) || (unlinkat(job->folder, one->file, 0) && errno != ENOENT))
             return -errno;
-        job->removed_traces++;
-        job->removed_bytes += one->bytes;
         job->count--;
         job->changed = true;
         *link = one->next;
@@ -208,6 +207,12 @@ int job_remove(struct job *job, const char *file)
         return 0;
     }
     return -ENOENT;
+}
+
+void job_drop_duplicate(struct job *job, const struct recording *recording)
+{
+    if (!recording->relay && !recording->relayed)
+        job_remove(job, recording->file);
 }
 
 struct recording *job_find(struct job *job, const struct identity *identity)
@@ -226,7 +231,7 @@ static bool has_room(const struct job *job, const struct identity *identity)
     return job->count < RECORDINGS_MAX && of_process < OF_A_PROCESS_MAX;
 }
 
-/* Creates a file. If there is one of this name, tries NAME-1.wst, NAME-2.wst …: process ids repeat. */
+/* Creates a file. Process ids repeat, so the name may exist: then tries NAME-1.wst, NAME-2.wst … */
 static int create_file(const struct job *job, const char *wanted, char name[NAME_SIZE])
 {
     char safe[NAME_SIZE];
@@ -295,6 +300,18 @@ int job_add_in_memory(struct job *job, const struct identity *identity, const ch
     return 0;
 }
 
+void job_event_init(struct job_event *event, const char *cause, const char *text)
+{
+    struct timespec now;
+    struct tm parts;
+    *event = (struct job_event){ 0 };
+    clock_gettime(CLOCK_REALTIME, &now);
+    gmtime_r(&now.tv_sec, &parts);
+    strftime(event->time, sizeof(event->time), "%Y-%m-%dT%H:%M:%SZ", &parts);
+    snprintf(event->cause, sizeof(event->cause), "%s", cause);
+    snprintf(event->text, sizeof(event->text), "%s", text);
+}
+
 void job_tell(struct job *job, const struct job_event *event)
 {
     if (!job->events)
@@ -326,7 +343,7 @@ int job_read_on(int file, struct stream *stream)
         if (status)
             return status;
         if (!size) {
-            stream_finish(stream); /* forgets what the file has of a unit that is not whole */
+            stream_finish(stream); /* drops the incomplete frame, if any, that was read at the end of the file */
             return 0;
         }
     }
@@ -350,7 +367,7 @@ int job_reopen(struct job *job, struct recording *recording, struct stream *stre
         close(file);
         return -EINVAL;
     }
-    /* Somebody may have shortened the file meanwhile. */
+    /* The old position is valid only if nobody has shortened the file meanwhile. */
     if (recording->stream.begun && recording->stream.taken <= (uint64_t)about.st_size)
         *stream = recording->stream;
     return file;

@@ -1,4 +1,4 @@
-/* wallshim-collector: takes the traces of many processes, over a Unix socket, into one folder a job. */
+/* wallshim-collector: receives the traces of many processes, and writes them into one folder per job. */
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "wire/channel.h"
 #include "wire/options.h"
 
-enum { DONE = 0, ERROR = 2 };
+enum { DONE = 0, ERROR = 2, SLOW_MOST = 1000 };
 enum { JOB_RELAYED_MAX = sizeof(((struct ws_channel_hello *)0)->job) - 1 };
 
 static const char usage[] =
@@ -38,6 +38,7 @@ static const char usage[] =
     "  --flight-size SIZE  memory for one process at most; 64M by default\n"
     "  --hang TIME         say when launched work has not moved for so long, and dump what --flight keeps;\n"
     "                      1m by default with --flight; 0: never\n"
+    "  --slow-step K       with --flight: dump when a step takes K times the median, as 3 or 2.5\n"
     "  --metrics WHERE serve live figures for Prometheus at unix:PATH or HOST:PORT (loopback only)\n"
     "  --metrics-public    let --metrics listen on an address that other machines can reach\n"
     "  --while-input       end when standard input has ended and the last program has gone\n"
@@ -45,27 +46,17 @@ static const char usage[] =
     "Ends by SIGTERM or SIGINT. Exit status: 0 done; 2 wrong usage, or it cannot listen or write there.\n";
 
 static const struct option switches[] = {
-    { "listen", required_argument, NULL, 'l' },
-    { "relay", required_argument, NULL, 'r' },
-    { "tls-cert", required_argument, NULL, 'c' },
-    { "tls-key", required_argument, NULL, 'k' },
-    { "tls-ca", required_argument, NULL, 'C' },
-    { "dir", required_argument, NULL, 'd' },
-    { "job", required_argument, NULL, 'j' },
-    { "max-size", required_argument, NULL, 's' },
-    { "max-job", required_argument, NULL, 'J' },
-    { "max-all", required_argument, NULL, 'A' },
-    { "max-age", required_argument, NULL, 'a' },
-    { "patience", required_argument, NULL, 'p' },
-    { "flight", required_argument, NULL, 'f' },
-    { "flight-size", required_argument, NULL, 'F' },
-    { "hang", required_argument, NULL, 'H' },
-    { "metrics", required_argument, NULL, 'm' },
-    { "metrics-public", no_argument, NULL, 'M' },
-    { "while-input", no_argument, NULL, 'w' },
-    { "help", no_argument, NULL, 'h' },
-    { "version", no_argument, NULL, 'v' },
-    { NULL, 0, NULL, 0 },
+    { "listen", required_argument, NULL, 'l' },   { "relay", required_argument, NULL, 'r' },
+    { "tls-cert", required_argument, NULL, 'c' }, { "tls-key", required_argument, NULL, 'k' },
+    { "tls-ca", required_argument, NULL, 'C' },   { "dir", required_argument, NULL, 'd' },
+    { "job", required_argument, NULL, 'j' },      { "max-size", required_argument, NULL, 's' },
+    { "max-job", required_argument, NULL, 'J' },  { "max-all", required_argument, NULL, 'A' },
+    { "max-age", required_argument, NULL, 'a' },  { "patience", required_argument, NULL, 'p' },
+    { "flight", required_argument, NULL, 'f' },   { "flight-size", required_argument, NULL, 'F' },
+    { "hang", required_argument, NULL, 'H' },     { "slow-step", required_argument, NULL, 'S' },
+    { "metrics", required_argument, NULL, 'm' },  { "metrics-public", no_argument, NULL, 'M' },
+    { "while-input", no_argument, NULL, 'w' },    { "help", no_argument, NULL, 'h' },
+    { "version", no_argument, NULL, 'v' },        { NULL, 0, NULL, 0 },
 };
 
 static int wrong(const char *name, const char *value, const char *allowed)
@@ -84,7 +75,16 @@ static int take_time(const char *name, const char *value, uint64_t *ns)
     return ws_parse_duration(value, ns) ? wrong(name, value, "give a time, as 90s, 5m, 12h or 30d") : -1;
 }
 
-/* A path may be given without "unix:". What has no slash and ends like an address is one. */
+static int take_factor(const char *name, const char *value, double *factor)
+{
+    char *end;
+    *factor = strtod(value, &end);
+    return end != value && !*end && *factor > 1 && *factor <= SLOW_MOST
+               ? -1
+               : wrong(name, value, "give a number above 1, as 3 or 2.5");
+}
+
+/* Accepts unix:PATH, PATH and HOST:PORT. A text of the form HOST:PORT without a slash is not taken as a path. */
 static int take_listen(struct server_options *options)
 {
     char host[ADDRESS_HOST_SIZE];
@@ -96,7 +96,7 @@ static int take_listen(struct server_options *options)
     return *options->path ? -1 : wrong("listen", optarg, "give unix:PATH, the path of a socket");
 }
 
-/* Takes one switch. Returns -1 if it is right, else the exit status. */
+/* Handles one switch. Returns -1 to go on, else the exit status. */
 static int take_switch(int letter, struct server_options *options)
 {
     switch (letter) {
@@ -138,6 +138,8 @@ static int take_switch(int letter, struct server_options *options)
         return take_size("flight-size", optarg, &options->flight_size);
     case 'H':
         return take_time("hang", optarg, &options->hang_ns);
+    case 'S':
+        return take_factor("slow-step", optarg, &options->slow_factor);
     case 'm':
         options->metrics = optarg;
         return -1;
@@ -153,12 +155,12 @@ static int take_switch(int letter, struct server_options *options)
     case 'v':
         puts("wallshim-collector " WS_VERSION);
         return DONE;
-    default: /* getopt_long has said why */
+    default: /* getopt_long has printed the reason */
         return ERROR;
     }
 }
 
-/* Says what is wrong with the switches for the network, taken together. Returns whether they are right. */
+/* Checks whether the switches for the network fit together. Returns false after a line on stderr. */
 static bool network_is_right(const struct server_options *options)
 {
     const struct tls_files *tls = &options->tls;
@@ -192,6 +194,8 @@ static int parse(int count, char **words, struct server_options *options)
         say("--listen is missing: give --listen unix:PATH, the socket for the programs");
     else if (!options->folder)
         say("--dir is missing: give --dir DIR, the folder for the jobs");
+    else if (options->slow_factor > 0 && !options->flight_ns)
+        say("--slow-step: this dumps what --flight keeps; give --flight TIME as well");
     else if (network_is_right(options))
         return -1;
     return ERROR;
@@ -208,7 +212,7 @@ int main(int count, char **words)
         return fflush(stdout) ? ERROR : status;
     if (!options.size_limit)
         options.size_limit = UINT64_MAX;
-    if (options.hang_ns == UINT64_MAX) /* not given */
+    if (options.hang_ns == UINT64_MAX) /* --hang was not given */
         options.hang_ns = options.flight_ns ? 60 * UINT64_C(1000000000) : 0;
     return server_run(&options) ? ERROR : DONE;
 }

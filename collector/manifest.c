@@ -16,7 +16,7 @@
 
 #define MANIFEST "manifest.json"
 #define TEMPORARY ".manifest.json.new"
-#define NEWEST ".manifest.more" /* a line for each recording that the manifest lacks still */
+#define NEWEST ".manifest.more" /* one line of JSON for each recording that the manifest still lacks */
 
 enum {
     MANIFEST_VERSION = 1,
@@ -33,7 +33,7 @@ static json_t *text_of_number(uint64_t number)
 static json_t *text_of(const char *text)
 {
     json_t *value = json_string(text);
-    return value ? value : json_string("?"); /* it was no UTF-8 */
+    return value ? value : json_string("?"); /* the text was not UTF-8 */
 }
 
 static json_t *describe(const struct recording *one)
@@ -59,7 +59,8 @@ static json_t *describe(const struct recording *one)
     return row;
 }
 
-/* Who writes this manifest: as long as that process lives, "still recording" holds. */
+/* Describes this process, which writes the manifest. If a manifest says "still recording", that is true only while
+ * its writer lives. */
 static json_t *describe_collector(void)
 {
     json_t *row = json_object();
@@ -91,6 +92,7 @@ static char *make_text(const struct job *job, const struct jobs *jobs)
     json_object_set_new(root, "refused_clients", json_integer((json_int_t)jobs->refused_clients));
     json_object_set_new(root, "refused_bytes", json_integer((json_int_t)jobs->refused_bytes));
     json_object_set_new(root, "removed_traces", json_integer((json_int_t)job->removed_traces));
+    json_object_set_new(root, "removed_dumps", json_integer((json_int_t)job->removed_dumps));
     json_object_set_new(root, "removed_bytes", json_integer((json_int_t)job->removed_bytes));
     json_object_set_new(root, "collector", describe_collector());
     if (job->event_count)
@@ -213,7 +215,8 @@ static bool has_file(const struct job *job, const char *file)
     return one;
 }
 
-/* Reads what manifest_note wrote and manifest_write did not come to write. A line may be cut off. */
+/* Reads the recordings that manifest_note has added since the last manifest_write. The last line of that file may be
+ * incomplete. */
 static int read_newest(struct job *job)
 {
     int descriptor = openat(job->folder, NEWEST, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC), status = 0;
@@ -254,6 +257,7 @@ int manifest_read(struct job *job)
     json_t *rows = json_object_get(root, "clients");
     int status = rows ? is_foreign(root) ? -EBUSY : 0 : -EINVAL;
     job->removed_traces = take_number(root, "removed_traces");
+    job->removed_dumps = take_number(root, "removed_dumps");
     job->removed_bytes = take_number(root, "removed_bytes");
     for (size_t i = 0; i < json_array_size(rows) && !status; i++)
         status = take_row(job, json_array_get(rows, i));

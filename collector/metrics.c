@@ -6,7 +6,7 @@
 
 enum { LABELS_MAX = 8 };
 
-/* Samples of one family, of one process or device. */
+/* The metric family to write, and the labels of a process or device. */
 struct writing {
     struct metrics_text *text;
     const struct metrics_family *family;
@@ -24,7 +24,7 @@ static void sample(struct writing *writing, uint64_t value)
     metrics_sample(writing->text, writing->family, writing->labels, writing->count, value);
 }
 
-/* A sample with one more label. Those that were always 0 are left out: most classes never occur. */
+/* Writes a sample with one more label, `name`="`value`". Skips counts of 0, because most values never occur. */
 static void sample_of(struct writing *writing, const char *name, const char *value, uint64_t count)
 {
     if (!count)
@@ -157,6 +157,13 @@ static void write_untrusted(struct writing *to, const struct figures_process *pr
     sample(to, process->untrusted);
 }
 
+/* Without --slow-step, slow steps are not counted. */
+static void write_slow_steps(struct writing *to, const struct figures_process *process)
+{
+    if (process->all->slow_factor > 0)
+        sample(to, process->slow_steps);
+}
+
 static void write_refused(struct writing *to, const struct figures_process *process)
 {
     sample(to, process->refused_bytes);
@@ -164,7 +171,7 @@ static void write_refused(struct writing *to, const struct figures_process *proc
 
 /* --- the list ----------------------------------------------------------------------------------- */
 
-/* A family of all devices, or of all processes. */
+/* A metric family that has a sample for every device, or for every process. */
 struct row {
     struct metrics_family family;
     void (*of_device)(struct writing *to, const struct figures_device *device);
@@ -222,6 +229,9 @@ static const struct row rows[] = {
         METRICS_COUNTER },
       NULL,
       write_untrusted },
+    { { "wallshim_slow_steps", "", "Steps that took as many times the median as --slow-step says.", METRICS_COUNTER },
+      NULL,
+      write_slow_steps },
     { { "wallshim_refused_bytes", "bytes", "Bytes that were refused, as they were no trace.", METRICS_COUNTER },
       NULL,
       write_refused },
@@ -266,6 +276,17 @@ static void write_time(struct metrics_text *text, const char *name, enum metrics
     metrics_sample_ns(text, &family, NULL, 0, ns);
 }
 
+static void write_dumps(struct metrics_text *text, const struct metrics_collector *own)
+{
+    const struct metrics_family dumps = { "wallshim_collector_dumps", "", "Dumps that were written, by cause.",
+                                          METRICS_COUNTER };
+    metrics_begin_family(text, &dumps);
+    for (size_t i = 0; i < METRICS_DUMPS; i++) {
+        const struct metrics_label cause = { "cause", own->dumps[i].cause };
+        metrics_sample(text, &dumps, &cause, 1, own->dumps[i].written);
+    }
+}
+
 static void write_own(struct metrics_text *text, const struct figures *figures, const struct metrics_collector *own)
 {
     const struct metrics_family build = { "wallshim_build", "", "Version of the collector.", METRICS_INFO };
@@ -287,6 +308,9 @@ static void write_own(struct metrics_text *text, const struct figures *figures, 
               "Connections that were refused before they had a trace.");
     write_one(text, "wallshim_collector_refused_bytes", "bytes", METRICS_COUNTER, own->refused_bytes,
               "Bytes of connections that never had a trace.");
+    write_one(text, "wallshim_collector_hangs", "", METRICS_COUNTER, own->hangs, "Hangs of jobs that were found.");
+    write_one(text, "wallshim_collector_jobs_hanging", "", METRICS_GAUGE, own->hanging, "Jobs that hang now.");
+    write_dumps(text, own);
     write_one(text, "wallshim_collector_processes_untracked", "", METRICS_COUNTER, figures->untracked,
               "Connections without live figures, as there are too many processes.");
     write_one(text, "wallshim_collector_frames_undecoded", "", METRICS_COUNTER, figures->undecoded,

@@ -1,4 +1,4 @@
-/* In place of metrics_http.c where the build had no libmicrohttpd. */
+/* Replaces metrics_http.c in builds without libmicrohttpd. */
 #include "collector/metrics_http.h"
 #include "collector/say.h"
 

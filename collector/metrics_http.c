@@ -16,13 +16,13 @@
 
 enum {
     CONNECTIONS_MAX = 16,
-    CONNECTION_MEMORY = 16 << 10, /* of a request's headers */
-    DEADLINE_MS = 5000,           /* of a connection: it asks once */
-    FRESH_MS = 200,               /* so long an answer is given again, whoever asks how often */
+    CONNECTION_MEMORY = 16 << 10, /* bytes for the headers of a request */
+    DEADLINE_MS = 5000,           /* lifetime of a connection, which serves one request */
+    FRESH_MS = 200,               /* how long an answer is sent again before a new one is made */
 };
 
 struct connection {
-    int fd; /* -1: not used */
+    int fd; /* -1: the entry is not used */
     uint64_t since;
 };
 
@@ -35,7 +35,7 @@ struct metrics_http {
     int64_t start_ns;
     struct connection connections[CONNECTIONS_MAX];
     struct MHD_Response *answers[METRICS_FORMATS];
-    uint64_t answered[METRICS_FORMATS]; /* when they were made */
+    uint64_t answered[METRICS_FORMATS]; /* when `answers` were made, in ms of uv_now() */
 };
 
 static uint64_t now_ms(const struct metrics_http *http)
@@ -61,17 +61,27 @@ static int64_t ns_of(struct timeval time)
     return (int64_t)time.tv_sec * 1000000000 + (int64_t)time.tv_usec * 1000;
 }
 
+_Static_assert((int)METRICS_DUMPS == (int)DUMP_KIND_COUNT, "a sample for each cause");
+
 static struct metrics_collector about_collector(const struct metrics_http *http)
 {
     struct rusage usage = { 0 };
     getrusage(RUSAGE_SELF, &usage);
-    return (struct metrics_collector){ .clients = http->clients->count,
+    struct metrics_collector about = { .clients = http->clients->count,
                                        .cut_off = http->clients->cut_off,
                                        .refused_clients = http->clients->jobs.refused_clients,
                                        .refused_bytes = http->clients->jobs.refused_bytes,
+                                       .hangs = http->clients->hangs,
                                        .resident_bytes = resident_bytes(),
                                        .processor_ns = ns_of(usage.ru_utime) + ns_of(usage.ru_stime),
                                        .start_ns = http->start_ns };
+    for (const struct job *job = http->clients->jobs.first; job; job = job->next)
+        about.hanging += job->hang_said;
+    for (enum dump_kind kind = 0; kind < DUMP_KIND_COUNT; kind++) {
+        about.dumps[kind].cause = dump_word(kind);
+        about.dumps[kind].written = http->clients->dumps.written[kind];
+    }
+    return about;
 }
 
 static struct MHD_Response *make_answer(const struct metrics_http *http, enum metrics_format format)
@@ -98,7 +108,7 @@ static enum MHD_Result answer_metrics(struct metrics_http *http, struct MHD_Conn
     enum metrics_format format = metrics_negotiate(accept);
     struct MHD_Response **answer = &http->answers[format];
     if (*answer && now_ms(http) - http->answered[format] > FRESH_MS) {
-        MHD_destroy_response(*answer); /* those who are still reading it keep it */
+        MHD_destroy_response(*answer); /* connections that still send it hold references of their own */
         *answer = NULL;
     }
     if (!*answer) {
@@ -133,7 +143,7 @@ static enum MHD_Result on_request(void *data, struct MHD_Connection *connection,
     (void)upload_size;
     if (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0)
         return answer_error(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "ask with GET\n");
-    if (!*state) { /* the library calls once more, when the request is whole */
+    if (!*state) { /* only the headers have come; the library calls again when the request is complete */
         *state = &headers_seen;
         return MHD_YES;
     }
@@ -165,7 +175,7 @@ static void on_connection(void *data, struct MHD_Connection *connection, void **
 
 static void on_timer(uv_timer_t *timer);
 
-/* Lets the library do what it can now. It says when it wants to be called again. */
+/* Lets the library handle its events, and sets the timer to the time at which the library must be called next. */
 static void run(struct metrics_http *http)
 {
     MHD_UNSIGNED_LONG_LONG ms = 0;
@@ -188,8 +198,8 @@ static void on_event(uv_poll_t *poll, int status, int events)
     run(poll->data);
 }
 
-/* The library's own limit is one of silence: a client that sends a byte now and then would keep its place for ever.
- */
+/* Ends old connections. The library itself ends only silent ones, so a client that sends a byte now and then would
+ * stay forever. */
 void metrics_http_tick(struct metrics_http *http)
 {
     if (!http)
@@ -206,7 +216,7 @@ void metrics_http_tick(struct metrics_http *http)
 
 static bool start_daemon(struct metrics_http *http)
 {
-    int own = fcntl(http->listening.fd, F_DUPFD_CLOEXEC, 0); /* the library closes it */
+    int own = fcntl(http->listening.fd, F_DUPFD_CLOEXEC, 0); /* the library closes this duplicate */
     http->daemon = own < 0
                        ? NULL
                        : MHD_start_daemon(MHD_USE_EPOLL, 0, NULL, NULL, on_request, http, MHD_OPTION_LISTEN_SOCKET,

@@ -36,7 +36,7 @@ static void put(struct metrics_text *text, const char *word)
     text->size += length;
 }
 
-/* The texts of help need no escapes; values of labels may. */
+/* Writes the value of a label. Help texts need no escapes. */
 static void put_escaped(struct metrics_text *text, const char *value)
 {
     for (; *value; value++) {
@@ -45,7 +45,7 @@ static void put_escaped(struct metrics_text *text, const char *value)
     }
 }
 
-/* OpenMetrics gives a family's name without the ending that its samples have. */
+/* Writes a family's name. In OpenMetrics, only the names of samples end with "_total" or "_info". */
 static void put_name(struct metrics_text *text, const struct metrics_family *family, bool sample)
 {
     put(text, family->name);

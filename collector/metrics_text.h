@@ -17,8 +17,8 @@ struct metrics_text {
 
 enum metrics_type { METRICS_GAUGE, METRICS_COUNTER, METRICS_INFO };
 
-/* A name without its ending: "_total" of counters and "_info" are added here. The unit is "" or the name's last
- * word. */
+/* `name` is given without "_total" and "_info", which are added when it is written. `unit` is the
+ * name's last word, or "" if the name has no unit. */
 struct metrics_family {
     const char *name, *unit, *help;
     enum metrics_type type;
@@ -34,7 +34,7 @@ void metrics_begin_family(struct metrics_text *text, const struct metrics_family
 void metrics_sample(struct metrics_text *text, const struct metrics_family *family,
                     const struct metrics_label *labels, size_t label_count, uint64_t value);
 
-/* For times: the value in seconds. */
+/* Writes a sample of a time, in seconds. */
 void metrics_sample_ns(struct metrics_text *text, const struct metrics_family *family,
                        const struct metrics_label *labels, size_t label_count, int64_t ns);
 
@@ -43,7 +43,7 @@ void metrics_end(struct metrics_text *text);
 
 const char *metrics_content_type(enum metrics_format format);
 
-/* Chooses the format by the header Accept of a request; NULL: there is none. */
+/* Chooses the format by a request's Accept header, which may be NULL. */
 enum metrics_format metrics_negotiate(const char *accept);
 
 #endif

@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* One datagram needs no library. The path begins with '/', or with '@' for a name in no file system. */
+/* Sends one datagram, for which no library is needed. A path that begins with '@' is in the abstract namespace. */
 void notify(const char *text)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };

@@ -1,6 +1,8 @@
 #include "collector/process.h"
 
+#include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -13,6 +15,38 @@ uint64_t process_start_time(pid_t pid)
     char path[64];
     snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
     return ws_process_start_time(path);
+}
+
+/* Reads the first line of the file `name` in the thread's folder of /proc. */
+static bool read_line(pid_t pid, const char *thread, const char *name, char line[128])
+{
+    char path[96];
+    snprintf(path, sizeof(path), "/proc/%d/task/%.16s/%s", (int)pid, thread, name);
+    FILE *file = fopen(path, "re");
+    bool read = file && fgets(line, 128, file);
+    if (file)
+        fclose(file);
+    return read;
+}
+
+/* Time in which a thread waits for a processor counts too, because the machine may be busy. */
+uint64_t process_host_ns(pid_t pid)
+{
+    char path[32], line[128];
+    uint64_t sum = 0, ran, waited;
+    snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+    DIR *threads = opendir(path);
+    for (struct dirent *thread; threads && (thread = readdir(threads));) {
+        if (*thread->d_name == '.' || !read_line(pid, thread->d_name, "comm", line) ||
+            !strncmp(line, "wallshim", strlen("wallshim")))
+            continue;
+        if (read_line(pid, thread->d_name, "schedstat", line) &&
+            sscanf(line, "%" SCNu64 " %" SCNu64, &ran, &waited) == 2)
+            sum += ran + waited;
+    }
+    if (threads)
+        closedir(threads);
+    return sum;
 }
 
 bool process_may_connect(int fd, struct ucred *peer)

@@ -10,11 +10,15 @@
 /* The process's start time in clock ticks since the system booted; 0: not known, as the process has ended. */
 uint64_t process_start_time(pid_t pid);
 
-/* That time in ns of CLOCK_MONOTONIC; 0: not known. A boot's clock ticks on while the machine sleeps, and this one
- * does not, so the result may be earlier than the process, but never later. */
+/* Converts a result of process_start_time to ns of CLOCK_MONOTONIC; 0: not known. That clock stops while the machine
+ * sleeps, and clock ticks since the boot do not. So the result may be too early, but not too late. */
 int64_t process_began(uint64_t start_time);
 
-/* Takes the process behind the socket. Returns whether it is of this user, or of root. */
+/* Returns how long the process's threads have run or been ready to run, all together, in ns. The shim's threads do
+ * not count. 0: not known. */
+uint64_t process_host_ns(pid_t pid);
+
+/* Finds the process at the other end of the socket. Returns whether it belongs to this user or to root. */
 bool process_may_connect(int fd, struct ucred *peer);
 
 /* The id of this boot of the system, or "". */

@@ -2,17 +2,21 @@
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
 #include "base/vector.h"
+#include "collector/dump_folder.h"
 #include "collector/job.h"
 #include "collector/say.h"
 
+/* A trace, or a dump. */
 struct stored {
-    char job[NAME_SIZE], file[NAME_SIZE];
+    char job[NAME_SIZE], file[NAME_SIZE]; /* `file` of a dump is its folder */
+    bool dump;
     uint64_t bytes;
     int64_t written; /* when it was last written to, in ns since 1970 */
     bool open;
@@ -20,7 +24,7 @@ struct stored {
 
 struct survey {
     struct jobs *jobs;
-    struct ws_vector stored; /* struct stored, of all jobs */
+    struct ws_vector stored; /* elements: struct stored, for the traces and dumps of all jobs */
     uint64_t bytes;
 };
 
@@ -29,11 +33,28 @@ static int64_t ns_of(const struct timespec *time)
     return (int64_t)time->tv_sec * 1000000000 + time->tv_nsec;
 }
 
-/* Takes only files that the manifest names: others are not the collector's. */
+static void survey_dump(void *data, const struct job *job, const char *folder)
+{
+    struct survey *survey = data;
+    struct stored stored = { .dump = true, .open = job->dumps };
+    if (dump_size(job, folder, &stored.bytes, &stored.written) || !stored.bytes)
+        return; /* no file of ours is left in the folder, so there is nothing to remove */
+    memcpy(stored.job, job->name, sizeof(job->name));
+    snprintf(stored.file, sizeof(stored.file), "%s", folder);
+    struct stored *one = ws_vector_push(&survey->stored);
+    if (!one)
+        return;
+    *one = stored;
+    survey->bytes += stored.bytes;
+}
+
+/* Adds the job's dumps, and the traces that its manifest names. Other traces in its folder are not ours. */
 static void survey_job(void *data, const char *name)
 {
     struct survey *survey = data;
     struct job *job = jobs_get(survey->jobs, name, false);
+    if (job)
+        dumps_each(job, survey_dump, survey);
     for (struct recording *one = job ? job->recordings : NULL; one; one = one->next) {
         struct stat about;
         if (!name_is_safe(one->file) || fstatat(job->folder, one->file, &about, AT_SYMLINK_NOFOLLOW))
@@ -64,7 +85,7 @@ static uint64_t bytes_of_job(const struct survey *survey, const char *job)
     return bytes;
 }
 
-/* Why this recording has to go, or NULL. */
+/* Returns why the trace or dump must be removed, or NULL. */
 static const char *quota_reason(const struct quota *quota, const struct survey *survey, const struct stored *stored,
                                 int64_t now)
 {
@@ -82,8 +103,12 @@ static const char *quota_reason(const struct quota *quota, const struct survey *
 static void quota_remove(struct survey *survey, struct stored *stored, const char *why)
 {
     struct job *job = jobs_get(survey->jobs, stored->job, false);
-    if (!job || job_remove(job, stored->file))
+    if (!job || (stored->dump ? dump_remove(job, stored->file, stored->bytes) : job_remove(job, stored->file)))
         return;
+    if (!stored->dump) {
+        job->removed_traces++;
+        job->removed_bytes += stored->bytes;
+    }
     say("removed %s/%s (%" PRIu64 " bytes): %s", stored->job, stored->file, stored->bytes, why);
     survey->bytes -= stored->bytes;
     stored->bytes = 0;

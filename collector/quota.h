@@ -1,4 +1,4 @@
-/* Limits of what the folder of the jobs holds. The oldest recordings that have ended are removed first. */
+/* Limits for the folder of all jobs. Beyond them, the oldest ended traces and the oldest dumps are removed. */
 #ifndef WALLSHIM_COLLECTOR_QUOTA_H
 #define WALLSHIM_COLLECTOR_QUOTA_H
 
@@ -7,11 +7,11 @@
 struct jobs;
 
 struct quota {
-    uint64_t job_bytes, all_bytes; /* of a job, and of all jobs together; 0: no limit */
-    uint64_t age_ns;               /* since a trace was last written to; 0: no limit */
+    uint64_t job_bytes, all_bytes; /* limits for each job, and for all jobs together; 0: no limit */
+    uint64_t age_ns;               /* limit of the time since a trace or dump was last written to; 0: no limit */
 };
 
-/* Removes what is too old or too much, and says so on stderr. Recordings that have not ended count, but stay. */
+/* Removes what is beyond the limits, and prints that on stderr. Recordings that have not ended count, but stay. */
 void quota_keep(const struct quota *quota, struct jobs *jobs);
 
 #endif

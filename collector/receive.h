@@ -1,4 +1,4 @@
-/* Messages that come over a socket, and the descriptor of a process's live memory that comes with HELLO. */
+/* Receives messages from a socket, and the descriptor of a process's live memory that comes with HELLO. */
 #ifndef WALLSHIM_COLLECTOR_RECEIVE_H
 #define WALLSHIM_COLLECTOR_RECEIVE_H
 
@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* As recv, without waiting. `memory`: takes the descriptor, if it is -1 and that can be read safely; NULL: none is
- * wanted. */
+/* Like recv, without waiting. Stores a descriptor that comes with the message in *memory, if *memory is -1 and the
+ * descriptor can be read safely. Closes any other descriptor. `memory` may be NULL. */
 ssize_t receive_message(int fd, uint8_t *bytes, size_t size, int *memory);
 
 #endif

@@ -17,11 +17,13 @@
 
 enum {
     TICK_MS = 100,
-    SURVEY_MS = 5000,     /* between two looks at the jobs that are not in memory */
-    ENDED_MAX = 16,       /* of these, of traces that have ended: others are not to wait for them */
-    BACKOFF_MIN_MS = 100, /* between two tries to connect; doubled each time */
+    SURVEY_MS = 5000, /* time between two searches of all folders for jobs that are not in memory */
+    /* Most streams for traces that ended before their stream began, so that there is room for traces that still grow.
+     * Also the most streams that the other collector has not answered with WELCOME. */
+    ENDED_MAX = 16,
+    BACKOFF_MIN_MS = 100, /* first wait between two attempts to connect; doubled each time */
     BACKOFF_MAX_MS = 5000,
-    REFUSED_MS = 10000, /* until a trace that was refused is tried again */
+    REFUSED_MS = 10000, /* time after which a refused trace is tried again */
     SAID_MAX = 20,
 };
 
@@ -33,15 +35,16 @@ struct relay {
     char host[ADDRESS_HOST_SIZE], port[8];
     uv_timer_t tick;
     uv_getaddrinfo_t asking;
-    bool asks;                               /* a name server is asked */
-    struct addrinfo *found;                  /* NULL: not known */
-    unsigned tries;                          /* chooses among the addresses */
-    bool reached;                            /* the last connection was welcome */
-    uint64_t next_try, next_survey, backoff; /* ms of the loop */
-    char said[256];                          /* why it does not work, if that was said */
+    bool asks;              /* `asking`, the look-up of the address, is under way */
+    struct addrinfo *found; /* addresses of `host`; NULL: not looked up */
+    unsigned tries;         /* chooses an address in `found`; grows until the other collector is reached */
+    bool reached;           /* WELCOME has come on a connection since the last failure */
+    /* When to connect again, and when to search all folders again, in ms of uv_now(). `backoff` is the length of the
+     * last wait between two attempts to connect, in ms, or 0. */
+    uint64_t next_try, next_survey, backoff;
+    char said[256]; /* the last failure that was logged; "": none since WELCOME */
     unsigned said_refused;
-    unsigned count, ended,
-        unanswered; /* streams: all, those of traces that have ended, those that were not welcome yet */
+    unsigned count, ended, unanswered; /* numbers of streams: all; with relay_stream.begins set; without WELCOME */
     struct relay_stream *streams[RELAY_STREAMS_MAX];
 };
 
@@ -52,7 +55,7 @@ static uint64_t now_of(const struct relay *relay)
 
 /* --- what works --------------------------------------------------------------------------------- */
 
-/* With some chance in it, so that many collectors do not come back at once. */
+/* Sets when to try again. The time is partly random, so that many collectors do not reconnect at once. */
 static void wait_longer(struct relay *relay)
 {
     uint32_t chance = 0;
@@ -65,7 +68,7 @@ static void wait_longer(struct relay *relay)
 static void on_failure(struct relay *relay, const char *why)
 {
     if (now_of(relay) < relay->next_try)
-        return; /* several streams were cut at once */
+        return; /* another stream has reported this failure, which cuts several streams at once */
     relay->reached = false;
     wait_longer(relay);
     if (relay->found && !relay->asks) {
@@ -100,7 +103,7 @@ static void on_addresses(uv_getaddrinfo_t *asking, int status, struct addrinfo *
         on_failure(relay, uv_strerror(status));
 }
 
-/* Finding addresses may take long, so it is done beside the loop. */
+/* Looks the addresses up in another thread, because that may take long. */
 static void find_addresses(struct relay *relay)
 {
     const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM };
@@ -135,7 +138,7 @@ static int begin_to_connect(struct relay *relay)
     return -1;
 }
 
-/* Until the other collector has welcomed one connection, there is only that one. */
+/* May this trace's relaying start? Until the other collector has welcomed one connection, no second one is made. */
 static bool may_start(const struct relay *relay, const struct recording *one)
 {
     return now_of(relay) >= relay->next_try && relay->count < RELAY_STREAMS_MAX &&
@@ -143,7 +146,7 @@ static bool may_start(const struct relay *relay, const struct recording *one)
            (one->open || relay->ended < ENDED_MAX);
 }
 
-/* Starts to relay a trace. */
+/* Starts to relay a trace. If the address is not known yet, only begins to look it up; a later call then starts. */
 static void start(struct relay *relay, struct job *job, struct recording *one)
 {
     if (!relay->found) {
@@ -175,7 +178,7 @@ static void start(struct relay *relay, struct job *job, struct recording *one)
     one->relay = slot + 1;
 }
 
-/* one: NULL: it was removed meanwhile. */
+/* Ends a stream. `one` is NULL if its recording was removed meanwhile. */
 static void finish(struct relay *relay, unsigned slot, struct recording *one)
 {
     struct relay_stream *stream = relay->streams[slot];
@@ -225,7 +228,8 @@ static void visit_job(struct relay *relay, struct job *job)
         visit_recording(relay, job, one);
 }
 
-/* Where a process shares its live memory, salvage may take back the end of its trace when it is killed. */
+/* Notes how much of each trace is final. If a process that shares its live memory is killed, the collector may
+ * replace the end of its trace (remains.h). */
 static void settle(struct clients *clients)
 {
     for (const struct client *client = clients->first; client; client = client->next)
@@ -241,7 +245,7 @@ static bool has_work(const struct job *job)
     return one;
 }
 
-/* A job in the folder that nobody records into. There may be more than fit into memory. */
+/* Loads a job from its folder and relays it. There may be more jobs than fit into memory. */
 static void survey_job(void *data, const char *name)
 {
     struct relay *relay = data;
@@ -249,7 +253,7 @@ static void survey_job(void *data, const char *name)
     if (!job || !has_work(job))
         return;
     visit_job(relay, job);
-    relay->clients->jobs.unrelayed = true; /* look again later */
+    relay->clients->jobs.unrelayed = true; /* make on_tick load this job again later */
 }
 
 static void on_tick(uv_timer_t *timer)
@@ -274,7 +278,7 @@ static void on_tick(uv_timer_t *timer)
 
 /* --- start and end ------------------------------------------------------------------------------ */
 
-/* Returns whether the address is one to relay to; else it has said why not. */
+/* Stores the address. If traces cannot be relayed there, prints why on stderr and returns false. */
 static bool take_address(struct relay *relay, const char *address)
 {
     const char *port = address_split(address, relay->host);

@@ -1,5 +1,6 @@
-/* The relay: sends the traces of all jobs on to another collector, from their files, as shims send them. The files
- * are all that it keeps, so after a cut or a restart it asks the other collector how much is there, and goes on. */
+/* The relay reads the traces of all jobs from their files, and sends them to another collector, as shims do. After a
+ * lost connection or a restart, the other collector tells how much of each trace it has, and the relay continues
+ * there. */
 #ifndef WALLSHIM_COLLECTOR_RELAY_H
 #define WALLSHIM_COLLECTOR_RELAY_H
 
@@ -8,14 +9,14 @@
 #include "collector/client.h"
 #include "collector/tls.h"
 
-enum { RELAY_STREAMS_MAX = 256 }; /* traces at a time */
+enum { RELAY_STREAMS_MAX = 256 }; /* most traces that are sent at the same time */
 
 struct relay;
 
-/* tls: NULL: none, which is allowed on the loopback alone. Returns NULL after a line on stderr. */
+/* `tls` may be NULL if the address is on the loopback. On failure, prints a line on stderr and returns NULL. */
 struct relay *relay_start(uv_loop_t *loop, const char *address, struct tls_context *tls, struct clients *clients);
 
-/* Closes all connections. Free it when the loop has run to its end. NULL: nothing. */
+/* Closes all connections. Accepts NULL. The loop must run to its end before relay_free. */
 void relay_stop(struct relay *relay);
 void relay_free(struct relay *relay);
 

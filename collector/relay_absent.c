@@ -1,4 +1,4 @@
-/* In place of gate.c, relay.c and tls.c where the build had no OpenSSL. */
+/* Replaces gate.c, relay.c and tls.c in builds without OpenSSL. */
 #include "collector/gate.h"
 #include "collector/relay.h"
 #include "collector/say.h"

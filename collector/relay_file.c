@@ -25,7 +25,8 @@ int64_t relay_file_read(const struct relay_file *file, uint64_t at, uint8_t *byt
     return (int64_t)done;
 }
 
-/* The size of the unit at `at`; 0: it is none, or its head is not whole. */
+/* Returns the size of the unit (file header, frame or trailer) at the offset `at` of the file. Returns 0 if no unit
+ * is there or a frame's header is incomplete. */
 static uint64_t unit_size(const struct relay_file *file, uint64_t at)
 {
     uint8_t bytes[WS_FRAME_HEADER_SIZE], begin[WS_FILE_HEADER_SIZE];

@@ -1,4 +1,4 @@
-/* The file of a trace, as it is relayed: where its last whole unit ends (stream.h). */
+/* The file of a trace that is relayed, and where its last complete unit (file header, frame or trailer) ends. */
 #ifndef WALLSHIM_COLLECTOR_RELAY_FILE_H
 #define WALLSHIM_COLLECTOR_RELAY_FILE_H
 
@@ -8,14 +8,14 @@
 
 struct relay_file {
     int fd;
-    uint64_t end; /* of the last whole unit that was found */
+    uint64_t end; /* offset at which the last complete frame found so far ends */
 };
 
-/* Goes on from `end`, over some thousand units, and not farther than `limit`. Only heads are read: the other side
- * checks what the units hold. Returns whether nothing more can be found now. */
+/* Moves `end` over some thousand frames, but not beyond `limit`. Reads only their headers, because the collector that
+ * receives them checks the contents. Returns true if no further complete frame can be found now. */
 bool relay_file_look(struct relay_file *file, uint64_t limit);
 
-/* Returns the bytes read, fewer only at the end of the file; or -errno. */
+/* Returns the number of bytes read, or -errno. Only at the end of the file it is less than `size`. */
 int64_t relay_file_read(const struct relay_file *file, uint64_t at, uint8_t *bytes, size_t size);
 
 #endif

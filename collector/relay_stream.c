@@ -10,7 +10,7 @@
 
 #include "base/minmax.h"
 
-enum { MESSAGES_A_TURN = 16 }; /* then others have their turn */
+enum { MESSAGES_A_TURN = 16 }; /* messages sent for one trace before others have their turn */
 
 static void stop(struct relay_stream *stream, enum relay_state state, const char *why)
 {
@@ -30,7 +30,7 @@ static void send_number(struct relay_stream *stream, enum ws_channel_kind kind, 
     tcp_write(stream->tcp, bytes, sizeof(bytes), (const uint8_t *)text, size);
 }
 
-/* Sends one message of the trace. Returns whether it is worth to go on. */
+/* Sends the next part of the trace. Returns false if nothing is left to send now, or after an error. */
 static bool send_data(struct relay_stream *stream)
 {
     static uint8_t data[WS_CHANNEL_DATA_MAX];
@@ -108,7 +108,7 @@ static bool on_message(void *data, const uint8_t *bytes, size_t size)
         take_note(stream, number);
     else if (!status && message.kind == WS_CHANNEL_GOODBYE && state == RELAY_LEAVES && number == stream->taken)
         stop(stream, RELAY_DONE, "");
-    else if (status || message.kind != WS_CHANNEL_CONTROL) /* commands are not for us */
+    else if (status || message.kind != WS_CHANNEL_CONTROL) /* CONTROL is only for a process that records */
         stop(stream, RELAY_CUT, "it does not answer as a collector does");
     return true;
 }
@@ -128,7 +128,7 @@ static void on_end(void *data, int status)
 
 /* --- for the relay ------------------------------------------------------------------------------ */
 
-/* All of it is checked by the other side, as if a shim had said it. */
+/* Fills in HELLO from a recording. The other collector checks it like that of a shim. */
 static void introduce(struct ws_channel_hello *hello, const struct job *job, const struct recording *one)
 {
     *hello = (struct ws_channel_hello){ .stream = one->identity.stream,
@@ -179,7 +179,7 @@ struct relay_stream *relay_stream_create(uv_loop_t *loop, int fd, struct tls *tl
 void relay_stream_update(struct relay_stream *stream, const struct recording *recording)
 {
     if (stream->state == RELAY_LEAVES && recording->open)
-        stop(stream, RELAY_DONE, ""); /* the trace goes on: another connection does */
+        stop(stream, RELAY_DONE, ""); /* the process has reconnected; a new stream sends the rest */
     stream->ended = !recording->open;
     stream->limit = recording->open ? recording->settled : UINT64_MAX;
     memcpy(stream->how, recording->ended, sizeof(stream->how));

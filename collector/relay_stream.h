@@ -12,40 +12,41 @@
 
 enum relay_state {
     RELAY_CONNECTS,
-    RELAY_ASKS,    /* HELLO was sent */
-    RELAY_SENDS,   /* WELCOME has come */
+    RELAY_ASKS,    /* HELLO was sent, which names the trace */
+    RELAY_SENDS,   /* WELCOME has come, with the number of bytes that the other collector has already */
     RELAY_LEAVES,  /* GOODBYE was sent */
-    RELAY_DONE,    /* the other collector has all */
-    RELAY_CUT,     /* the connection has ended, or never came about; see `why` */
-    RELAY_REFUSED, /* this trace cannot go on now; see `why` */
+    RELAY_DONE,    /* ended in order; relay_stream_has_all tells whether the other collector has the whole trace */
+    RELAY_CUT,     /* the connection was lost or could not be made; see `why` */
+    RELAY_REFUSED, /* this trace cannot be relayed now; see `why` */
 };
 
 struct relay_stream {
     struct tcp *tcp; /* NULL in the last three states */
-    struct job *job; /* counts it in `relays` */
+    struct job *job; /* job->relays counts this stream */
     enum relay_state state;
-    bool seen;              /* in this turn: its recording is there still */
-    bool begins;            /* the trace has ended already, and is not being written */
-    bool welcomed, counted; /* WELCOME has come; and the relay knows */
+    bool seen;              /* the relay's current tick has found the trace's recording */
+    bool begins;            /* the recording had ended before the stream started */
+    bool welcomed, counted; /* WELCOME has come; relay.unanswered no longer counts this stream */
     char why[200];
     struct ws_channel_hello hello;
     struct relay_file file;
-    uint64_t sent;  /* bytes of the trace, those that were there already among them */
-    uint64_t taken; /* bytes that the other collector has in its file */
-    /* What the recording said last: */
-    uint64_t limit;    /* bytes that may be sent */
-    bool ended, whole; /* it has ended; all of the file was looked at */
+    uint64_t sent;  /* bytes of the trace that were sent, or that the other collector had already */
+    uint64_t taken; /* bytes of the trace that are in the other collector's file */
+    /* From the last relay_stream_update: */
+    uint64_t limit;    /* how many bytes of the trace may be sent */
+    bool ended, whole; /* the recording has ended; all complete frames below `limit` were found in the file */
     char how[96];
 };
 
-/* Starts on a socket on which connect() was called. Returns NULL if there is no memory or no file. */
+/* Takes over `tls`, and a socket on which connect() was called. Returns NULL if memory runs out or the file cannot be
+ * opened. */
 struct relay_stream *relay_stream_create(uv_loop_t *loop, int fd, struct tls *tls, struct job *job,
                                          const struct recording *recording);
 
-/* Takes what the recording says now, and sends what is new. */
+/* Updates the stream from the recording's state, and sends what is new. */
 void relay_stream_update(struct relay_stream *stream, const struct recording *recording);
 
-/* It is done, and the recording has not changed since. */
+/* Does the other collector have the whole trace, and has the recording not changed since? */
 bool relay_stream_has_all(struct relay_stream *stream, const struct recording *recording);
 
 void relay_stream_destroy(struct relay_stream *stream);

@@ -14,16 +14,16 @@
 #include "collector/say.h"
 #include "trace/salvage.h"
 
-enum { EXEC_MS = 5000 }; /* a process that lives and has not come back after this long has left its trace */
+enum { EXEC_MS = 5000 }; /* a process that still lives so long after its connection ended has called exec */
 
 struct remains {
     struct remains *next;
     struct remains_list *list;
-    uv_poll_t poll; /* of `process` */
+    uv_poll_t poll; /* polls `process` */
     uv_work_t work;
-    int process; /* pidfd; -1: there is none */
+    int process; /* pidfd; -1: it could not be opened */
     int memory;
-    uint64_t since; /* ms of the loop */
+    uint64_t since; /* when the connection ended, in ms of uv_now() */
     struct job *job;
     struct recording *recording;
     char path[64 + NAME_SIZE];
@@ -36,7 +36,7 @@ int remains_check(int memory)
 {
     struct stat about;
     int seals = fcntl(memory, F_GET_SEALS);
-    /* A file that can shrink or that waits for somebody must not be read. */
+    /* Accept only regular files that cannot shrink. Reading another file could crash or block the collector. */
     if (seals >= 0 && seals & F_SEAL_SHRINK && !fstat(memory, &about) && S_ISREG(about.st_mode))
         return memory;
     close(memory);
@@ -74,13 +74,16 @@ static void note(struct remains *remains)
     struct stat about;
     recording->open = false;
     figures_salvage(remains->list->figures, &source, remains->status ? 0 : remains->salvaged.rows);
-    if (remains->status)
+    if (remains->status == -ENOMSG)
+        snprintf(recording->ended, sizeof(recording->ended), "killed before it had begun the trace");
+    else if (remains->status)
         snprintf(recording->ended, sizeof(recording->ended), "killed; its last records are lost: %s",
                  strerror(-remains->status));
     else if (remains->salvaged.ended)
         snprintf(recording->ended, sizeof(recording->ended), "gone without goodbye; its end was saved");
     else
-        snprintf(recording->ended, sizeof(recording->ended), "killed; %llu last rows were saved",
+        snprintf(recording->ended, sizeof(recording->ended), "%s; %llu last rows were saved",
+                 remains->salvaged.left ? "ended without exit" : "killed",
                  (unsigned long long)remains->salvaged.rows);
     if (!fstatat(remains->job->folder, recording->file, &about, AT_SYMLINK_NOFOLLOW))
         recording->bytes = (uint64_t)about.st_size;
@@ -88,6 +91,9 @@ static void note(struct remains *remains)
         recording->frames = remains->salvaged.frames;
     remains->job->changed = true;
     say("process %d: %s", (int)recording->identity.pid, recording->ended);
+    /* After its connection had ended, the process may have written a file of its own: see drop_duplicate. */
+    if (ws_salvage_is_elsewhere(remains->memory))
+        job_drop_duplicate(remains->job, recording);
     remains_close(remains);
 }
 
@@ -111,7 +117,7 @@ static void after_salvage(uv_work_t *work, int status)
     note(remains);
 }
 
-/* A trace may be large. The work is done beside the loop, which serves the other processes. */
+/* Salvages in another thread: a trace may be large, and the loop must serve the other processes. */
 static void begin_salvage(struct remains *remains)
 {
     if (remains->working)

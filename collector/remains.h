@@ -1,5 +1,5 @@
 /* What a process leaves when its connection ends without GOODBYE: its live memory (record/live.h). Once the process
- * has ended, the collector completes the trace from it. */
+ * has ended, the collector completes its trace from that memory. */
 #ifndef WALLSHIM_COLLECTOR_REMAINS_H
 #define WALLSHIM_COLLECTOR_REMAINS_H
 
@@ -13,31 +13,32 @@
 
 struct remains;
 
-/* All of them. */
+/* The remains of all processes. */
 struct remains_list {
     struct remains *first;
     uv_loop_t *loop;
-    struct figures *figures; /* counts what is salvaged; NULL: nobody asks */
+    struct figures *figures; /* counts salvaged records; may be NULL */
 };
 
-/* Takes the descriptor that came with HELLO. Returns it; or -1, with the descriptor closed, if it is no live memory
- * that could be read safely. */
+/* Checks the descriptor that came with HELLO. Returns it; or closes it and returns -1 if it cannot be read safely. */
 int remains_check(int memory);
 
-/* Has the process left something in its live memory? */
+/* Has the process left data in its live memory that the trace may lack? */
 bool remains_are_due(int memory);
 
-/* Takes over the descriptor. The recording counts as open until the trace is complete. Returns false if there is no
- * memory for it. */
+/* Keeps the live memory until the process has ended, and then completes the trace. The recording counts as open until
+ * then. Takes over `memory`, unless it returns false because memory has run out. */
 bool remains_keep(struct remains_list *list, int memory, pid_t pid, struct job *job, struct recording *recording);
 
-/* The process has connected again. Returns false if its trace is being completed. */
+/* To be called when the process reconnects: drops its live memory. Returns false if its trace is just being
+ * completed. */
 bool remains_drop(struct remains_list *list, const struct recording *recording);
 
-/* Called once a second: some processes live on, but have left the trace, by exec. */
+/* To be called once a second. Completes the traces of processes that have ended, or that have called exec and live
+ * on as another program. */
 void remains_tick(struct remains_list *list);
 
-/* Completes the traces of processes that have ended, now; forgets the others. */
+/* To be called when the collector ends. Completes the traces of processes that have ended, and drops the others. */
 void remains_end(struct remains_list *list);
 
 #endif

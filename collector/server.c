@@ -23,13 +23,13 @@
 
 enum {
     CLIENTS_MAX = 512,
-    OWN_DESCRIPTORS = 96, /* of jobs, the loop and the socket */
+    OWN_DESCRIPTORS = 96, /* descriptors of jobs, the loop and the socket */
     TICK_MS = 1000,
     QUOTA_TICKS = 5,
     ACCEPTED_A_TURN = 64,
 };
-static const size_t MEMORY_MAX = 256u << 20;   /* of frames that are not whole yet */
-static const size_t FLIGHTS_MAX = 2048u << 20; /* of all flight recorders together */
+static const size_t MEMORY_MAX = 256u << 20;   /* most bytes of all incomplete frames together */
+static const size_t FLIGHTS_MAX = 2048u << 20; /* most bytes of all flight recorders together */
 
 struct server {
     uv_loop_t loop;
@@ -52,7 +52,7 @@ static void end(struct server *server)
     uv_stop(&server->loop);
 }
 
-/* Has the starter ended, and the last client? */
+/* With --while-input: ends the loop when the input has ended and the last client is gone. */
 static void end_if_done(struct server *server)
 {
     if (server->input_ended && !server->clients.count && !server->clients.remains.first)
@@ -104,8 +104,9 @@ static void on_turn(uv_check_t *check)
     end_if_done(check->data);
 }
 
-/* Each client takes two descriptors: its socket and its file. One of another collector takes two more, as does each
- * trace that is relayed. */
+/* Raises the process's limit of descriptors, and returns how many clients fit into it. A client needs two
+ * descriptors, for its socket and its file. It needs two more if another collector relays it. Each trace that we
+ * relay needs two. */
 static unsigned clients_limit(const struct server_options *options)
 {
     struct rlimit limit = { 0, 0 };
@@ -119,7 +120,7 @@ static unsigned clients_limit(const struct server_options *options)
     return (unsigned)ws_min(fit, (rlim_t)CLIENTS_MAX);
 }
 
-/* Makes the folder and those above it. */
+/* Makes the folder and those above it, as far as necessary. Returns the folder's descriptor, or -1. */
 static int open_folder(const char *path)
 {
     char above[4096];
@@ -183,7 +184,7 @@ static void run_loop(struct server *server, const struct server_options *options
     uv_run(&server->loop, UV_RUN_DEFAULT);
     notify("STOPPING=1");
     if (listens) {
-        on_connection(&server->accepting, 0, 0); /* those who connected last may have sent all they have */
+        on_connection(&server->accepting, 0, 0); /* accepts waiting clients, which may have sent everything already */
         uv_poll_stop(&server->accepting);
     }
     relay_stop(server->relay);
@@ -200,13 +201,20 @@ static void run_loop(struct server *server, const struct server_options *options
 }
 
 /* Returns 0, or -1 after a line on stderr. */
-static int start_metrics(struct server *server, const struct server_options *options)
+static int start_figures(struct server *server, const struct server_options *options)
 {
-    if (!options->metrics)
+    if (!options->metrics && !(options->slow_factor > 0))
         return 0;
-    server->clients.figures = server->clients.remains.figures = figures_create(uv_now(&server->loop));
-    server->metrics = metrics_http_start(&server->loop, options->metrics, options->metrics_for_all, &server->clients);
-    return server->clients.figures && server->metrics ? 0 : -1;
+    struct figures *figures = figures_create(uv_now(&server->loop));
+    if (!figures)
+        return -1;
+    figures->slow_factor = options->slow_factor;
+    figures->longest_step_ns = (int64_t)options->flight_ns;
+    server->clients.figures = server->clients.remains.figures = figures;
+    if (options->metrics)
+        server->metrics =
+            metrics_http_start(&server->loop, options->metrics, options->metrics_for_all, &server->clients);
+    return options->metrics && !server->metrics ? -1 : 0;
 }
 
 /* Returns 0, or -1 after a line on stderr. */
@@ -223,7 +231,7 @@ static int start_network(struct server *server, const struct server_options *opt
     return 0;
 }
 
-/* What was started of the network before something else could not be started. */
+/* Stops the network, because something else could not be started. */
 static void stop_early(struct server *server)
 {
     gates_stop(server->gates);
@@ -234,7 +242,8 @@ static void stop_early(struct server *server)
     relay_free(server->relay);
 }
 
-/* A collector that `wallshim record` runs says nothing: its user did not start it. */
+/* Prints where the collector listens. The collector of `wallshim record` stays silent, because its user did not start
+ * it. */
 static void tell_ready(const struct server_options *options)
 {
     if (!options->while_input)
@@ -276,7 +285,7 @@ int server_run(const struct server_options *options)
         if (!status)
             status = start_network(&server, options);
         if (!status)
-            status = start_metrics(&server, options);
+            status = start_figures(&server, options);
         if (!status) {
             tell_ready(options);
             run_loop(&server, options);

@@ -20,7 +20,7 @@ static int failed(const char *path, const char *why)
     return -1;
 }
 
-/* Others must not be able to put a socket of their own in the place of this one. */
+/* Makes the socket's folder, or checks that it is for this user alone, so that others cannot replace the socket. */
 static int make_folder(struct listening *listening)
 {
     char folder[sizeof(listening->path)];
@@ -38,7 +38,7 @@ static int make_folder(struct listening *listening)
     return 0;
 }
 
-/* Is there something at the path that must stay: another's socket of any type, or no socket at all? */
+/* Returns NULL if the path may be replaced, else why not: a program listens there, or it is no socket. */
 static const char *what_is_there(const struct sockaddr_un *address, int type)
 {
     struct stat about;
@@ -52,7 +52,7 @@ static const char *what_is_there(const struct sockaddr_un *address, int type)
     if (fd >= 0)
         close(fd);
     return !error || error == EAGAIN                  ? "another collector listens there"
-           : error == ECONNREFUSED || error == ENOENT ? NULL /* left by one that was killed */
+           : error == ECONNREFUSED || error == ENOENT ? NULL /* left by a collector that was killed */
                                                       : "another program's socket is there";
 }
 
@@ -64,7 +64,7 @@ int listening_start(struct listening *listening, const char *path, int type)
         return failed(path, "this path is too long for a socket");
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     snprintf(listening->path, sizeof(listening->path), "%s", path);
-    uint16_t word = (uint16_t)getpid(); /* two collectors may start at the same time */
+    uint16_t word = (uint16_t)getpid(); /* random, because two collectors may start at the same time */
     ssize_t ignored = getrandom(&word, sizeof(word), GRND_NONBLOCK);
     (void)ignored;
     snprintf(beside.sun_path, sizeof(beside.sun_path), "%.101s.%04x", path, word);

@@ -10,11 +10,11 @@ struct listening {
     bool made_folder, owns_path;
 };
 
-/* Makes the socket and its folder, both for the user alone, and listens. The path names the socket only once that
- * listens. `type`: SOCK_SEQPACKET or SOCK_STREAM. Returns 0, or -1 after a line on stderr. */
+/* Creates the socket, and its folder if necessary, for this user alone, and listens. The path appears only when the
+ * socket is listening. `type`: SOCK_SEQPACKET or SOCK_STREAM. Returns 0, or -1 after a line on stderr. */
 int listening_start(struct listening *listening, const char *path, int type);
 
-/* Removes the socket if it was made here, and its folder if it was made here. */
+/* Removes the socket and its folder, as far as listening_start made them. */
 void listening_end(struct listening *listening);
 
 #endif

@@ -10,7 +10,7 @@
 
 enum {
     SMALLEST_BUFFER = 4 << 10,
-    LARGEST_BUFFER = WS_FRAME_HEADER_SIZE + WS_FRAME_BYTES_MAX + (64 << 10), /* a frame, and what came with its end */
+    LARGEST_BUFFER = WS_FRAME_HEADER_SIZE + WS_FRAME_BYTES_MAX + (64 << 10), /* a frame, and one more message */
 };
 
 void stream_init(struct stream *stream, struct stream_memory *memory)
@@ -33,7 +33,7 @@ void stream_finish(struct stream *stream)
     stream->size = 0;
 }
 
-/* Grows with the bytes that have come, not with the size that a frame header names. */
+/* The buffer grows with the bytes that have come, because the size in a frame header cannot be trusted. */
 static bool make_room(struct stream *stream, size_t more)
 {
     size_t capacity = stream->capacity ? stream->capacity : SMALLEST_BUFFER;
@@ -67,8 +67,8 @@ static bool is_next_frame(const struct stream *stream, const struct ws_frame_hea
     return header->file_id == stream->file_id && header->sequence == stream->next_sequence;
 }
 
-/* The size of the unit at `bytes`. While less than a frame's header is there, the size of the header. Returns 0 if
- * the bytes cannot begin a unit. */
+/* Returns the size of the unit (file header, frame or trailer) at `bytes`. Returns the size of a frame header if that
+ * header is still incomplete, or 0 if no unit begins with these bytes. */
 static size_t unit_size(const struct stream *stream, const uint8_t *bytes, size_t left)
 {
     struct ws_frame_header header;
@@ -101,7 +101,7 @@ static int check_unit(struct stream *stream, const uint8_t *unit)
     return 0;
 }
 
-/* Notes that the unit was taken. */
+/* Advances the stream's position over a unit (file header, frame or trailer) that the callback `take` has got. */
 static void pass(struct stream *stream, const uint8_t *unit, size_t size)
 {
     struct ws_frame_header header;

@@ -14,24 +14,24 @@
 
 enum {
     READ_SIZE = 16 << 10,
-    READS_A_TURN = 16,   /* then others have their turn */
-    HANDSHAKE_MS = 5000, /* until it is connected and the other side is known */
-    FINISH_MS = 2000,    /* to send what is left */
-    SILENCE_MS = 20000,  /* what the other side does not confirm for so long is lost: the connection ends */
-    ROOM = 64 << 10,     /* while less than this is to be sent, another message may be written */
-    OUT_MAX = 4 * ROOM,  /* with all that TLS adds */
+    READS_A_TURN = 16,   /* reads from one connection before others have their turn */
+    HANDSHAKE_MS = 5000, /* longest time for connect() and the TLS handshake */
+    FINISH_MS = 2000,    /* longest time to send what is left, after tcp_finish */
+    SILENCE_MS = 20000,  /* the connection ends if sent bytes are not acknowledged for so long */
+    ROOM = 64 << 10,     /* another message may be written while fewer unsent bytes than this wait */
+    OUT_MAX = 4 * ROOM,  /* size of `out`: ROOM, one more message, and what TLS adds */
     HANDLES = 2,
 };
 
 struct tcp {
     uv_poll_t poll;
     uv_timer_t timer;
-    unsigned handles; /* that are not closed yet */
+    unsigned handles; /* number of libuv handles that are not closed yet */
     int fd, events;
     struct tls *tls;
     bool connecting, ready, paused, wants_space, closing;
-    bool finishing, shut; /* nothing more is written; and all of it has been sent */
-    int failed;           /* -errno: to be told by the timer */
+    bool finishing, shut; /* tcp_finish was called; all is sent, and our direction is shut down */
+    int failed;           /* -errno for on_time to report */
     const struct tcp_events *on;
     void *data;
     size_t in_size, out_at, out_size;
@@ -139,7 +139,7 @@ void tcp_write(struct tcp *tcp, const uint8_t *head, size_t head_size, const uin
         status = put(tcp, data, size);
     if (!status)
         status = flush(tcp);
-    if (status) { /* told later, since the caller is in the middle of something */
+    if (status) { /* reported later, because the caller does not expect events now */
         tcp->failed = status;
         uv_timer_start(&tcp->timer, on_time, 0, 0);
     }
@@ -154,7 +154,7 @@ void tcp_wait_for_space(struct tcp *tcp)
 
 /* --- from the network --------------------------------------------------------------------------- */
 
-/* Hands over the messages that are whole. Returns 0 or -EBADMSG. */
+/* Passes on all complete messages. Returns 0 or -EBADMSG. */
 static int hand_over(struct tcp *tcp)
 {
     size_t at = 0;
@@ -182,8 +182,8 @@ static void become_ready(struct tcp *tcp)
     tcp->on->ready(tcp->data);
 }
 
-/* With TLS: what came is decrypted and handed over. Returns 0: more must come; 1: it has ended in order; or -errno.
- */
+/* Continues the TLS handshake, then decrypts what came and passes on its messages. Returns 0: more must come; 1: the
+ * peer has ended in order; or -errno. */
 static int decrypt(struct tcp *tcp)
 {
     if (!tcp->ready) {
@@ -204,14 +204,15 @@ static int decrypt(struct tcp *tcp)
     return 0;
 }
 
-/* What still comes is read and forgotten: else the system would throw away what was sent last. */
+/* Reads and drops what still comes. If it stayed unread, close() would reset the connection, and what was sent last
+ * could be lost. */
 static int forget_some(struct tcp *tcp)
 {
     ssize_t size = recv(tcp->fd, tcp->in, sizeof(tcp->in), MSG_DONTWAIT);
     return !size ? 1 : size > 0 || errno == EAGAIN || errno == EINTR ? 0 : -errno;
 }
 
-/* Returns 0: nothing more is there now; 1: it has ended in order; or -errno. */
+/* Returns 0: no more has come for now; 1: the peer has ended in order; or -errno. */
 static int receive_some(struct tcp *tcp)
 {
     static uint8_t bytes[READ_SIZE];
@@ -224,7 +225,7 @@ static int receive_some(struct tcp *tcp)
         int status = 0;
         if (size < 0)
             return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-        if (!size) /* TLS says first that it ends; else somebody has cut it */
+        if (!size) /* the connection has ended; with TLS, a peer that ends in order announces it before */
             return tcp->tls || tcp->in_size ? -ECONNRESET : 1;
         if (tcp->tls) {
             status = tls_feed(tcp->tls, bytes, (size_t)size);
@@ -245,7 +246,7 @@ static void after_receiving(struct tcp *tcp, int status)
     if (!status && !tcp->closing)
         status = flush(tcp);
     if (status && !tcp->closing) {
-        flush(tcp); /* an alert says why */
+        flush(tcp); /* sends the TLS alert that tells why */
         end(tcp, status > 0 ? 0 : status);
     }
     wait_for_events(tcp);
@@ -275,7 +276,7 @@ static void set_options(const struct tcp *tcp)
         setsockopt(tcp->fd, options[i].level, options[i].name, &options[i].value, sizeof(options[i].value));
 }
 
-/* The other side sees the end then, and closes; that is waited for. */
+/* When all is sent, shuts our direction down. The peer then closes the connection, and on_poll sees that. */
 static void shut_if_sent(struct tcp *tcp)
 {
     if (!tcp->finishing || tcp->shut || tcp->closing || tcp->out_size)
@@ -305,7 +306,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct tcp *tcp = poll->data;
     int error = 0;
     if (status < 0)
-        tcp->events = 0; /* libuv has stopped to poll */
+        tcp->events = 0; /* after an error libuv has stopped polling; wait_for_events starts it again */
     if (tcp->connecting) {
         error = begin(tcp);
     } else {
@@ -322,7 +323,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     after_receiving(tcp, error);
 }
 
-/* Without TLS nothing comes that would make it ready. */
+/* An accepted connection without TLS is ready at once, because no event would come that makes it ready. */
 static void on_first_turn(uv_timer_t *timer)
 {
     struct tcp *tcp = timer->data;

@@ -1,5 +1,5 @@
-/* A TCP connection that carries messages (wire/channel.h), with TLS or without. Nothing waits; what it keeps is
- * bounded: one message that came, and about two that are to be sent. */
+/* A TCP connection that carries messages (wire/channel.h), with TLS or without. Nothing blocks. Memory is bounded:
+ * one message that was received, and about two that are to be sent. */
 #ifndef WALLSHIM_COLLECTOR_TCP_H
 #define WALLSHIM_COLLECTOR_TCP_H
 
@@ -13,15 +13,16 @@
 struct tcp;
 
 struct tcp_events {
-    void (*ready)(void *data); /* it is connected, and with TLS the other side is whom it says to be */
-    /* Returns false if the message cannot be taken now: tcp_resume gives it again. */
+    void (*ready)(void *data); /* the connection is made; with TLS, the peer has authenticated */
+    /* Returns false if the message cannot be handled now; tcp_resume passes it again. */
     bool (*message)(void *data, const uint8_t *bytes, size_t size);
-    void (*space)(void *data); /* more can be written: after tcp_wait_for_space */
-    /* 0: the other side ended in order; or -errno; -EPROTO: see tcp_why. The connection is to be destroyed then. */
+    void (*space)(void *data); /* after tcp_wait_for_space: there is room for a message */
+    /* `status`: 0 if the peer ended in order, else -errno; tcp_why explains it. The connection must be destroyed
+     * then. */
     void (*ended)(void *data, int status);
 };
 
-/* Takes over the socket, which does not block, and `tls` (NULL: none). connecting: connect() was called on it.
+/* Takes over a non-blocking socket and `tls`, which may be NULL. `connecting`: connect() was called on the socket.
  * Returns NULL if memory runs out. No event comes before the loop runs. */
 struct tcp *tcp_create(uv_loop_t *loop, int fd, struct tls *tls, bool connecting, const struct tcp_events *events,
                        void *data);
@@ -31,18 +32,18 @@ bool tcp_is_ready(const struct tcp *tcp);
 /* May a message be written? */
 bool tcp_has_room(const struct tcp *tcp);
 
-/* Writes a message, in two parts. tcp_has_room was true. An error is told by the event `ended`, later. */
+/* Writes a message in two parts. Only allowed while tcp_has_room. Errors are reported later, by the event `ended`. */
 void tcp_write(struct tcp *tcp, const uint8_t *head, size_t head_size, const uint8_t *data, size_t size);
 void tcp_wait_for_space(struct tcp *tcp);
 
-/* Gives the message again that was not taken, and goes on. */
+/* Passes again the message for which `message` returned false, and goes on receiving. */
 void tcp_resume(struct tcp *tcp);
 
-/* The name of the other side's certificate. Returns false if it has none that can be used. */
+/* Finds the name in the peer's certificate. Returns false if it has no usable name. */
 bool tcp_peer_name(const struct tcp *tcp, char name[TLS_NAME_SIZE]);
 const char *tcp_why(const struct tcp *tcp, int status);
 
-/* Sends what was written, for some seconds at most, and then destroys it. No more events come. */
+/* Sends what was written, for a few seconds at most, and then destroys the connection. No more events come. */
 void tcp_finish(struct tcp *tcp);
 void tcp_destroy(struct tcp *tcp);
 

@@ -24,7 +24,8 @@ struct tls {
     char why[160];
 };
 
-/* The oldest error says what happened; those after it, who was told. */
+/* Returns an error in words. Callers pass the oldest error in OpenSSL's queue, because that is the cause of the
+ * others. */
 static const char *error_text(unsigned long error)
 {
     const char *text = ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error)) : ERR_reason_error_string(error);
@@ -33,7 +34,7 @@ static const char *error_text(unsigned long error)
 
 /* --- the files ---------------------------------------------------------------------------------- */
 
-/* A key with a password would ask for it on the terminal, and wait. */
+/* Refuses keys with a password. OpenSSL would ask for it on the terminal, and wait. */
 static int no_password(char *text, int size, int writing, void *data)
 {
     (void)text;
@@ -79,7 +80,7 @@ struct tls_context *tls_context_create(const struct tls_files *files)
     SSL_CTX_set_default_passwd_cb(ssl, no_password);
     SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
-    SSL_CTX_set_num_tickets(ssl, 0); /* each connection proves anew who it is */
+    SSL_CTX_set_num_tickets(ssl, 0); /* every connection must authenticate anew */
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
@@ -120,7 +121,7 @@ struct tls *tls_create(struct tls_context *context, const char *host)
         free(tls);
         return NULL;
     }
-    BIO_set_mem_eof_return(in, -1); /* empty: more may come */
+    BIO_set_mem_eof_return(in, -1); /* an empty BIO does not mean the end of the connection: more bytes may come */
     SSL_set_bio(ssl, in, out);
     if (host)
         SSL_set_connect_state(ssl);
@@ -149,7 +150,7 @@ size_t tls_take(struct tls *tls, uint8_t *bytes, size_t size)
     return taken > 0 ? (size_t)taken : 0;
 }
 
-/* `result`: of a call on the connection that did not succeed. */
+/* Turns the result of a failed call into -EAGAIN, or into -EPROTO with the reason in `why`. */
 static int judge(struct tls *tls, int result)
 {
     int error = SSL_get_error(tls->ssl, result);

@@ -24,6 +24,7 @@ typedef ws_CUgraphExec CUgraphExec;
 #define CU_STREAM_CAPTURE_MODE_THREAD_LOCAL WS_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
 #define CU_EVENT_DEFAULT WS_CU_EVENT_DEFAULT
 #define CU_EVENT_DISABLE_TIMING WS_CU_EVENT_DISABLE_TIMING
+#define CU_STREAM_WAIT_VALUE_GEQ WS_CU_STREAM_WAIT_VALUE_GEQ
 
 #define cuMemAlloc cuMemAlloc_v2
 #define cuMemAllocHost cuMemAllocHost_v2
@@ -34,6 +35,7 @@ typedef ws_CUgraphExec CUgraphExec;
 #define cuEventDestroy cuEventDestroy_v2
 #define cuStreamBeginCapture cuStreamBeginCapture_v2
 #define cuDevicePrimaryCtxRelease cuDevicePrimaryCtxRelease_v2
+#define cuStreamWaitValue32 cuStreamWaitValue32_v2
 
 CUresult cuInit(unsigned int flags);
 CUresult cuGetErrorName(CUresult error, const char **name);
@@ -57,6 +59,7 @@ CUresult cuMemsetD32(CUdeviceptr to, unsigned int value, size_t count);
 CUresult cuStreamCreate(CUstream *stream, unsigned int flags);
 CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
+CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags);
 CUresult cuStreamBeginCapture(CUstream stream, ws_CUenum mode);
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph, unsigned long long flags);

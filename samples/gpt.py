@@ -119,7 +119,7 @@ def profiled(training, options):
     return times, kernels
 
 
-def main():
+def read_options(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--steps", type=int, default=50)
     parser.add_argument("--warm-up", type=int, default=10, help="steps before those that are timed")
@@ -136,7 +136,11 @@ def main():
     parser.add_argument("--graph", action="store_true")
     parser.add_argument("--profile", metavar="FILE", help="run under torch.profiler; kernel times into FILE")
     parser.add_argument("--timing", action="store_true", help="step times, as JSON on stderr")
-    options = parser.parse_args()
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = read_options()
     if not torch.cuda.is_available():
         print("gpt.py: PyTorch finds no GPU", file=sys.stderr)
         return UNABLE

@@ -5,6 +5,10 @@
  *   probe kernel NAME SIZE COUNT [--events]
  *       launches a kernel COUNT times; with --events it measures the kernel's time in ns, with an event before and
  *       behind each launch and once more for COUNT launches in a row
+ *   probe gates NS COUNT
+ *       holds a stream until an event, a kernel of NS and another event stand in its queue, COUNT times, as the shim
+ *       does with the launches that it samples: the host's cost, and the time between the events with the kernel and
+ *       without it, in ns. Status 77 if streams cannot wait for values
  *   probe overlap COUNT NS
  *       launches COUNT pairs of kernels of NS each on two streams, and measures the time of all together
  *
@@ -71,6 +75,14 @@ static CUevent event_create(unsigned flags)
         CHECK(cuStreamSynchronize(stream));             \
         (result) = median(times_, ROUNDS) - clock_cost; \
     } while (0)
+
+static int usage(void)
+{
+    fputs("usage: probe costs | probe kernel NAME SIZE COUNT [--events] | probe gates NS COUNT | probe overlap COUNT "
+          "NS\n",
+          stderr);
+    return 2;
+}
 
 static int probe_costs(void)
 {
@@ -201,6 +213,58 @@ static int probe_kernel(const char *name, const char *size, size_t count, bool e
     return 0;
 }
 
+enum { SETTLE_NS = 20000 }; /* so long after the last call, all entries have reached the device */
+
+/* Puts both events into the stream, and a kernel between them unless ns is 0, while the stream waits until *word is
+ * at least `value`. Then lets the stream go on. Returns the time between the events; *cost: how long the call took
+ * that makes the stream wait. */
+static double gated_ns(CUstream stream, const CUevent events[2], volatile uint32_t *word, uint32_t value,
+                       unsigned long long ns, double *cost)
+{
+    uint64_t began = now();
+    CHECK(cuStreamWaitValue32(stream, (CUdeviceptr)(uintptr_t)word, value, CU_STREAM_WAIT_VALUE_GEQ));
+    *cost = (double)(now() - began);
+    CHECK(cuEventRecord(events[0], stream));
+    if (ns)
+        LAUNCH("spin", 1, 1, 1, 1, stream, &ns);
+    CHECK(cuEventRecord(events[1], stream));
+    for (uint64_t until = now() + SETTLE_NS; now() < until;)
+        ;
+    *word = value;
+    CHECK(cuEventSynchronize(events[1]));
+    return elapsed_ns(events[0], events[1]);
+}
+
+static int probe_gates(unsigned long long ns, size_t count)
+{
+    if (!count)
+        return usage();
+    CUstream stream;
+    void *word;
+    CUevent events[2] = { event_create(CU_EVENT_DEFAULT), event_create(CU_EVENT_DEFAULT) };
+    double unused;
+    CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+    CHECK(cuMemAllocHost(&word, sizeof(uint32_t)));
+    *(volatile uint32_t *)word = 1;
+    if (cuStreamWaitValue32(stream, (CUdeviceptr)(uintptr_t)word, 1, CU_STREAM_WAIT_VALUE_GEQ) != CUDA_SUCCESS) {
+        fputs("probe: streams cannot wait for values\n", stderr);
+        return SAMPLE_UNABLE;
+    }
+    double *times = calloc(3 * count, sizeof(*times));
+    if (!times)
+        return 1;
+    double *with = times, *without = times + count, *costs = without + count;
+    for (size_t i = 0; i < count; i++) {
+        uint32_t value = 2 + 2 * (uint32_t)i;
+        with[i] = gated_ns(stream, events, word, value, ns, &costs[i]);
+        without[i] = gated_ns(stream, events, word, value + 1, 0, &unused);
+    }
+    printf("{\"ns\": %llu, \"count\": %zu, \"gate_ns\": %.0f, \"with_ns\": %.0f, \"without_ns\": %.0f}\n", ns, count,
+           median(costs, count), median(with, count), median(without, count));
+    free(times);
+    return 0;
+}
+
 static int probe_overlap(size_t count, unsigned long long ns)
 {
     CUstream streams[2];
@@ -221,18 +285,12 @@ static int probe_overlap(size_t count, unsigned long long ns)
     return 0;
 }
 
-static int usage(void)
-{
-    fputs("usage: probe costs | probe kernel NAME SIZE COUNT [--events] | probe overlap COUNT NS\n", stderr);
-    return 2;
-}
-
 int main(int argc, char **argv)
 {
     bool costs = argc == 2 && !strcmp(argv[1], "costs");
     bool kernel = argc >= 5 && argc <= 6 && !strcmp(argv[1], "kernel");
-    bool overlap = argc == 4 && !strcmp(argv[1], "overlap");
-    if (!costs && !kernel && !overlap)
+    bool gates = argc == 4 && !strcmp(argv[1], "gates"), overlap = argc == 4 && !strcmp(argv[1], "overlap");
+    if (!costs && !kernel && !gates && !overlap)
         return usage();
     sample_need_devices(1);
     sample_open(0);
@@ -242,6 +300,8 @@ int main(int argc, char **argv)
     else if (kernel)
         status =
             probe_kernel(argv[2], argv[3], strtoul(argv[4], NULL, 10), argc == 6 && !strcmp(argv[5], "--events"));
+    else if (gates)
+        status = probe_gates(strtoull(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
     else
         status = probe_overlap(strtoul(argv[2], NULL, 10), strtoull(argv[3], NULL, 10));
     sample_close();

@@ -9,9 +9,16 @@ fail() {
     exit 1
 }
 
+# python3 may be a wrapper that searches for the interpreter at each start (pyenv's takes longer than most tests'
+# scripts). Search for it once.
+if command -v python3 >/dev/null; then
+    python3_found=$(python3 -c 'import sys; print(sys.executable)')
+    [ "$python3_found" = "$(command -v python3)" ] || export PATH="${python3_found%/*}:$PATH"
+fi
+
 # Debian packages by purpose.
-packages_build=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev libxxhash-dev libjansson-dev libyajl-dev libsqlite3-dev zlib1g-dev libiberty-dev libarchive-dev libprotobuf-c-dev protobuf-c-compiler libuv1-dev libmicrohttpd-dev libssl-dev libcmocka-dev python3)
-packages_test=(git binutils clang-format clang-tidy procps python3-jsonschema python3-numpy ffmpeg)
+packages_build=(gcc libc6-dev meson ninja-build pkg-config libzstd-dev libxxhash-dev libjansson-dev libyajl-dev libsqlite3-dev zlib1g-dev libiberty-dev libdw-dev libarchive-dev libprotobuf-c-dev protobuf-c-compiler libuv1-dev libmicrohttpd-dev libssl-dev libzydis-dev libcmocka-dev python3)
+packages_test=(git binutils gdb clang-format clang-tidy musl-tools procps python3-greenlet python3-jsonschema python3-numpy ffmpeg)
 packages_clients=(hashcat python3-numba blender clang libomp-14-dev)
 packages_prometheus=(prometheus)
 packages_bench=(valgrind)

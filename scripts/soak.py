@@ -106,7 +106,7 @@ class Soak:
                        "SIMGPU_TRUTH": os.path.join(scratch, "truth.tsv"),
                        "STRESS_COUNTS": os.path.join(scratch, "counts"),
                        "WALLSHIM_OUTPUT": os.path.join(scratch, "%p.wst"), **mode}
-        if self.sanitizer == "tsan":  # delays signal handlers, which then run inside the simulated GPU
+        if self.sanitizer == "tsan":  # it delays signal handlers until inside the simulated GPU
             environment["STRESS_MAY"] = "0"
         command = [os.path.join(self.root, "tests/run_preloaded.sh"), *([] if shim else ["--no-shim"]), self.build,
                    os.path.join(self.build, "tests/programs/stress"), *arguments]
@@ -148,12 +148,17 @@ class Soak:
             cost += os.path.getsize(trace)
         return held, lost, cost
 
-    def has_end(self, trace):
-        return any(row["key"] == "end" for row in self.dump(trace, "meta"))
+    def is_whole(self, trace):
+        said = {row["key"] for row in self.dump(trace, "meta")}
+        return "end" in said and "not_salvaged" not in said
 
     def account(self, scratch, exact, arguments):
         """Compares the traces with the truth; yields what is wrong."""
         traces = [os.path.join(scratch, name) for name in os.listdir(scratch) if name.endswith(".wst")]
+        if arguments[2] in ("exec", "kill"):  # the program may end before its trace is begun
+            traces = [trace for trace in traces if os.path.getsize(trace)]
+            if not traces:
+                return
         try:
             held, lost, _ = self.recorded(traces)
         except ValueError as error:
@@ -178,8 +183,8 @@ class Soak:
         invented = {kind: held[number] - given[number] for kind, number in KINDS.items() if held[number] > given[number]}
         allowed = LEFT_AT_EXIT if arguments[2] == "handler" else 0
         # At _exit the shim has 50 ms to write the rest of the trace, which may not be enough on a busy machine. Then
-        # the trace has no end record, and the missing operations are not counted as lost.
-        cut = arguments[2] == "_exit" and not all(self.has_end(trace) for trace in traces)
+        # the trace has no end record, or was completed and says that the records of some threads could not be read.
+        cut = arguments[2] == "_exit" and not all(self.is_whole(trace) for trace in traces)
         self.totals["rounds with _exit"] += arguments[2] == "_exit"
         self.totals["ends cut at 50 ms"] += cut
         if missing > sum(lost.values()) + allowed and not cut:
@@ -198,7 +203,7 @@ class Soak:
         random_of = random.Random(seed)
         mode = random_of.choice(MODES)
         ending = random_of.choice(list(ENDINGS)) if random_of.random() < 0.5 else "return"
-        if ending in ("handler", "thread") and self.sanitizer == "tsan":  # its own thread outlives the first one
+        if ending in ("handler", "thread") and self.sanitizer == "tsan":  # its own thread outlives the main thread
             ending = "return"
         arguments = [str(seed), str(random_of.choice([2, 5, 10]) if not self.sanitizer else 1), ending]
         scratch = tempfile.mkdtemp(prefix="wallshim-soak-")

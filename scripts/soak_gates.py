@@ -1,4 +1,5 @@
-"""Tests a million gates (shim/timing/gates.h) in programs that do many other things at the same time.
+"""Tests a million gates in programs that do many other things at the same time. A gate is a wait that holds a stream
+until a kernel and its two events are queued (shim/timing/gates.h).
 
     scripts/soak --gates [GATES] [--build FOLDER]
 

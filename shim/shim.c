@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "shim/calls/ops.h"
+#include "shim/control/control.h"
 #include "shim/drain/drain.h"
 #include "shim/drain/leave.h"
 #include "shim/drain/recording.h"
@@ -97,6 +98,7 @@ static void prepare(void)
     }
     keep_texts();
     recording_prepare();
+    shim_asleep = shim_options.start == WS_START_OFF && !*shim_options.collector;
     shim_page_init();
     locks_init();
     first_thread_watch();
@@ -142,7 +144,8 @@ __attribute__((constructor)) static void shim_load(void)
     is_prepared();
 }
 
-/* Called only when a recording starts: processes that record nothing, such as a launcher, print no warning. */
+/* Warns of an option that could not be parsed. Called only when a recording starts, so that a process that records
+ * nothing (such as the shell script that starts the program) prints no warning. */
 static void complain_of_options(void)
 {
     const struct ws_option_info *bad = misunderstood;
@@ -169,6 +172,8 @@ static bool start_parts(void)
         shim_step_aside("no thread could be started");
         return false;
     }
+    if (shim_asleep && !shim_late)
+        control_listen();
     return true;
 }
 

@@ -111,7 +111,9 @@ static int write_file(const json_t *root, const char *path)
 struct line {
     const char *name;
     const struct ws_ceiling *ceiling;
-    double sheet, ridge, sheet_ridge; /* 0: not known */
+    /* sheet: the data sheet's peak in bytes or FLOPs per ns. ridge: FLOPs per byte at the ridge of the measured
+     * roofline. sheet_ridge: the same for the data sheet's roofline. 0: not known. */
+    double sheet, ridge, sheet_ridge;
     bool is_bandwidth;
 };
 

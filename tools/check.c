@@ -97,8 +97,8 @@ static void put_figure(struct ws_table *table, const struct ws_finding *finding)
         ws_table_cell(table, "%.1f %%", value->number * 100);
 }
 
-/* Returns the distance of the figure from the limit. If a rule holds, the finding with the smallest distance is
- * shown. */
+/* Returns the distance of the finding's value from the rule's limit. For a rule that holds, only the finding with the
+ * smallest distance is shown. */
 static double check_distance(const struct ws_rule *rule, const struct ws_finding *finding)
 {
     double far = finding->value.number - rule->value.number;
@@ -128,7 +128,8 @@ static void put_row(struct ws_table *table, const char *text, const struct ws_fi
     ws_table_cell(table, "%s", place);
 }
 
-/* Prints one line for a rule that holds. Else prints one line for each device or row that has the rule's outcome. */
+/* Prints one line for a rule that holds. Else prints one line for each finding (for one device, or one kernel or
+ * other row of a report's table) that has the rule's outcome. */
 static void put_rule(struct ws_table *table, const char *text, const struct ws_rule *rule,
                      const struct ws_judgement *judgement, bool several)
 {

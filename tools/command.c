@@ -62,7 +62,7 @@ const char *tool_value(const struct tool_arguments *arguments, const char *name)
     return NULL;
 }
 
-/* Is the word "NAME" or "NAME=VALUE"? Sets *value to the text after '='. */
+/* Is the word "NAME" or "NAME=VALUE"? Sets *value to the text after '=', if there is one. */
 static bool names(const char *name, const char *word, const char **value)
 {
     size_t length = strlen(name);
@@ -100,7 +100,7 @@ static int no_such_switch(const struct tool_command *command, const char *word)
     return tool_error("%s: no such switch; %s", word, tool_guess_text(&guess, "--", help, text, sizeof(text)));
 }
 
-/* Takes the switch at words[*at], and its argument. */
+/* Reads the switch at words[*at] and its argument. Moves *at to the last word read. */
 static int take_switch(struct tool_arguments *arguments, int count, char **words, int *at)
 {
     const char *word = words[*at], *value;

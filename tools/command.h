@@ -11,8 +11,8 @@ enum tool_status { TOOL_DONE = 0, TOOL_RULE_BROKEN = 1, TOOL_ERROR = 2 };
 /* A switch: "--name ARGUMENT", or "--name" without an argument; also "-l". */
 struct tool_switch {
     const char *name;
-    char letter;          /* 0: none */
-    const char *argument; /* NULL: a flag */
+    char letter;          /* letter of the short form, such as -l; 0: there is no short form */
+    const char *argument; /* name of the argument in --help; NULL: the switch is a flag, without an argument */
     const char *help;
 };
 
@@ -20,12 +20,13 @@ enum { TOOL_SWITCHES = 40, TOOL_REPEATED = 100, TOOL_GIVEN = 200 };
 
 struct tool_arguments {
     const struct tool_command *command;
-    const char *values[TOOL_SWITCHES];   /* by index of the switch. NULL: not given. Flags that are given have "" */
+    /* Value of each switch, by its index; NULL: not given; "": a flag that was given. */
+    const char *values[TOOL_SWITCHES];
     const char *repeated[TOOL_REPEATED]; /* values of the repeatable switch, in order */
     size_t repeated_count;
     struct {
         const char *name, *value;
-    } given[TOOL_GIVEN]; /* all switches in order */
+    } given[TOOL_GIVEN]; /* all switches on the command line, in order */
     size_t given_count;
     char **operands; /* words that are not switches */
     size_t operand_count;
@@ -33,7 +34,7 @@ struct tool_arguments {
 
 struct tool_command {
     const char *name;
-    const char *operands; /* for the usage line: "TRACE…" */
+    const char *operands; /* the operands, as the usage line shows them: "TRACE…" */
     const char *summary;  /* one line without a full stop */
     const char *text;     /* paragraphs of --help and the manual */
     const struct tool_switch *(*switches)(size_t *count);
@@ -46,8 +47,8 @@ struct tool_command {
 extern const struct tool_command *const tool_commands[];
 extern const size_t tool_command_count;
 
-extern const struct tool_command tool_record, tool_report, tool_diff, tool_check, tool_info, tool_dump, tool_export,
-    tool_import, tool_roofline, tool_calibrate, tool_ctl;
+extern const struct tool_command tool_record, tool_attach, tool_detach, tool_doctor, tool_report, tool_diff,
+    tool_check, tool_info, tool_dump, tool_export, tool_import, tool_roofline, tool_calibrate, tool_ctl;
 
 /* The value of a switch; NULL: not given. */
 const char *tool_value(const struct tool_arguments *arguments, const char *name);

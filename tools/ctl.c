@@ -53,7 +53,7 @@ static void print_process(const json_t *row)
            json_string_value(json_object_get(row, "file")));
 }
 
-/* A dump that was written, or why none was. */
+/* Prints which dump was written, or why no dump was written. */
 static void print_dump(const json_t *row)
 {
     const char *error = json_string_value(json_object_get(row, "error"));
@@ -86,7 +86,8 @@ static void print_lines(char *lines, bool as_json, json_int_t *reached)
     }
 }
 
-/* Reads answers up to the last. Returns how many processes were reached, or -1 after a line on stderr. */
+/* Reads answers until the last answer has come. Returns how many processes were reached, or -1 after a line on
+ * stderr. */
 static json_int_t read_answers(int fd, const char *where, bool as_json)
 {
     static uint8_t bytes[WS_CHANNEL_MESSAGE_MAX + 1];
@@ -115,7 +116,7 @@ struct ctl_request {
     const char *text;
 };
 
-/* Reads the command's words behind the socket. */
+/* Reads the operands after the socket. */
 static int take_words(const struct tool_arguments *arguments, struct ctl_request *request)
 {
     static const char *const words[] = { [WS_CHANNEL_STATUS] = "status",

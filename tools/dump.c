@@ -87,7 +87,8 @@ static void dump_print_row(const struct ws_layout *layout, const char *row, bool
     fputs(json ? "}\n" : "\n", stdout);
 }
 
-/* The family given by --family; WS_FAMILY_COUNT: all. Returns 0, or TOOL_ERROR after a line on stderr. */
+/* Finds the family that --family names; WS_FAMILY_COUNT: all families. Returns 0, or TOOL_ERROR after a line on
+ * stderr. */
 static int chosen_family(const struct tool_arguments *arguments, uint32_t *family)
 {
     const char *name = tool_value(arguments, "family");

@@ -97,9 +97,9 @@ static int export_run(const struct tool_arguments *arguments)
     if (status)
         return status;
     const struct ws_report_options options = { .steps = window.steps, .threads = 1 };
-    status = tool_read(&reading, &model, &traces, !window.asked);
+    status = tool_read(&reading, &model, &traces, !window.asked && !format->analysed);
     if (!status)
-        status = tool_window_apply(&window, &reading, &model, &windows, &options, true);
+        status = tool_window_apply(&window, &reading, &model, &windows, &options, !format->analysed);
     if (!status)
         status = write_output(model, format, path, &reading);
     ws_model_destroy(model);

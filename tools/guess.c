@@ -8,7 +8,7 @@
 void tool_guess_try(struct tool_guess *guess, const char *word)
 {
     size_t typed = strlen(guess->typed), distance = ws_edit_distance(guess->typed, word);
-    if (typed > 1 && !strncmp(guess->typed, word, typed)) /* the user typed only the begin of the word */
+    if (typed > 1 && !strncmp(guess->typed, word, typed)) /* the user typed only the start of the word */
         distance = 1;
     if (ws_is_near(distance, typed) && (!guess->best || distance < guess->distance)) {
         guess->best = word;

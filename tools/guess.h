@@ -6,8 +6,8 @@
 
 struct tool_guess {
     const char *typed;
-    const char *best; /* the nearest word so far; NULL: none is near */
-    size_t distance;  /* edit distance of `best` */
+    const char *best; /* the nearest word so far; NULL: no word is near */
+    size_t distance;  /* edit distance between `typed` and `best` */
 };
 
 /* Compares a word. A word is near if few letters were left out, added or replaced, or if it begins with the typed

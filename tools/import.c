@@ -13,7 +13,7 @@
 #include "traces.h"
 #include "wire/columns.h"
 
-enum { UNREADABLE = -1 }; /* in addition to enum tool_status */
+enum { UNREADABLE = -1 }; /* a further result, besides those of enum tool_status */
 
 static const struct tool_switch *import_switches(size_t *count)
 {
@@ -49,7 +49,7 @@ static int add_damage(struct ws_writer *writer, const struct ws_source *source, 
     return ws_writer_add(writer, WS_FAMILY_meta, &row);
 }
 
-/* Returns UNREADABLE, with a line in message, if the source cannot be read. */
+/* Copies the source into the writer. Returns UNREADABLE, with a line in `message`, if the source cannot be read. */
 static int import_copy(struct ws_source *source, const char *from, struct ws_writer *writer, const char *to,
                        char *message, size_t capacity)
 {

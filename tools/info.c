@@ -19,8 +19,10 @@ static const struct tool_switch *info_switches(size_t *count)
 struct summary {
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t blocks;
-    int64_t first, last; /* host times, ns; first > last: none */
-    bool foreign;        /* another profiler wrote the file, so its size says nothing about bytes per row */
+    /* Earliest and latest host time, in ns, in the rows of all families but `clock` and `loss`. first > last: there
+     * is no such row. */
+    int64_t first, last;
+    bool foreign; /* another profiler wrote the file, so its size says nothing about bytes per row */
 };
 
 /* Prints each key once: a file may hold several rows with one key. */

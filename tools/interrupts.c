@@ -11,7 +11,7 @@ static const int signals[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGXFSZ, SIGXCP
 
 enum { COUNT = sizeof(signals) / sizeof(signals[0]) };
 
-/* The signal handler reads these paths. Other code writes the paths only while the handler's signals are blocked. */
+/* The signal handler reads these paths. Other code changes the paths only while the handler's signals are blocked. */
 static char file[PATH_MAX], folder[PATH_MAX], scratch[PATH_MAX];
 static unsigned scratch_count;
 

@@ -17,7 +17,7 @@ static bool all_were_found(const struct tool_traces *traces)
     return traces->count > 1;
 }
 
-/* Returns the begin of the job's last recording; INT64_MIN: not known. */
+/* Returns when the job's last recording started; INT64_MIN: not known. */
 static int64_t start_of(const struct ws_model *model, const uint32_t *jobs, uint32_t job)
 {
     int64_t start = INT64_MIN, first, last;
@@ -41,7 +41,7 @@ static uint32_t jobs_newest(const struct ws_model *model, const uint32_t *jobs, 
     return best;
 }
 
-/* Writes ", of 2026-11-21 21:04:38"; "" if the start is not known. */
+/* Writes the start as ", of 2026-11-21 21:04:38", or "" if it is not known. */
 static void write_time(int64_t start, char *text, size_t capacity)
 {
     time_t seconds = (time_t)(start / 1000000000);

@@ -14,7 +14,8 @@
 
 static const char prefix[] = "/dev/shm/wallshim-";
 
-/* Reads where the link points to. Returns false if there is no link, or it points elsewhere. */
+/* Reads the path that the link points to. Returns false if there is no link, or if the path is not that of a file
+ * directly behind `prefix`. */
 static bool find_memory(const char *link, char *memory, size_t capacity)
 {
     ssize_t length = readlink(link, memory, capacity - 1);
@@ -22,8 +23,8 @@ static bool find_memory(const char *link, char *memory, size_t capacity)
     return length > 0 && !strncmp(memory, prefix, strlen(prefix)) && !strchr(memory + strlen(prefix), '/');
 }
 
-/* Only a user's own traces are completed, with memory of that user. Another command may have completed the trace
- * meanwhile, and removed the memory. */
+/* Do the memory and the trace belong to this user? Also returns false if another command has completed the trace
+ * meanwhile, and has removed the memory. */
 static bool is_own(int fd, const char *path)
 {
     struct stat memory, trace;
@@ -36,7 +37,7 @@ static void complete(int fd, const char *path, const char *link, const char *mem
     struct ws_salvaged salvaged = { 0 };
     bool due = ws_salvage_is_due(fd);
     int status = due ? ws_salvage(fd, path, &salvaged) : 0;
-    if (status) {
+    if (status && status != -ENOMSG) {
         tool_say("%s: its program was killed, and its last records in %s cannot be added: %s", path, memory,
                  status == -EPROTO    ? "they are of another version of wallshim"
                  : status == -EBADMSG ? "they are damaged"
@@ -46,9 +47,11 @@ static void complete(int fd, const char *path, const char *link, const char *mem
     }
     unlink(link);
     unlink(memory);
-    if (due)
-        tool_say("%s: its program was killed; added %llu rows that were not in the trace yet", path,
-                 (unsigned long long)salvaged.rows);
+    if (status)
+        tool_say("%s: its program ended before it had begun the trace", path);
+    else if (due)
+        tool_say("%s: its program %s; added %llu rows that were not in the trace yet", path,
+                 salvaged.left ? "ended without exit" : "was killed", (unsigned long long)salvaged.rows);
 }
 
 void tool_complete_killed(const char *path)
@@ -59,7 +62,7 @@ void tool_complete_killed(const char *path)
         return;
     int fd = open(memory, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        return; /* another machine has it, or this one was started again since */
+        return; /* the memory is on another machine, or was lost when this one restarted */
     }
     /* The program holds the lock while it lives. */
     if (!flock(fd, LOCK_EX | LOCK_NB) && is_own(fd, path))

@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-/* Takes the path in WALLSHIM_LIBRARY. If this variable is not set, looks in the folders near this program, of an
+/* Uses the path in WALLSHIM_LIBRARY. If this variable is not set, looks in the folders near this program, of an
  * installation or of a build tree. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_find_library(char *path, size_t capacity);
 

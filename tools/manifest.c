@@ -31,7 +31,8 @@ bool tool_manifest_is_beside(const char *path)
     return found;
 }
 
-/* Does the collector still run that wrote this? Elsewhere or before a boot, nobody here can know. */
+/* Returns a text on whether the writer of the manifest (a collector, or attach --all) still runs. That is not known
+ * if the writer ran on another machine or before the last boot. */
 static const char *collector_state(const json_t *root)
 {
     char boot[WS_BOOT_ID_SIZE];
@@ -47,28 +48,40 @@ static const char *collector_state(const json_t *root)
     return "the collector was killed before the trace ended; what came later is missing";
 }
 
-static const char *ended_text(const json_t *root, const char *file)
+/* Returns the manifest's row of a trace; NULL: the manifest has no such row. */
+static const json_t *client_of(const json_t *root, const char *file)
 {
     const json_t *clients = json_object_get(root, "clients");
     for (size_t i = 0; i < json_array_size(clients); i++) {
         const json_t *client = json_array_get(clients, i);
         const char *name = json_string_value(json_object_get(client, "file"));
-        const char *ended = json_string_value(json_object_get(client, "ended"));
-        if (!name || !ended || strcmp(name, file) != 0)
-            continue;
-        return !strcmp(ended, STILL)       ? collector_state(root)
-               : !strcmp(ended, "goodbye") ? NULL
-               : !strcmp(ended, "gone without goodbye")
-                   ? "gone without goodbye: what the process had not sent yet is missing"
-                   : ended;
+        if (name && !strcmp(name, file))
+            return client;
     }
     return NULL;
+}
+
+static const char *ended_text(const json_t *root, const json_t *client)
+{
+    const char *ended = json_string_value(json_object_get(client, "ended"));
+    return !ended                      ? NULL
+           : !strcmp(ended, STILL)     ? collector_state(root)
+           : !strcmp(ended, "goodbye") ? NULL
+           : !strcmp(ended, "gone without goodbye")
+               ? "gone without goodbye: what the process had not sent yet is missing"
+               : ended;
+}
+
+static int manifest_add_meta(struct ws_model *model, struct ws_process *process, const char *key, const char *value)
+{
+    const char *copy = value ? ws_arena_copy(&model->texts, value, strlen(value)) : NULL;
+    return !value ? 0 : copy ? ws_process_set_meta(process, key, copy) : -ENOMEM;
 }
 
 int tool_manifest_apply(struct ws_model *model)
 {
     json_t *root = NULL;
-    const char *before = ""; /* the trace whose folder `root` is of */
+    const char *before = ""; /* a trace in the folder that `root` comes from */
     int status = 0;
     for (size_t i = 0; i < model->processes.count && !status; i++) {
         struct ws_process *process = ws_model_process(model, i);
@@ -81,10 +94,12 @@ int tool_manifest_apply(struct ws_model *model)
             free(manifest);
             before = path;
         }
-        const char *ended = process->damage.no_footer ? ended_text(root, path + length) : NULL;
-        const char *copy = ended ? ws_arena_copy(&model->texts, ended, strlen(ended)) : NULL;
-        if (ended)
-            status = copy ? ws_process_set_meta(process, "collector_ended", copy) : -ENOMEM;
+        const json_t *client = client_of(root, path + length);
+        status = manifest_add_meta(model, process, "collector_ended",
+                                   process->damage.no_footer ? ended_text(root, client) : NULL);
+        if (!status)
+            status =
+                manifest_add_meta(model, process, "together", json_string_value(json_object_get(client, "together")));
     }
     json_decref(root);
     return status;

@@ -1,4 +1,4 @@
-/* What the manifest of a collector says about the traces beside it. */
+/* What a manifest, of a collector or of attach --all, says about the traces beside it. */
 #ifndef WALLSHIM_TOOLS_MANIFEST_H
 #define WALLSHIM_TOOLS_MANIFEST_H
 
@@ -6,11 +6,11 @@
 
 #include "model/model.h"
 
-/* Adds to each process whose trace did not come to its end how its connection to the collector ended, in words, as
- * the fact "collector_ended". Returns 0 or -ENOMEM. */
+/* Adds the fact "collector_ended" to each process whose trace lacks its end: in words, how the recording ended. Adds
+ * the fact "together" to each process that attach --all recorded. Returns 0 or -ENOMEM. */
 int tool_manifest_apply(struct ws_model *model);
 
-/* Did a collector write into the folder of this trace? */
+/* Is there a manifest in the folder of this trace? */
 bool tool_manifest_is_beside(const char *path);
 
 #endif

@@ -69,7 +69,7 @@ static void list(const struct tool_outputs *outputs, char ***paths, size_t *coun
         *paths = calloc(found.gl_pathc, sizeof(**paths));
     }
     for (size_t i = 0; *paths && i < found.gl_pathc; i++) {
-        if (*count && !strcmp((*paths)[*count - 1], found.gl_pathv[i])) /* found by both patterns */
+        if (*count && !strcmp((*paths)[*count - 1], found.gl_pathv[i])) /* this file was found by both patterns */
             continue;
         (*paths)[*count] = strdup(found.gl_pathv[i]);
         *count += (*paths)[*count] != NULL;
@@ -103,8 +103,8 @@ static int check_name(const char *name)
     return 0;
 }
 
-/* Appends a random word to the names of the enclosing recordings. Without random numbers the recording has no name,
- * and all new traces count as its traces. */
+/* Names this recording. The name is that of the recording (if any) inside which this one runs, with a random word
+ * appended. Without random numbers this recording has no name, and all new traces count as its traces. */
 static int name_recording(struct tool_outputs *outputs)
 {
     const char *around = getenv(WS_RECORDING);
@@ -148,7 +148,7 @@ static bool outputs_is_ours(const char *recording, const struct ws_text *said)
            (said->length == length || said->data[length] == '/');
 }
 
-/* The maximum number of blocks to read: a trace names its recording at its begin. */
+/* The maximum number of blocks to read: a trace names its recording near its start. */
 enum { LOOKED_AT = 64 };
 
 /* Does the trace belong to another recording, or hold nothing yet? An empty trace belongs to another recording,

@@ -7,12 +7,12 @@
 #include "wire/options.h"
 
 struct tool_outputs {
-    char recording[WS_RECORDING_SIZE]; /* name of the recording; its traces hold this name; empty: none */
+    char recording[WS_RECORDING_SIZE]; /* name of this recording, which its traces contain; empty: no name */
     char *pattern;                     /* pattern for glob(3) that matches the traces */
     char *counted;                     /* pattern for names with a counter: "NAME-1.wst" */
     char **before;                     /* files that matched before the command ran */
     size_t before_count;
-    char folder[4096]; /* folder of the traces; empty: only the shim will know it */
+    char folder[4096]; /* folder of the traces; empty: its path has '%' sequences that only the shim can replace */
     char **paths;      /* matching files that are not in `before` */
     size_t count;
 };

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 struct tool_progress {
-    int64_t started; /* 0: stderr is not a terminal */
+    int64_t started; /* when the work started, in ns; 0: stderr is not a terminal, and nothing is shown */
     int64_t shown;
 };
 

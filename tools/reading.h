@@ -9,12 +9,13 @@
 struct tool_reading {
     struct tool_progress progress;
     const struct tool_traces *traces;
-    struct ws_model_options options; /* for reading the same traces again */
+    struct ws_model_options options; /* options of the first reading, for reading the same traces again */
 };
 
 /* Reads the traces. Shows progress on a terminal until the caller calls tool_progress_end. Leaves out unreadable
- * traces that were found in a folder, and names them on stderr. On failure ends the progress, prints a line on
- * stderr and returns TOOL_ERROR. Otherwise returns 0. */
+ * traces that were found in a folder, and names them on stderr. `references_only`: loads only dictionaries, no
+ * operations or calls. On failure ends the progress, prints a line on stderr and returns TOOL_ERROR. Otherwise
+ * returns 0. */
 int tool_read(struct tool_reading *reading, struct ws_model **model, const struct tool_traces *traces,
               bool references_only);
 

@@ -41,7 +41,12 @@ static const struct tool_switch *record_switches(size_t *count)
     list[ws_option_count] = (struct tool_switch){
         "job", 0, "FOLDER", "put the traces of all processes into this folder, by a collector that runs meanwhile"
     };
-    *count = ws_option_count + 1;
+    list[ws_option_count + 1] =
+        (struct tool_switch){ "flight", 0, "TIME",
+                              "with --job: write no traces, but keep the last TIME of each until wallshim ctl dump" };
+    list[ws_option_count + 2] =
+        (struct tool_switch){ "slow-step", 0, "K", "with --flight: write them when a step takes K times the median" };
+    *count = ws_option_count + 3;
     return list;
 }
 
@@ -81,6 +86,15 @@ static int set_preload(const char *library)
     return status;
 }
 
+/* Lets NVTX hand its ranges over to the shim, unless another tool gets them already. */
+static int set_injection(const char *library)
+{
+    const char *wanted = getenv("WALLSHIM_NVTX");
+    if (wanted && !strcmp(wanted, "0"))
+        return 0;
+    return setenv("NVTX_INJECTION64_PATH", library, 0) ? tool_error("out of memory") : 0;
+}
+
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT };
 
 /* Blocks the signals that wait_for receives with sigwaitinfo. Ignored signals, such as SIGHUP under nohup, stay
@@ -101,7 +115,7 @@ static bool reached(pid_t child, pid_t *witness, int number, const sigset_t *hel
 {
     if (!witness_got(*witness, number))
         return false;
-    witness_end(*witness); /* the signal stays pending in this witness, so a new witness is needed */
+    witness_end(*witness); /* the signal stays pending in this child process (witness.h), so a new one is needed */
     *witness = witness_start(held);
     return getpgid(child) == getpgrp();
 }
@@ -186,7 +200,7 @@ static void say_within_a_second(void)
     setitimer(ITIMER_REAL, &second, NULL);
 }
 
-/* As the shim names it (shim/drain/collector_link.c). */
+/* Returns the job's name, by the same rule as the shim (shim/drain/collector_link.c). */
 static const char *job_name(void)
 {
     static char name[64];
@@ -203,7 +217,7 @@ static void say_no_trace(const struct tool_outputs *outputs, const char *command
 {
     const char *why = tool_why_nothing(command);
     int hindrance = tool_outputs_hindrance(outputs);
-    const char *collector = getenv("WALLSHIM_COLLECTOR");
+    const char *collector = getenv("WALLSHIM_COLLECTOR"), *start = getenv("WALLSHIM_START");
     if (collector && *collector && !why)
         tool_say("no trace was written here; the collector at %s has it, if the command used a CUDA device: job %s, "
                  "if it names none itself",
@@ -212,6 +226,8 @@ static void say_no_trace(const struct tool_outputs *outputs, const char *command
         tool_say("no trace was written: %s", why);
     else if (hindrance)
         tool_say("no trace was written: %s: %s", outputs->folder, strerror(hindrance));
+    else if (start && !strcmp(start, "off"))
+        tool_say("no trace was written here: the traces of a program that sleeps are where wallshim attach ran");
     else
         tool_say("no trace was written: the command used no CUDA device, or could not write one");
 }
@@ -232,7 +248,7 @@ static void put_word(const char *path)
     tool_put("%s'", path);
 }
 
-/* job: the folder of a job, or "". */
+/* Prints which traces were recorded. `job` is the folder of --job; "" without that switch. */
 static void say_traces(struct tool_outputs *outputs, const char *command, const char *job)
 {
     size_t count = tool_outputs_find_new(outputs);
@@ -263,15 +279,21 @@ static int record_run(const struct tool_arguments *arguments)
         return tool_error("record: give the command to run, as in: wallshim record -- python train.py");
     struct tool_job job = { 0 };
     const char *folder = tool_value(arguments, "job");
+    const char *flight = tool_value(arguments, "flight"), *slow_step = tool_value(arguments, "slow-step");
     int status = set_variables(arguments);
     if (!status)
         status = tool_find_library(library, sizeof(library));
     if (!status && folder)
-        status = tool_job_start(&job, folder);
+        status = tool_job_start(&job, folder, flight, slow_step);
+    else if (!status && (flight || slow_step))
+        status = tool_error("--%s: this is for the collector of --job; give --job FOLDER as well",
+                            flight ? "flight" : "slow-step");
     if (!status)
         status = tool_outputs_init(&outputs, getenv("WALLSHIM_OUTPUT"));
     if (!status)
         status = set_preload(library);
+    if (!status)
+        status = set_injection(library);
     if (status) {
         tool_job_end(&job);
         return status;
@@ -281,6 +303,9 @@ static int record_run(const struct tool_arguments *arguments)
     if (error) {
         say_within_a_second();
         tool_error("%s: cannot be run: %s", arguments->operands[0], strerror(error));
+    } else if (flight) {
+        say_within_a_second();
+        tool_say("--flight writes no traces; dumps, if there were any, are in %s", job.folder);
     } else {
         say_traces(&outputs, arguments->operands[0], job.folder);
     }

@@ -22,16 +22,17 @@
 
 enum {
     LOOK_MS = 5,
-    START_MS = 10000, /* for the collector to listen */
-    END_MS = 3000,    /* for the collector to end: a process of the command may outlive the command */
+    START_MS = 10000, /* longest wait for the collector to listen */
+    /* Longest wait for the collector to end: it waits for its programs, and one of them may outlive the command. */
+    END_MS = 3000,
     SOCKET_SIZE = sizeof(((struct tool_job *)0)->socket),
     NAME_MOST = 100,
     YOUNG_S = 60,
 };
 #define PREFIX "wallshim-"
 
-/* Folders in which the collector may be, relative to the folder of this program: of an installation, of a build tree.
- */
+/* Folders in which the collector may be, relative to the folder of this program: in an installation, and in a
+ * build tree. */
 static const char *const places[] = { ".", "../collector" };
 
 static bool find_collector(char *path, size_t capacity)
@@ -50,7 +51,8 @@ static bool find_collector(char *path, size_t capacity)
     return false;
 }
 
-/* Returns 0 if the collector takes a folder of this name. To be asked before anything is made. */
+/* Checks that the collector accepts a folder of this name, before anything is created. Returns 0, or TOOL_ERROR after
+ * a line on stderr. */
 static int check_name(const char *folder, const char *name)
 {
     bool plain = *name && *name != '.' && strlen(name) < NAME_MOST;
@@ -62,16 +64,14 @@ static int check_name(const char *folder, const char *name)
                             folder);
 }
 
-/* Makes the folder and those above it, and writes its absolute path to job->folder. */
-static int make_folder(struct tool_job *job, const char *folder)
+int tool_job_folder(const char *folder, char real[TOOL_JOB_PATH])
 {
-    char path[sizeof(job->folder)], real[4096];
+    char path[TOOL_JOB_PATH];
     if (!*folder || !strcmp(folder, "--") || snprintf(path, sizeof(path), "%s", folder) >= (int)sizeof(path))
-        return tool_error("--job %s: give the folder of the job, as in: wallshim record --job runs/first -- COMMAND",
-                          folder);
+        return tool_error("--job %s: give the folder of the job, as in: --job runs/first", folder);
     for (size_t size = strlen(path); size > 1 && path[size - 1] == '/'; size--)
         path[size - 1] = 0;
-    bool there = realpath(path, real) != NULL; /* "." and links have their name elsewhere */
+    bool there = realpath(path, real) != NULL; /* the name of "." or of a link is that of the real folder */
     const char *last = strrchr(there ? real : path, '/');
     int status = check_name(folder, last ? last + 1 : path);
     if (status)
@@ -88,11 +88,10 @@ static int make_folder(struct tool_job *job, const char *folder)
         errno = ENOTDIR;
     if ((made && errno != EEXIST) || !realpath(path, real))
         return tool_error("--job %s: %s", folder, strerror(errno));
-    snprintf(job->folder, sizeof(job->folder), "%s", real);
     return 0;
 }
 
-/* Does anybody listen there? */
+/* Does a collector listen on this socket? */
 static bool is_alive(const char *path)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
@@ -105,7 +104,7 @@ static bool is_alive(const char *path)
     return alive;
 }
 
-/* Removes the socket and its folder that a collector left which was killed. */
+/* Removes the socket of a collector that was killed, and the socket's folder. */
 static void remove_socket(const char *path)
 {
     char folder[SOCKET_SIZE];
@@ -117,8 +116,8 @@ static void remove_socket(const char *path)
     rmdir(folder);
 }
 
-/* Where both the collector and its `record` were killed, a later one cleans up. Young folders are left alone: their
- * collector may be about to listen. */
+/* Removes the sockets of collectors that were killed together with their `record`. Leaves young folders alone,
+ * because their collector may be about to listen. */
 static void remove_leftovers(const char *folder)
 {
     DIR *entries = opendir(folder);
@@ -153,7 +152,8 @@ static bool choose_socket(char path[SOCKET_SIZE])
     return false;
 }
 
-/* Where the user closed stdin or stdout, the descriptor may have its place already. It must stay open at exec. */
+/* Makes the descriptor the standard stream `place`. If the user had closed that stream, the descriptor may be there
+ * already; then it only has to stay open at exec. */
 static void move_to(int descriptor, int place)
 {
     if (descriptor == place)
@@ -162,21 +162,24 @@ static void move_to(int descriptor, int place)
         dup2(descriptor, place);
 }
 
-/* Runs in the child and never returns. A session of its own keeps the terminal's signals from the collector. */
-static void exec_collector(const char *program, const char *socket, const struct tool_job *job, int input)
+/* Runs in the child and never returns. In a session of its own, the collector does not get the terminal's signals. */
+static void exec_collector(const char *program, const struct tool_job *job, int input, const char *flight,
+                           const char *slow_step)
 {
     char listen[SOCKET_SIZE + 8], folder[sizeof(job->folder)];
     char *slash;
     int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-    snprintf(listen, sizeof(listen), "unix:%s", socket);
+    snprintf(listen, sizeof(listen), "unix:%s", job->socket);
     snprintf(folder, sizeof(folder), "%s", job->folder);
     slash = strrchr(folder, '/');
     *slash = 0;
     setsid();
     move_to(input, STDIN_FILENO);
     move_to(nowhere, STDOUT_FILENO);
+    const char *more[] = { flight ? "--flight" : NULL, flight, flight && slow_step ? "--slow-step" : NULL,
+                           slow_step };
     execl(program, program, "--listen", listen, "--dir", *folder ? folder : "/", "--job", slash + 1, "--while-input",
-          (char *)NULL);
+          more[0], more[1], more[2], more[3], (char *)NULL);
     _exit(127);
 }
 
@@ -186,7 +189,8 @@ static void pause_ms(int ms)
     nanosleep(&pause, NULL);
 }
 
-/* The path of the socket exists once the collector listens. */
+/* Waits until the collector listens: the socket's path exists only then. Returns false if the collector does not
+ * start. */
 static bool listens(struct tool_job *job, const char *socket)
 {
     for (int waited = 0; waited < START_MS; waited += LOOK_MS) {
@@ -201,7 +205,7 @@ static bool listens(struct tool_job *job, const char *socket)
     return false;
 }
 
-/* Writes the text with each percent sign doubled, as names of traces need it. */
+/* Writes the text with each percent sign doubled, because the shim replaces '%' sequences in names of traces. */
 static void put_escaped(char *out, const char *text)
 {
     for (; *text; text++) {
@@ -212,7 +216,8 @@ static void put_escaped(char *out, const char *text)
     *out = 0;
 }
 
-/* Traces that do not reach the collector go to the same folder, under the name that was asked for. */
+/* Passes the path of the collector's socket to the command. Traces that do not reach the collector go to the same
+ * folder, under the name that the user has chosen. */
 static int pass_names(const struct tool_job *job)
 {
     const char *name = getenv("WALLSHIM_OUTPUT"), *slash = name ? strrchr(name, '/') : NULL;
@@ -226,10 +231,27 @@ static int pass_names(const struct tool_job *job)
     return error ? tool_error("out of memory") : 0;
 }
 
-int tool_job_start(struct tool_job *job, const char *folder)
+/* Checks the values of the switches here, because the collector's messages would name the collector's own
+ * switches. */
+static int check_flight(const char *flight, const char *slow_step)
+{
+    uint64_t ns;
+    char *end = NULL;
+    if (flight && (ws_parse_duration(flight, &ns) || !ns))
+        return tool_error("--flight %s: give a time, as 30s or 2m", flight);
+    if (slow_step && !flight)
+        return tool_error("--slow-step: this dumps what --flight keeps; give --flight TIME as well");
+    if (slow_step && (!(strtod(slow_step, &end) > 1) || *end))
+        return tool_error("--slow-step %s: give a number above 1, as 3 or 2.5", slow_step);
+    return 0;
+}
+
+int tool_job_start(struct tool_job *job, const char *folder, const char *flight, const char *slow_step)
 {
     char program[4096];
-    int ends[2], status = make_folder(job, folder);
+    int ends[2], status = check_flight(flight, slow_step);
+    if (!status)
+        status = tool_job_folder(folder, job->folder);
     *job = status ? (struct tool_job){ 0 } : *job;
     if (status)
         return status;
@@ -241,15 +263,17 @@ int tool_job_start(struct tool_job *job, const char *folder)
         return tool_error("--job: %s", strerror(errno));
     job->collector = fork();
     if (!job->collector)
-        exec_collector(program, job->socket, job, ends[0]);
+        exec_collector(program, job, ends[0], flight, slow_step);
     close(ends[0]);
     job->input = ends[1];
-    if (job->collector > 0 && listens(job, job->socket))
-        return pass_names(job);
-    return tool_error("--job %s: the collector does not start", folder);
+    if (job->collector <= 0 || !listens(job, job->socket))
+        return tool_error("--job %s: the collector does not start", folder);
+    if (flight)
+        tool_say("keeping the last %s; to have them written: wallshim ctl unix:%s dump", flight, job->socket);
+    return pass_names(job);
 }
 
-/* Has the collector ended? Says so if it did not end by itself, and removes what it then left. */
+/* Has the collector ended? If so, removes what it left. Prints a line if a signal ended it. */
 static bool job_has_ended(struct tool_job *job)
 {
     int status;

@@ -1,22 +1,29 @@
-/* The collector that `wallshim record --job` runs beside the command. */
+/* The folder of a job, and the collector that `wallshim record --job` runs beside the command. */
 #ifndef WALLSHIM_TOOLS_RECORD_JOB_H
 #define WALLSHIM_TOOLS_RECORD_JOB_H
 
 #include <sys/types.h>
 
+enum { TOOL_JOB_PATH = 4096 };
+
 struct tool_job {
-    char folder[4096]; /* of the job; "": there is none */
-    pid_t collector;   /* 0: none runs */
-    char socket[100];  /* path */
-    int input;         /* the collector ends when this is closed, and the last program has gone */
+    char folder[TOOL_JOB_PATH]; /* path of the job's folder; "": no job was started */
+    pid_t collector;            /* process id of the collector; 0: no collector runs */
+    char socket[100];           /* path of the collector's socket */
+    int input; /* write end of a pipe to the collector; once it is closed, the collector ends with the last program */
 };
 
-/* Makes the folder, starts a collector for it, and passes its socket to the command in WALLSHIM_COLLECTOR. Sets
- * WALLSHIM_OUTPUT as well, so that traces that do not reach the collector go to the same folder. To be called before
- * LD_PRELOAD is set. Returns 0, or TOOL_ERROR after a line on stderr. */
-int tool_job_start(struct tool_job *job, const char *folder);
+/* Makes the folder of a job and those above it. Stores its absolute path. Returns 0, or TOOL_ERROR after a line on
+ * stderr. */
+int tool_job_folder(const char *folder, char real[TOOL_JOB_PATH]);
 
-/* Lets the collector end, and waits a while for that. Accepts a job that was not started. */
+/* Makes the folder, starts a collector for it, and passes its socket to the command in WALLSHIM_COLLECTOR. Also sets
+ * WALLSHIM_OUTPUT, so that traces that do not reach the collector go to the same folder. To be called before
+ * LD_PRELOAD is set. `flight` and `slow_step` are values for the collector's switches of these names, or NULL.
+ * Returns 0, or TOOL_ERROR after a line on stderr. */
+int tool_job_start(struct tool_job *job, const char *folder, const char *flight, const char *slow_step);
+
+/* Tells the collector to end, and waits a few seconds until it has ended. Does nothing if no job was started. */
 void tool_job_end(struct tool_job *job);
 
 #endif

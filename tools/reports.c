@@ -44,7 +44,7 @@ int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, cons
     int status = tool_read(&reading, &loaded->model, traces, false);
     if (status)
         return status;
-    tool_progress_end(&reading.progress); /* other lines on stderr may follow */
+    tool_progress_end(&reading.progress); /* removes the progress line, because other lines on stderr may follow */
     status = tool_keep_one_job(loaded->model, traces);
     if (!status)
         status = tool_window_apply(window, &reading, &loaded->model, &loaded->windows, &wanted, false);

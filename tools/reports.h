@@ -9,19 +9,19 @@
 #include "window.h"
 
 struct tool_loaded {
-    struct ws_windows windows; /* the windows read, if the user asked for a window */
+    struct ws_windows windows; /* the windows that were read, if the user asked for one */
     struct ws_model *model;
     struct ws_report *report;
 };
 
-/* Reads the window of the traces, with progress on a terminal, and runs the analyses on all cores. `window->steps` is
- * the source of the steps. Returns 0, or TOOL_ERROR after a line on stderr. Call tool_unload in both cases, before
- * tool_traces_finish. */
+/* Reads the window of the traces, with progress on a terminal, and runs the analyses on all cores. `window->steps`
+ * selects where the steps come from (--steps). Returns 0, or TOOL_ERROR after a line on stderr. Call tool_unload in
+ * both cases, before tool_traces_finish. */
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct tool_window *window,
               const struct ws_report_options *options);
 
-/* Is a trace cut or damaged, and does no device have a verdict? Then prints a line on stderr and returns TOOL_ERROR;
- * else returns 0. */
+/* If a trace is cut or damaged, and no device has a verdict, prints a line on stderr and returns TOOL_ERROR. Else
+ * returns 0. */
 int tool_judge_rest(const struct tool_loaded *loaded);
 
 void tool_unload(struct tool_loaded *loaded);
@@ -31,7 +31,7 @@ int tool_top(const struct tool_arguments *arguments, size_t otherwise, size_t *t
 
 /* The peaks that --gpu selects. `gpu` and `calibrations` are NULL if --gpu was not given. */
 struct tool_gpu {
-    const struct ws_gpu *gpu; /* the GPU that --gpu names, or that its file describes */
+    const struct ws_gpu *gpu; /* the GPU that --gpu names, or that the file given to --gpu describes */
     const struct ws_calibrations
         *calibrations;       /* for --gpu calibrated: this user's calibrations; each device of a trace uses its own */
     struct ws_gpu_file file; /* memory for `gpu`, if a file describes it */

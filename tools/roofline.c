@@ -42,12 +42,12 @@ static const struct tool_switch *roofline_switches(size_t *count)
     return list;
 }
 
-/* One way to compute the operation, with its roof. */
+/* One way to compute the operation, with its roof (the highest possible speed on the GPU). */
 struct variant {
     const char *name;
     struct ws_work work;
     double launches;
-    struct ws_roof roof; /* computed from `work`, when all variants are known */
+    struct ws_roof roof; /* computed from `work`, once all variants are read */
 };
 
 struct question {
@@ -55,15 +55,15 @@ struct question {
     const struct ws_gpu *gpu;
     enum ws_precision precision;
     double element_bytes;
-    struct variant variants[2]; /* unfused, and fused */
-    bool ordinary;              /* not matrix work: runs on ordinary cores */
-    double m, n, k;             /* sizes of a GEMM; 0: not a GEMM */
+    struct variant variants[2]; /* the ways that are compared: without fusion, and as one fused kernel */
+    bool ordinary;              /* no matrix work: runs on CUDA cores, not on tensor cores */
+    double m, n, k;             /* sizes of a GEMM's matrices; 0: not a GEMM */
     size_t count;
     char what[160];
 };
 
 /* Returns the number that a switch gives, or `without` if the switch is absent. If `without` is negative, the switch
- * is required. Returns NAN after a line on stderr. */
+ * is required. On failure, prints a line on stderr and returns NAN. */
 static double roofline_number(const struct tool_arguments *arguments, const char *name, double without)
 {
     const char *text = tool_value(arguments, name);
@@ -93,7 +93,8 @@ static double whole(const struct tool_arguments *arguments, const char *name, do
     return NAN;
 }
 
-/* The number of elements of "32x2048x4096"; NAN after a line on stderr. */
+/* Returns the number of elements of a shape such as "32x2048x4096". On failure, prints a line on stderr and returns
+ * NAN. */
 static double roofline_elements_of(const char *shape)
 {
     double gemm = 1;

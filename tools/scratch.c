@@ -10,10 +10,10 @@
 #include "command.h"
 #include "interrupts.h"
 
-static char folder[PATH_MAX]; /* empty: not made yet */
-static unsigned count;        /* number of files; their names are 0, 1, 2 … */
+static char folder[PATH_MAX]; /* path of the folder; empty: the folder is not made yet */
+static unsigned count;        /* number of files created; their names are 0, 1, 2 … */
 
-/* Runs when the command ends. */
+/* Removes the files and the folder. Runs when the command ends. */
 static void scratch_clean(void)
 {
     char path[PATH_MAX + 16];
@@ -31,7 +31,7 @@ static int scratch_make_folder(void)
     if (!parent || !*parent)
         parent = "/tmp";
     int size = snprintf(path, sizeof(path), "%s/wallshim-XXXXXX", parent);
-    if (size >= PATH_MAX - 16) /* the files need room for their numbers */
+    if (size >= PATH_MAX - 16) /* each file's path is this path, "/" and a number */
         return tool_error("%s: the path is too long for temporary files; set TMPDIR to another folder", parent);
     if (!mkdtemp(path))
         return tool_error("%s: no folder for temporary files can be made here: %s; set TMPDIR to another folder",

@@ -13,7 +13,7 @@
 #include "scratch.h"
 #include "unpack.h"
 
-/* Adds a trace. Takes over both strings, also on failure. If `file` is NULL, the file to open is `path`. */
+/* Adds a trace. Takes ownership of both strings, also on failure. If `file` is NULL, the file to open is `path`. */
 static int traces_keep(struct tool_traces *traces, char *path, char *file, bool found)
 {
     size_t size = (traces->count + 1) * sizeof(char *);
@@ -145,7 +145,7 @@ static int is_trace(const struct dirent *entry)
 static int is_foreign_trace(const struct dirent *entry)
 {
     size_t length = packed_length(entry->d_name);
-    if (!strcmp(entry->d_name, "manifest.json")) /* a collector writes it beside its traces */
+    if (!strcmp(entry->d_name, "manifest.json")) /* a collector writes this file beside its traces */
         return 0;
     return traces_ends_with(entry->d_name, length, ".json") || traces_ends_with(entry->d_name, length, ".sqlite") ||
            traces_ends_with(entry->d_name, length, ".pftrace");
@@ -176,7 +176,7 @@ static int add_found(struct tool_traces *traces, const char *folder, const char 
     return 0;
 }
 
-/* Does a folder in this one hold a job? Then says which to name. */
+/* Does this folder hold folders of jobs? If so, prints which ones can be named instead. */
 static bool is_folder_of_jobs(const char *folder)
 {
     enum { NAMED = 8 };

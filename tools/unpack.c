@@ -124,8 +124,9 @@ void tool_unpacked_finish(struct ws_vector *files)
 
 #ifdef WS_HAVE_LIBARCHIVE
 
-/* Limits against decompression bombs, as in src/input/input.c. Unpacked traces are 15 to 100 times as large as packed
- * ones. DEEPEST is the maximum depth of archives in archives, below the file on the command line. */
+/* Limits against decompression bombs, as in src/input/input.c: a file may unpack to UNPACKED_ANYHOW bytes plus
+ * MOST_UNPACKED times its own size. Unpacked traces are 15 to 100 times as large as packed ones. DEEPEST is the
+ * maximum depth of archives in archives, below the file on the command line. */
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20, MOST_FILES = 1 << 16, DEEPEST = 3 };
 
 struct unpacking {
@@ -135,8 +136,8 @@ struct unpacking {
     struct tool_progress progress;
     uint64_t packed; /* size of the packed file */
     uint64_t left;   /* bytes that may still be unpacked from the file on the command line */
-    size_t found;    /* number of files unpacked before this archive */
-    unsigned depth;  /* of archives in archives; 0: the file on the command line */
+    size_t found;    /* value of files->count before this archive was unpacked */
+    unsigned depth;  /* how many archives enclose this file; 0: it is on the command line */
     bool is_archive;
     bool too_large;
     unsigned char piece[PIECE];
@@ -227,7 +228,7 @@ static int unpack_member(struct unpacking *unpacking, struct archive_entry *entr
     return status;
 }
 
-/* Goes through the members. Returns 0, -1 if the rest cannot be read, or TOOL_ERROR. */
+/* Unpacks the members one after the other. Returns 0, -1 if the rest cannot be read, or TOOL_ERROR. */
 static int unpack_members(struct unpacking *unpacking)
 {
     struct archive_entry *entry;

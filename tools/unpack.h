@@ -9,7 +9,7 @@
 /* A plain file that was unpacked. */
 struct tool_unpacked {
     char *name; /* name for the user: "ranks.tar.gz/rank0.json", or the packed file's own name */
-    char *path; /* a temporary file (scratch.h) */
+    char *path; /* path of a temporary file (scratch.h) with the unpacked bytes */
 };
 
 /* Copies all bytes of a descriptor to a temporary file. `name` is the name of the input in messages. Returns 0 and

@@ -22,7 +22,7 @@ static bool read_word(const char *text, enum ws_steps_choice *choice)
     return false;
 }
 
-/* Reads a number if one is there, and moves *at behind it. Returns false if the number is too large. */
+/* Reads a number if there is one, and moves *at past the number. Returns false if the number is too large. */
 static bool read_step(const char **at, uint64_t *number)
 {
     char *end;
@@ -34,7 +34,7 @@ static bool read_step(const char **at, uint64_t *number)
     return !errno;
 }
 
-/* Reads A-B, A-, -B or A. */
+/* Reads numbers of steps: A-B, A-, -B or A. */
 static bool read_steps(const char *text, struct ws_window_request *request)
 {
     const char *at = text;
@@ -101,7 +101,7 @@ int tool_window_init(struct tool_window *window, const struct tool_arguments *ar
     status = status ? status : take_time(window, arguments, "to", &request->to);
     if (!status && request->from >= request->to)
         return tool_error("%s: ends before it begins", window->text);
-    if (request->from == 0) /* the first operation was launched before the device began it */
+    if (request->from == 0) /* time 0 is the start of the first operation, but its launch call was earlier */
         request->from = INT64_MIN;
     return status;
 }

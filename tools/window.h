@@ -7,9 +7,9 @@
 #include "reading.h"
 
 struct tool_window {
-    enum ws_steps_choice steps;       /* the word of --steps; auto if it was not given */
-    bool asked;                       /* false: read the whole recording */
-    struct ws_window_request request; /* the window, if asked */
+    enum ws_steps_choice steps;       /* where steps come from: the word of --steps, or auto without --steps */
+    bool asked;                       /* the user asked for a window; false: the whole recording is read */
+    struct ws_window_request request; /* the window, if `asked` is true */
     char text[96];                    /* the switches as given, for messages */
 };
 

@@ -46,6 +46,8 @@ def problems(results):
             yield f"counters of {row['kernel']} {row['size']}: {row.get('failed', 'its results differ')}"
         elif abs(row.get("flops_of_expected", 1) - 1) > 0.05:
             yield f"counters of {row['kernel']} {row['size']}: {row['flops_of_expected']} of the FLOPs that it does"
+    if "failed" in results["gates"]:
+        yield f"gates: {results['gates']['failed']}"
     if "failed" in results["calibration"]:
         yield f"calibrate: {results['calibration']['failed']}"
     if "failed" in results["torch"]:
@@ -61,13 +63,20 @@ def print_summary(results):
         for row in results["calibration"].get("measurements", [])))
     print("costs    " + "  ".join(f"{name.removesuffix('_ns')} {value:.0f} ns" for name, value in costs.items()
                                   if name.endswith("_ns")))
+    gates = results["gates"]
+    print("gates    " + (gates.get("skipped") or gates.get("failed") or f"{gates['gate_ns']:.0f} ns each; kernels of " + ", ".join(
+        f"{row['ns']} ns: {row['kernel_ns']:.0f} (off by {row['off_ns']:+d})" for row in gates["kernels"])))
+    for row in results["assumptions"]:
+        if row["holds"] is not True:
+            print(f"assumed  {row['name']} {row['assumed']}: " + (
+                "not measured" if row["here"] is None else f"WRONG, it is {row['here']:.0f} here"))
     for row in results["counters"]:
         print(f"counters {row['kernel']} {row['size']}: " + (
             f"{row['flops_of_expected']:.2%} of its FLOPs, {row['bytes_of_expected']:.1%} of its bytes; {row['counted']} launches"
             if "flops_of_expected" in row else "; ".join(row["complaints"]) or "none read"))
     print("overlap  " + "  ".join(f"{mode} {value}" for mode, value in results["overlap"].items()))
-    print(f"\n{'kernel':<20}{'launches':>9}{'alone':>12}{'queued':>12}{'shared':>12}{'(timed)':>9}{'pairs':>12}{'(timed)':>9}"
-          "  mean ns")
+    print(f"\n{'kernel':<20}{'launches':>9}{'alone':>12}{'queued':>12}"
+          + "".join(f"{mode:>12}{'(timed)':>9}" for mode in ("sampled", "shared", "pairs")) + "  mean ns")
     for row in results["kernels"]:
         line = f"{row['kernel'] + ' ' + str(row['size']):<20}" + "".join(
             f"{row.get(key, 'failed'):>{width}}" for key, width in (("count", 9), ("pair_ns", 12), ("queued_ns", 12)))
@@ -100,12 +109,14 @@ def main():
         print("gpu-verify: no usable CUDA driver here; --simulated shows it on the simulated GPU", file=sys.stderr)
         return 77
     results = {"version": 1, "machine": machine}
-    for name, measure in (("calibration", device.calibrate), ("costs", device.measure_costs), ("kernels", device.measure_kernels),
+    for name, measure in (("calibration", device.calibrate), ("costs", device.measure_costs), ("gates", device.measure_gates),
+                          ("kernels", device.measure_kernels),
                           ("counters", device.read_counters), ("overlap", device.measure_overlap), ("torch", device.compare_with_torch)):
         print(f"== {name}", flush=True)
         results[name] = measure(runner)
     print("== programs", flush=True)
     results["programs"] = programs.measure(runner, runner.seconds_left - 20)
+    results["assumptions"] = device.check_assumptions(results)
     results["problems"] = list(problems(results))
     with open(os.path.join(out, "results.json"), "w", encoding="utf-8") as file:
         json.dump(results, file, indent=1)

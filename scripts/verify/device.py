@@ -59,6 +59,50 @@ def measure_overlap(runner):
     return rows
 
 
+# Lengths of kernels that are measured behind gates, ns; the last is so long that constant costs do not matter.
+GATED = (500, 2000, 10000, 1000000)
+
+
+def measure_gates(runner):
+    """Measures kernels by two events behind a gate (a wait that holds the stream until kernel and events are queued):
+    the time between the events with the kernel, minus the time without it. The kernel `spin` runs for the requested
+    time plus a constant. So the times of two kernels must differ by the difference of the requested times. `off_ns` is
+    the error of that difference, taken from the longest kernel."""
+    rows = []
+    for ns in GATED:
+        outcome = runner.run([os.path.join(runner.samples, "probe"), "gates", str(ns), "50" if ns > 100000 else "300"])
+        if outcome.status:
+            kind = "skipped" if outcome.status == UNABLE else "failed"
+            return {kind: outcome.error.strip()[-400:]}
+        rows.append(outcome.timing | {"kernel_ns": outcome.timing["with_ns"] - outcome.timing["without_ns"]})
+    long = rows[-1]
+    for row in rows:
+        row["off_ns"] = round(row["kernel_ns"] - long["kernel_ns"] + long["ns"] - row["ns"])
+    return {"kernels": rows, "gate_ns": rows[0]["gate_ns"], "without_ns": rows[0]["without_ns"]}
+
+
+# What the simulated GPU assumes (tests/simgpu/README.md): its variable, its value, and how to find it in the results.
+ASSUMED = [
+    ("SIMGPU_EVENT_RECORD_NS", 2500, ("costs", "record_timed_ns")),
+    ("SIMGPU_EVENT_RECORD_UNTIMED_NS", 240, ("costs", "record_untimed_ns")),
+    ("SIMGPU_EVENT_QUERY_NS", 1050, ("costs", "query_ns")),
+    ("SIMGPU_LAUNCH_NS", 1500, ("costs", "launch_ns")),
+    ("SIMGPU_EVENT_RESOLUTION_NS", 500, ("costs", "resolution_ns")),
+    ("SIMGPU_EVENT_DISPATCH_NS", 1000, ("gates", "without_ns")),
+]
+WRONG_BY = 0.3  # an assumption that differs by more than this share is wrong
+
+
+def check_assumptions(results):
+    """Compares what the simulated GPU assumes with what was measured here."""
+    rows = []
+    for name, assumed, (section, key) in ASSUMED:
+        here = results[section].get(key)
+        rows.append({"name": name, "assumed": assumed, "here": here,
+                     "holds": None if here is None else abs(here - assumed) <= WRONG_BY * assumed})
+    return rows
+
+
 def measure_costs(runner):
     outcome = runner.run([os.path.join(runner.samples, "probe"), "costs"])
     return outcome.timing if not outcome.status else {"failed": outcome.error.strip()[-400:]}

@@ -1,4 +1,5 @@
-/* An intercepted call, and the sets of function families that decide how a call is handled. */
+/* An intercepted call, and sets of function families: the family of a call's function decides how the call is
+ * handled. */
 #ifndef WALLSHIM_SHIM_CALLS_CALL_H
 #define WALLSHIM_SHIM_CALLS_CALL_H
 
@@ -14,17 +15,17 @@
  * that the compiler keeps it in registers. */
 struct call {
     enum ws_function_id id;
-    bool per_thread; /* a NULL stream means the thread's own default stream */
+    bool per_thread; /* the called function takes a NULL stream as the thread's own default stream */
     bool nested; /* made by a signal handler inside another wrapped call: not recorded, but its effects are noted */
-    uint32_t phase;             /* enum shim_phase, at entry */
+    uint32_t phase;             /* what the shim recorded when the call began: bits of enum shim_phase */
     struct shim_thread *thread; /* NULL: the call is not recorded */
-    struct ws_ring_op *record;  /* an operation's record in the ring, not committed yet; NULL: none */
+    struct ws_ring_op *record;  /* the operation's record in the ring, not committed yet; NULL: there is no record */
     int32_t result;
-    uint64_t ticks_begin, ticks_end; /* for all calls but operations */
-    uint64_t nccl_before;            /* for NCCL calls: the thread's correlation id at entry */
+    uint64_t ticks_begin, ticks_end; /* begin and end of a call that is not an operation (launch, copy, memset …) */
+    uint64_t nccl_before; /* for NCCL calls: the thread's last correlation id (number of a call) at entry */
 };
 
-/* For functions on the path of every launch: they are inlined into each wrapper. */
+/* Put before functions that every launch executes, so that they are inlined into each wrapper. */
 #define HOT static inline __attribute__((always_inline))
 
 /* Sets of families of functions, one bit per family. */
@@ -47,8 +48,8 @@ HOT bool call_is_op(enum ws_call_family family)
     return CALLS_OF_OPS >> family & 1;
 }
 
-/* The state of the thread that makes the call, or NULL if it has none. Use this state for look-ups only, because a
- * nested call is not recorded. */
+/* The state of the thread that makes the call, or NULL if the thread has no state. Use this state for look-ups only:
+ * for a nested call, which is not recorded, it is the state of the outer call. */
 static inline struct shim_thread *call_thread(const struct call *call)
 {
     return call->nested ? thread_if_known() : call->thread;

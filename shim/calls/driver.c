@@ -1,4 +1,4 @@
-/* The wrappers of the driver's functions, made by expanding the table (hook/driver_table.h). */
+/* The wrappers of the driver's functions. The preprocessor makes a wrapper of each row of hook/driver_table.h. */
 #include "shim/calls/notes.h"
 #include "shim/hook/driver_calls.h"
 
@@ -7,10 +7,10 @@
     __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
     __attribute__((visibility("default")))
 
-/* The entry of a row's wrapper. It takes the same decision as call_enter: while nothing is recorded, it counts the
- * call and jumps to the real function. The entry is in assembly because a C wrapper would copy all arguments at its
- * start. The attributes keep GCC from adding code at the entry (-fstack-protector-all, -finstrument-functions): such
- * code would overwrite arguments. */
+/* The entry of the wrapper of a table's row. Like call_enter, it decides whether the call is noted: while nothing is
+ * recorded, it counts the call and jumps to the real function. The entry is in assembly because a C wrapper would
+ * copy all arguments at its start. The attributes keep GCC from adding code at the entry (-fstack-protector-all,
+ * -finstrument-functions): such code would overwrite arguments. */
 #if defined(__x86_64__)
 #define PASSING(symbol, parameters)                                                                                 \
     static ws_CUresult note_##symbol parameters __asm__("note_" #symbol);                                           \
@@ -42,8 +42,8 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
 #endif
 #define NOTED(symbol, parameters) ws_CUresult wrap_##symbol parameters
 
-/* The kind of wrapper for each family of functions: NOTED if call_enter always notes calls of the family, else
- * PASSING. An assertion in DRIVER_ROW checks each kind. */
+/* The kind of wrapper for each family of functions. NOTED: the shim notes the calls even while nothing is recorded.
+ * PASSING: while nothing is recorded, the wrapper only counts the call. DRIVER_ROW asserts that the kind is right. */
 #define WRAPPER_CAPTURE NOTED
 #define WRAPPER_GRAPH NOTED
 #define WRAPPER_LIFETIME NOTED
@@ -63,8 +63,8 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
 #define ALWAYS_NOTED_(kind) ALWAYS_##kind
 enum { ALWAYS_NOTED = 1, ALWAYS_PASSING = 0 };
 
-/* Keeps GCC from making the real call a tail call. A tail call may overwrite the arguments on the stack, so GCC would
- * copy all of them at the wrapper's start. */
+/* Placed after the call of the real function, it keeps GCC from making this call a tail call. A tail call may
+ * overwrite the arguments on the stack, so GCC would copy all of them at the wrapper's start. */
 #define LOOK_AT(result) __asm__("" : "+r"(result))
 
 /* The macro parameter `arguments` includes the parentheses, so `real arguments` is a call. */

@@ -1,7 +1,7 @@
-/* Tells whether a thread is still inside a wrapped call. A call that is left by longjmp or an exception never
- * returns, so no code of the shim runs at its end. Therefore each wrapper keeps a marker word in its stack frame, and
- * the thread's state holds the marker's address. In an abandoned frame, the marker lasts only until later calls use
- * that part of the stack.
+/* Tells whether a thread is still inside a wrapped call: a call of the program to a wrapper of the shim. A call that
+ * is left by longjmp or an exception never returns, so no code of the shim runs at its end. Therefore each wrapper
+ * keeps a marker word in its stack frame, and the thread's state holds the marker's address. In an abandoned frame,
+ * the marker lasts only until later calls use that part of the stack.
  *
  * In one case an abandoned call is not recognized: the next call is made deeper in the stack, before anything
  * overwrites the marker. The next call then counts as made by the abandoned call. */
@@ -14,8 +14,8 @@
 
 #include "shim/objects/thread.h"
 
-/* word: the marker, a local variable of the wrapper. at: the field of the thread that holds the marker's address; it
- * is set to 0 when the call returns. */
+/* word: the marker, a local variable of the wrapper. at: the field of the thread that holds the marker's address; the
+ * wrapper sets the field to 0 when the call returns. */
 static inline __attribute__((always_inline)) void frame_begin(struct shim_thread *thread, uintptr_t *at,
                                                               uintptr_t *word)
 {
@@ -35,9 +35,9 @@ static inline __attribute__((always_inline)) bool frame_guard(struct shim_thread
     return true;
 }
 
-/* Is the wrapped call whose marker is at `at` still under way? If so, that call makes the new call. caller: the
- * canonical frame address of the new call's wrapper. from: the new call's return address. The function is slow unless
- * it was asked about the same call recently, so the hot path calls it only in rare cases. */
+/* Is the wrapped call whose marker is at `at` still under way? If so, the new call is made inside it. caller: the
+ * canonical frame address of the new call's wrapper. from: the new call's return address. This check is slow for a
+ * call that it has not checked recently, so launches make it only in rare cases. */
 bool frame_makes(struct shim_thread *thread, uintptr_t at, uintptr_t caller, const void *from);
 
 #endif

@@ -2,21 +2,32 @@
 
 #include "base/minmax.h"
 #include "shim/state/phase.h"
+#include "shim/timing/durations.h"
 #include "shim/timing/ticks.h"
 
+/* A thread's budget is the share of its time that --overhead allows for measuring. measure.h explains samples and
+ * anchors. */
 enum {
-    ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches (see measure.h) */
-    WINDOW_NS = 100000000, /* unspent budget that is older than this is lost */
-    FIRST_GAP = 1,         /* launches from the first sample of a shape to the next; each sample doubles the gap */
-    LONGEST_GAP = 256,
-    EARLY_GAP = 128,       /* samples of a shape with a shorter gap than this may overdraw the budget */
-    ADVANCE_NS = 20000000, /* such a sample is taken only if paid_until is at most this far ahead of the present */
-    OWN_MOST = 3, /* the cost of records since the last measurement is charged too, up to this multiple of the
-                     measurement's cost */
-    AFTER_EFFECTS =
-        5, /* quarters; measurements also slow down what follows them: caches are cold, and the drain runs */
-    MEASURE_MOST_NS = 40000, /* most that is charged for one measurement: the thread may have been preempted */
-    WHOLE = 1000000,         /* --overhead is in millionths */
+    ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches */
+    WINDOW_NS = 100000000, /* a thread that measures nothing can save up the budget of at most this time */
+    FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */
+    LONGEST_GAP = 256,     /* largest number of launches from one sample of a shape to the next */
+    VARYING_GAP = 32,      /* largest gap between samples of a shape whose launches vary much in length */
+    EARLY_GAP = 128,       /* a sample with a smaller gap is called early, and may overdraw the budget */
+    /* an early sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
+     * most this far in the future */
+    ADVANCE_NS = 20000000,
+    /* a quarter of the budget is kept for early samples. Copies, and operations that waited for other work, are
+     * measured in any case, and may use up the rest of the budget */
+    EARLY_SHARE = 4,
+    OWN_MOST = 6, /* a measurement is also charged with the time for writing all records since the last
+                     measurement, but at most with this multiple of its own cost */
+    /* A measurement is charged with 5/4 of its cost, because it also slows down what follows: caches are cold, and
+     * the drain thread runs. */
+    AFTER_EFFECTS = 5,
+    /* a measurement that took longer is charged with this time only, because its thread was preempted */
+    MEASURE_MOST_NS = 100000,
+    WHOLE = 1000000, /* shim_options.overhead is in millionths of the time */
 };
 
 static bool sample_is_due(struct shape_entry *shape)
@@ -31,11 +42,14 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     bool sample = sample_is_due(shape);
     bool anchor = now >= atomic_load_explicit(&stream->anchor_due, memory_order_relaxed);
     measuring->unmeasured++;
+    measuring->early = false;
     if (!sample && !anchor)
         return MEASURE_NOTHING;
-    uint64_t advance = sample && shape->sample_gap < EARLY_GAP ? ticks_in(ADVANCE_NS) : 0;
-    if (now + advance < measuring->paid_until || (sample && anchor && measuring->anchor_next)) {
-        shape->until_sample += sample; /* the next launch becomes the sample */
+    bool early = sample && shape->sample_gap < EARLY_GAP;
+    bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
+    measuring->early = early && !paid && now >= measuring->early_paid_until;
+    if (!(paid || measuring->early) || (sample && !early && anchor && measuring->anchor_next)) {
+        shape->until_sample += sample; /* postpones the sample to the shape's next launch */
         sample = false;
         if (now < measuring->paid_until)
             return MEASURE_NOTHING;
@@ -44,12 +58,13 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     if (!sample)
         return MEASURE_END;
     shape->sample_gap = ws_clamp(2 * shape->sample_gap, (uint32_t)FIRST_GAP, (uint32_t)LONGEST_GAP);
-    shape->until_sample = shape->sample_gap;
+    shape->until_sample =
+        ws_min(shape->sample_gap, duration_varies(shape->shape) ? (uint32_t)VARYING_GAP : shape->sample_gap);
     return MEASURE_PAIR;
 }
 
-/* The part of `took` that is charged. Times beyond MEASURE_MOST_NS are cut off, because the thread was then
- * preempted. */
+/* Returns the part of the time `took` that is charged to the thread's budget: at most MEASURE_MOST_NS, because a
+ * measurement takes longer only if the thread is preempted. */
 static uint64_t own_cost(uint64_t took)
 {
     return ws_min(took, ticks_in(MEASURE_MOST_NS));
@@ -60,9 +75,9 @@ void measure_took(struct shim_thread *thread, uint64_t took)
     __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + own_cost(took), __ATOMIC_RELAXED);
 }
 
-/* Ticks until the stream's next anchor. The more of the last window's budget is unspent, the shorter this interval
- * is. A program that launches in bursts gets many anchors. A program that launches all the time gets at least one
- * anchor every ANCHOR_NS. */
+/* Ticks until the stream's next anchor. The more of the budget of the last WINDOW_NS is unspent, the shorter this
+ * interval is. A program that launches in bursts gets many anchors. A program that launches all the time gets at
+ * least one anchor every ANCHOR_NS. */
 static uint64_t anchor_interval(uint64_t now, uint64_t paid_until, uint64_t window)
 {
     uint64_t unspent = now > paid_until ? ws_min(now - paid_until, window) : 0;
@@ -76,12 +91,16 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     uint64_t cost = own_cost(took) * AFTER_EFFECTS / 4;
     uint64_t own = ws_min(ticks_in((uint64_t)measuring->unmeasured * RECORD_NS), OWN_MOST * cost);
     uint64_t window = ticks_in(WINDOW_NS), window_began = now > window ? now - window : 0;
-    if (!measuring->paid_until) /* a new thread starts with ADVANCE_NS of unspent time */
+    if (!measuring->paid_until) /* a new thread starts with the budget that it would save in ADVANCE_NS */
         measuring->paid_until = now - ws_min(now, ticks_in(ADVANCE_NS));
     uint64_t paid = ws_max(measuring->paid_until, window_began) + (cost + own) * WHOLE / shim_options.overhead;
-    /* Copies are measured even beyond the budget. With this limit, many copies do not stop all other measurements for
-     * long. */
+    /* Copies are measured even when the budget is used up. The limit `now + window` keeps many copies from stopping
+     * all other measurements for long. */
     measuring->paid_until = ws_min(paid, now + window);
+    if (measuring->early)
+        measuring->early_paid_until =
+            now + ws_min((cost + own) * WHOLE * EARLY_SHARE / shim_options.overhead, EARLY_SHARE * window);
+    measuring->early = false;
     measuring->unmeasured = 0;
     uint64_t interval = anchor_interval(now, measuring->paid_until, window);
     atomic_store_explicit(&stream->anchor_due, now + interval, memory_order_relaxed);

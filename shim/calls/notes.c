@@ -1,4 +1,4 @@
-/* The functions of notes.h for all calls that are not operations. */
+/* The functions of notes.h for all calls that are not operations (launches, copies, memsets …). */
 #include "shim/calls/notes.h"
 
 #include "base/log.h"
@@ -12,7 +12,8 @@
 #include "shim/objects/memory.h"
 #include "shim/stacks/stacks.h"
 
-/* Calls that may hold up the thread or the device. */
+/* Families of functions whose calls may hold up the thread or the device. The call stacks of these calls are
+ * recorded. */
 enum { CALLS_WITH_STACK = CALL_FAMILY(SYNC) | CALL_FAMILY(MEMORY) | CALL_FAMILY(MODULE) };
 
 void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes)
@@ -31,7 +32,8 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     bool about_stream = stream != NO_STREAM && call->result == WS_CUDA_SUCCESS;
     struct shim_stream *found = about_stream ? stream_find(stream, call->per_thread, context) : NULL;
     uintptr_t word;
-    bool guarded = frame_guard(thread, &word); /* needed if thread_get has just created the thread's state */
+    /* true if the wrapper has not marked its call, so that frame_guard did */
+    bool guarded = frame_guard(thread, &word);
     struct ws_ring_call *record = ws_ring_reserve(&thread->ring, 1);
     thread->correlation++;
     if (record)
@@ -52,7 +54,7 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     if (record)
         ws_ring_commit(&thread->ring, 1);
     if (record && CALLS_WITH_STACK >> resolve_table[call->id].family & 1)
-        stack_note(thread, call->ticks_begin, 0);
+        stack_note(thread, call->ticks_begin, call->ticks_end, 0);
     if (guarded)
         thread->within = 0;
 }
@@ -74,7 +76,7 @@ void allocated_at(struct call *call, const void *address, uint64_t bytes, enum w
     host_call(call, stream, object, where, bytes);
 }
 
-/* Called before the real call: after it, another thread may be given the same address. */
+/* Called before the real call frees the memory: afterwards another thread may get the same address. */
 void freeing(struct call *call, uint64_t address)
 {
     (void)call;
@@ -114,7 +116,8 @@ void queried(struct call *call, ws_CUstream stream, const void *object)
         host_call(call, stream, object, 0, 0);
 }
 
-/* Notes that the call puts something other than an operation into the stream. */
+/* Counts in stream->order what the call puts into the stream, if that is no operation but for example a wait for an
+ * event. */
 static void raise_order(struct call *call, ws_CUstream stream)
 {
     struct shim_thread *thread = call_thread(call);
@@ -133,8 +136,8 @@ void wait_coming(struct call *call, ws_CUstream stream)
         turn_wait_enters(call->thread, found->id, 1);
 }
 
-/* All streams count as waiting, although streams of other contexts do not wait. For these streams, the only effect is
- * that their times are less certain. */
+/* The call makes all streams of its context wait. The shim counts streams of other contexts as waiting, too: the only
+ * effect is that the times of their operations are less certain. */
 void wait_coming_all(struct call *call)
 {
     waiting_all(call);
@@ -213,8 +216,8 @@ void kernel_function_found(struct call *call, ws_CUfunction *function, ws_CUkern
         function_same_as(*function, kernel);
 }
 
-/* Called before the real call, while the handles still mean the old kernels. The program must not launch kernels of
- * this module any more. */
+/* Called before the real call unloads the module, while the handles still name its kernels. The program must not
+ * launch kernels of this module any more. */
 void unloading(struct call *call, const void *module)
 {
     (void)call;
@@ -235,8 +238,8 @@ void context_made(struct call *call, ws_CUcontext *context)
         atomic_store(&made->created, true);
 }
 
-/* Runs at every switch of contexts, so it does not ask the driver. An unknown context is looked up at its next
- * use. */
+/* Runs at every switch of contexts, so it does not ask the driver about the new context. If the shim has no entry for
+ * the context, the context is looked up at its next use. */
 void context_switched(struct call *call, ws_CUcontext context)
 {
     struct shim_thread *thread = call_thread(call);
@@ -245,8 +248,8 @@ void context_switched(struct call *call, ws_CUcontext context)
     context_set_of_thread(thread, context ? context_find(context) : NULL, atomic_load(&shim_page.handles));
 }
 
-/* Before a context is destroyed, the drain reads the events of its operations, within a deadline (drain/drain.h).
- * Afterwards the events cannot be read any more. */
+/* Called before a context is destroyed: lets the drain thread read the events of the context's operations, within a
+ * deadline (drain/drain.h). Once the context is destroyed, its events cannot be read any more. */
 static void context_end(struct shim_context *context)
 {
     uint32_t alive = CONTEXT_ALIVE;
@@ -273,10 +276,11 @@ void context_ended(struct call *call, ws_CUcontext context)
 
 enum { MOST_DEVICES = 64 };
 static ws_CUcontext _Atomic primaries[MOST_DEVICES];
-static _Atomic int retained[MOST_DEVICES]; /* retains minus releases; the last release ends the context */
+static _Atomic int retained[MOST_DEVICES]; /* for each device: retains minus releases of its primary context */
 
 /* The device's primary context. If the program retained it through the driver's private function tables, the shim did
- * not see the call. In this case the primary context is the device's context without the mark `created`. */
+ * not see the call. In this case, it is the context of the device that the shim did not see created (`created` is not
+ * set). */
 static struct shim_context *primary_of(ws_CUdevice device)
 {
     ws_CUcontext handle = device >= 0 && device < MOST_DEVICES ? atomic_load(&primaries[device]) : NULL;
@@ -305,7 +309,8 @@ static bool is_reset(const struct call *call)
     return call->id == WS_ID_cuDevicePrimaryCtxReset || call->id == WS_ID_cuDevicePrimaryCtxReset_v2;
 }
 
-/* Acts only if the call ends the context: the call is a reset, or the last release that we know of. */
+/* Called before a reset or release of the device's primary context. Ends the shim's use of the context (context_end)
+ * if the call is a reset, or the last release that we know of. */
 void primary_ending(struct call *call, ws_CUdevice device)
 {
     struct shim_context *context = shim_started() ? primary_of(device) : NULL;
@@ -345,8 +350,8 @@ void stream_ending(struct call *call, ws_CUstream stream)
     stream_forget(stream);
 }
 
-/* A green context's streams are destroyed with it. The shim does not know which streams belong to it, so all streams
- * are looked up again. */
+/* The driver destroys a green context's streams with it. The shim does not know which streams belong to the green
+ * context, so it forgets all streams, and looks each one up again at its next use. */
 void green_ending(struct call *call, ws_CUgreenCtx context)
 {
     (void)call;

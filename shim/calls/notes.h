@@ -1,9 +1,9 @@
-/* The functions that are named in the rows of the wrapper tables. A wrapper calls these functions before and after
- * the real call, to note what the call does.
+/* The functions that are named in the rows of the wrapper tables (shim/hook/driver_table.h …). A wrapper calls these
+ * functions before and after the real call, to note what the call does.
  *
- * Functions for operations (except kernel_multi) are called before the real call. Functions for operations fill in
- * the operation's record, which is committed when the call returns. Functions that are called after the real call
- * look at call->result first: failed calls have no effect. */
+ * Functions for operations (except kernel_multi) are called before the real call. They fill in the operation's
+ * record, which is committed when the call returns. Functions that are called after the real call look at
+ * call->result first: failed calls have no effect. */
 #ifndef WALLSHIM_SHIM_CALLS_NOTES_H
 #define WALLSHIM_SHIM_CALLS_NOTES_H
 
@@ -20,7 +20,7 @@
  * address. */
 enum { NOTE_FIND = WS_SPACE_COUNT };
 
-/* Launches. */
+/* Functions for launches. */
 struct shape_entry *kernel_new(struct shim_thread *thread, const struct shape_key *key);
 void kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra);
 void kernel_ex(struct call *call, const ws_CUlaunchConfig *config, ws_CUfunction f, void **params, void **extra);
@@ -29,7 +29,7 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
 void graph(struct call *call, ws_CUgraphExec exec, ws_CUstream stream);
 void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream stream);
 
-/* Copies and memsets. */
+/* Functions for copies and memsets. */
 void copy_between(struct call *call, unsigned from, unsigned to, uint64_t source, uint64_t target, uint64_t bytes,
                   ws_CUstream stream, unsigned flags);
 void copy_2d(struct call *call, const ws_CUDA_MEMCPY2D *copy, ws_CUstream stream, unsigned flags);
@@ -47,11 +47,11 @@ uint64_t total(const size_t *sizes, size_t count);
 #define NOTE_SPACE_ARRAY WS_SPACE_ARRAY
 #define NOTE_SPACE_PEER WS_SPACE_PEER
 
-/* Records any other call. The arguments go into its record: stream (NO_STREAM: none), object, address and number of
- * bytes. */
+/* Records a call that is not an operation. The arguments go into its record: stream (NO_STREAM: none), object,
+ * address and number of bytes. */
 void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes);
 
-/* Memory. */
+/* Functions for calls that allocate or free memory. */
 void allocated_at(struct call *call, const void *address, uint64_t bytes, enum ws_space space, ws_CUstream stream,
                   const void *object);
 #define allocated(call, address, bytes, space, stream, object) \
@@ -63,7 +63,7 @@ static inline uint64_t pitched(const size_t *pitch, size_t height)
     return pitch ? *pitch * height : 0;
 }
 
-/* Waiting and order. */
+/* Functions for calls that wait, that make a stream wait, or that capture a stream. */
 void waiting(struct call *call, ws_CUstream stream);
 void waiting_all(struct call *call);
 void queried(struct call *call, ws_CUstream stream, const void *object);
@@ -76,7 +76,7 @@ void capture_begun(struct call *call, ws_CUstream stream);
 void capture_ending(struct call *call, ws_CUstream stream);
 void capture_ended(struct call *call, ws_CUstream stream, ws_CUgraph *graph);
 
-/* Names and lifetimes. */
+/* Functions for calls that look something up, create it or destroy it. */
 void resolved(struct call *call, const char *symbol, void **pfn, int version, uint64_t flags);
 void export_table(struct call *call, const ws_CUuuid *id);
 void initialised(struct call *call);
@@ -98,12 +98,13 @@ void stream_ending(struct call *call, ws_CUstream stream);
 void green_ending(struct call *call, ws_CUgreenCtx context);
 void profiler_range(struct call *call, bool inside);
 
-/* Graphs. */
+/* Functions for executable graphs. */
 void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph graph);
 void graph_updated(struct call *call, ws_CUgraphExec exec);
 void graph_exec_ending(struct call *call, ws_CUgraphExec exec);
 
-/* The key of a launch's shape, except `which` (the function called, and the context). */
+/* Makes the key by which the shape of a launch is found, except its field `which` (the called function, and the
+ * context). */
 #define LAUNCH(f, grid_x_, grid_y_, grid_z_, block_x_, block_y_, block_z_, shared_, stream_) \
     ((struct shape_key){ .object = AT(f),                                                    \
                          .stream = AT(stream_),                                              \
@@ -122,7 +123,8 @@ HOT void kernel(struct call *call, struct shape_key key, void **params, void **e
     key.which = shape_which(call, (ws_CUstream)(uintptr_t)key.stream, 0, handles);
     struct shape_entry *shape = shape_find(thread, &key, handles);
     if (__builtin_expect(!shape, 0)) {
-        const struct shape_key kept = key; /* a copy, so that the compiler can keep the key itself in registers */
+        /* a copy, whose address may be taken: the compiler can still keep the key in registers */
+        const struct shape_key kept = key;
         shape = kernel_new(thread, &kept);
         if (!shape)
             return;

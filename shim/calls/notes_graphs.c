@@ -5,7 +5,8 @@
 #include "shim/objects/graphs.h"
 #include "shim/state/lock.h"
 
-/* Counts the capture before the real call begins it, so that no event of ours becomes part of the capture. */
+/* Counts the capture before the real call begins it, so that no event that the shim records becomes part of the
+ * capture. */
 void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
@@ -27,13 +28,13 @@ void capture_begun(struct call *call, ws_CUstream stream)
 {
     struct shim_stream *found = NULL;
     struct shim_thread *counted_by = call_thread(call);
-    /* This may be the thread's first CUDA call: then thread_get makes its state. */
+    /* If this is the thread's first CUDA call, thread_get makes the thread's state. */
     struct shim_thread *thread = call->thread || call->result != WS_CUDA_SUCCESS ? call->thread : thread_get();
     if (call->result == WS_CUDA_SUCCESS && thread)
         found = stream_find(stream, call->per_thread, thread->context);
     struct shim_quiet quiet;
     quiet_begin(&quiet);
-    /* The capture is no longer counted if capture_is_left was called meanwhile (objects/captures.h). */
+    /* The capture is no longer counted if capture_is_left (objects/captures.h) was called since capture_beginning. */
     bool counted = !counted_by || counted_by->captures_beginning;
     if (counted_by && counted)
         counted_by->captures_beginning--;
@@ -89,7 +90,7 @@ void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph grap
     host_call(call, NO_STREAM, graph, 0, 0);
 }
 
-/* An update keeps the nodes and their order, so the description of the graph stays valid. */
+/* An update keeps the graph's nodes and their order, so the rows that graph_describe wrote stay valid. */
 void graph_updated(struct call *call, ws_CUgraphExec exec)
 {
     host_call(call, NO_STREAM, exec, 0, 0);

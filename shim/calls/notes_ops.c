@@ -5,6 +5,8 @@
 #include "shim/hook/driver_calls.h"
 #include "shim/objects/memory.h"
 
+/* Largest number of parameter blocks of one shape that are kept per second. PARAMS_THINNED is the limit while the
+ * shim keeps fewer blocks to stay within --overhead. */
 enum { PARAMS_PER_WINDOW = 64, PARAMS_THINNED = 4 };
 
 /* Finds or makes the cache entry of an operation that is not a kernel launch. */
@@ -17,7 +19,7 @@ static struct shape_entry *describe(struct shim_thread *thread, const struct sha
 
 /* Is this launch's parameter block to be kept? With --params some, PARAMS_PER_WINDOW blocks of each shape are kept a
  * second. Also sets params_wait, the number of launches until this function is called again: 1 while blocks are kept,
- * PARAMS_PER_WINDOW when this second's blocks are used up. So the clock is seldom read. */
+ * PARAMS_PER_WINDOW when this second's blocks are used up. This is why the clock is seldom read. */
 static bool params_wanted(struct shape_entry *entry)
 {
     entry->params_wait = shim_options.params == WS_PARAMS_NONE ? UINT32_MAX : 1;
@@ -89,13 +91,14 @@ void kernel_multi_coming(struct call *call)
     call->ticks_begin = ticks_now();
 }
 
-/* One call launches on several devices. Each launch is recorded by itself, without device times. Launches of a
- * refused call are not recorded: their pointers may be invalid. */
+/* One call launches on several devices. Each launch is recorded by itself, without device times. If the driver
+ * refused the call, its launches are not recorded: their pointers may be invalid. */
 void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count)
 {
     for (unsigned i = 0; call->result == WS_CUDA_SUCCESS && i < count; i++) {
         const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
-        /* The phase bits for events and counters are cleared: both would cover all launches of the call together. */
+        /* The phase bits for events and counters are cleared: an event or a counter would measure all launches of the
+         * call together. */
         struct call one = { .id = call->id,
                             .per_thread = call->per_thread,
                             .phase = call->phase & ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING),
@@ -139,7 +142,7 @@ void work(struct call *call, enum ws_op_kind kind, uint64_t bytes, ws_CUstream s
     plain_work(call, kind, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, bytes, stream, 0);
 }
 
-/* Asks the driver for the kind of memory at an address whose allocation we did not see. */
+/* Asks the driver for the kind of memory at an address whose allocation the shim did not see. */
 static enum ws_space ask_space(uint64_t address, enum ws_space otherwise)
 {
     ws_CUenum type = 0;
@@ -213,7 +216,7 @@ void copy_3d(struct call *call, const ws_CUDA_MEMCPY3D *copy, ws_CUstream stream
                      stream, flags);
 }
 
-/* A batch is one operation: the driver may run its copies in any order. */
+/* A batch of copies is recorded as one operation, because the driver may run its copies in any order. */
 void copy_batch(struct call *call, const ws_CUdeviceptr *to, const ws_CUdeviceptr *from, const size_t *sizes,
                 size_t count, ws_CUstream stream)
 {
@@ -229,7 +232,8 @@ void copy_batch(struct call *call, const ws_CUdeviceptr *to, const ws_CUdevicept
     plain_work(call, WS_OP_COPY, source, target, total(sizes, count), stream, 0);
 }
 
-/* Extents are in elements whose size depends on the arrays, so the number of bytes stays unknown. */
+/* The extents of these copies are in elements, whose size depends on the arrays. So the number of bytes stays unknown
+ * (0). */
 void copy_batch_3d(struct call *call, ws_CUstream stream)
 {
     plain_work(call, WS_OP_COPY, WS_SPACE_UNKNOWN, WS_SPACE_UNKNOWN, 0, stream, 0);

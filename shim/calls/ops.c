@@ -14,12 +14,13 @@
 #include "shim/state/wake.h"
 #include "shim/timing/gates.h"
 
-/* After a dependent launch, this many other operations get no end event either. */
+/* A programmatic dependent launch (which may overlap the kernel before it) gets no end event of its own. Neither do
+ * the next HOLD_AFTER_DEPENDENT operations of its stream. */
 enum { HOLD_AFTER_DEPENDENT = 256 };
 
 /* Clears *held, and returns the event that was in it. *held is a field of the thread's state: if a signal handler
  * leaves the call by longjmp, op_give_up releases the event in the field. The field is cleared before the event is
- * released or passed on, so a longjmp in between loses at most this event. */
+ * released or passed on, so a longjmp in between costs the pool at most this event. */
 static uint32_t no_longer(uint32_t *held)
 {
     uint32_t event = *held;
@@ -66,8 +67,8 @@ static void restore_float_state(uint64_t state)
 #endif
 }
 
-/* Takes an event for this number of users from the pool, and records it into the stream. Returns the event's number;
- * 0 if no event was free or the driver refused. */
+/* Takes an event from the context's pool, sets its number of users, and records the event into the stream. Returns
+ * the event's number, or 0 if no event was free or the driver refused. */
 static uint32_t record_event(struct shim_stream *stream, uint8_t users, uint32_t *kept, uint16_t *flags)
 {
     struct event_pool *pool = &stream->context->pool;
@@ -127,8 +128,8 @@ static void held_no_more(struct shim_stream *stream)
         atomic_fetch_sub(&streams_held, 1);
 }
 
-/* May a gate stop the stream for a moment? Not if other streams may wait for it by the rules of the legacy default
- * stream, or while any stream is being captured. */
+/* May a gate (timing/gates.h) stop the stream for a moment? Returns false if other streams may wait for this stream
+ * by the rules of the legacy default stream, or while any stream is being captured. */
 static bool may_hold(const struct shim_stream *stream)
 {
     bool awaited = stream->blocking && legacy_order_matters(&stream->context->legacy_order);
@@ -143,7 +144,7 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
     thread->measure = (uint8_t)measure_of_op(thread, record, shape, fresh);
     *flags |= (shape->function ? WS_RING_OP_COMPUTED : 0) | (fresh ? WS_RING_OP_WAITED : 0);
     if (thread->measure == MEASURE_PAIR && shape->function && !fresh && turn_is_contended(thread))
-        thread->measure = MEASURE_END; /* other operations may come between a begin event and this one */
+        thread->measure = MEASURE_END; /* another thread may put work between a begin event and this operation */
     if (thread->measure != MEASURE_PAIR)
         return;
     if (*flags & WS_RING_OP_COMPUTED && !fresh && !(*flags & WS_OP_IN_COLLECTIVE) && may_hold(stream)) {
@@ -155,8 +156,8 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
     record->inner |= WS_RING_OP_OWN_BEGIN;
 }
 
-/* Opens the gate. settle: first waits until the operation and its events have reached the device. Returns true if the
- * gate was closed until now. */
+/* Opens the gate that holds the operation's stream (timing/gates.h). settle: first waits until the operation and its
+ * events have reached the device. Returns true if the gate was closed until now. */
 static bool open_gate(struct shim_thread *thread, struct shim_stream *stream, bool settle)
 {
     if (!thread->gate)
@@ -175,8 +176,8 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
 {
     struct shim_stream *stream = shape->stream;
     uint16_t *flags = &record->header.detail;
-    /* may_record is called even when no device times are taken: it flags captured operations, which do not run
-     * now. */
+    /* may_record is called even when no device times are taken: it flags operations that go into a capture, because
+     * they do not run now. */
     bool allowed = may_record(stream, flags) && phase & SHIM_TIMING;
     if (!allowed || !stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE) {
@@ -185,7 +186,8 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
     }
-    thread->timed = stream; /* set before the thread takes a turn or an event: op_give_up reads it */
+    /* Set before the thread takes its turn or an event, so that op_give_up can give them back. */
+    thread->timed = stream;
     atomic_signal_fence(memory_order_seq_cst);
     turn_take(thread, stream, *flags & WS_OP_BLOCKING);
     const struct ws_shape *row = registry_row(&registry.shape, shape->shape);
@@ -220,9 +222,9 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
         *flags |= WS_OP_SAMPLED;
 }
 
-/* Stores in the record the ticks from the launch's return until its end event was recorded. The thread may be
- * preempted in between, so the event may complete that much later than the operation. For a gated launch, stores the
- * ticks until the gate was opened. */
+/* Stores in the record the ticks from the launch's return until its end event was recorded. If the thread was
+ * preempted in between, the event may complete that much later than the operation. If a gate held the launch, stores
+ * the ticks until the gate was opened. */
 static void note_lateness(struct ws_ring_op *record)
 {
     uint64_t late = ticks_now() - record->ticks_end;
@@ -231,7 +233,7 @@ static void note_lateness(struct ws_ring_op *record)
     record->inner |= (uint32_t)(late < most ? late : most) << WS_RING_OP_LATENESS;
 }
 
-/* Opens the gate after the operation and its events have reached the device. */
+/* Opens the gate that held the operation's stream, after the operation and its events have reached the device. */
 static void end_gated(struct shim_thread *thread, struct shim_stream *stream, struct ws_ring_op *record)
 {
     if (!thread->gate)
@@ -239,7 +241,7 @@ static void end_gated(struct shim_thread *thread, struct shim_stream *stream, st
     if (open_gate(thread, stream, true)) {
         record->header.detail |= WS_RING_OP_GATED;
         note_lateness(record);
-    } else { /* the gates' own thread opened it, at an unknown time */
+    } else { /* the shim's thread (timing/gates.c) opened the gate, at an unknown time */
         record->header.detail |= WS_RING_OP_WAITED;
     }
 }
@@ -251,14 +253,14 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
     bool keep = shim_options.event_placement == WS_EVENTS_SHARED;
     uint32_t event = 0;
     if (record->result != WS_CUDA_SUCCESS) {
-        /* Nothing was put into the stream: an event would time something else. */
+        /* The driver refused the call and put nothing into the stream: an event would time other work. */
         record->begin_event = 0;
         event_release(&stream->context->pool, no_longer(&thread->begin_event));
         open_gate(thread, stream, false);
         *flags &= (uint16_t)~WS_RING_OP_COMPUTED;
         atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     } else if (is_sampled() && thread->measure == MEASURE_NOTHING) {
-        /* No event: the drain will compute the times. */
+        /* No event: the drain thread will compute the times. */
     } else if (atomic_load_explicit(&stream->holding, memory_order_relaxed)) {
         if (!(*flags & WS_OP_DEPENDENT))
             atomic_fetch_sub_explicit(&stream->holding, 1, memory_order_relaxed);
@@ -277,7 +279,7 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
         if (*flags & WS_RING_OP_GATED) /* other threads' work may be between the operation's events */
             *flags ^= WS_RING_OP_GATED | WS_RING_OP_WAITED;
         *flags |= WS_OP_CONTENDED;
-        if (!is_sampled()) /* the stream's last event may be another operation's */
+        if (!is_sampled()) /* last_event may time another thread's operation */
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
     }
     order_leave(thread, stream);
@@ -291,7 +293,8 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
     record->end_event = event;
 }
 
-/* Opens the gate, gives back the turn, and releases the events unless a committed record refers to them. */
+/* Opens the launch's gate (timing/gates.h), gives back its turn in the stream (turns.h), and releases its events. If
+ * the launch's record is committed, the events stay, because the drain thread will read them. */
 static void give_back(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct event_pool *pool = &stream->context->pool;
@@ -308,9 +311,9 @@ static void give_back(struct shim_thread *thread, struct shim_stream *stream)
     turn_leave(thread, stream);
 }
 
-/* The operation may or may not be in its stream. The operation's turn is given back in any case, so that later
- * operations do not wait for a call that never returns. Signals are blocked in this function, because a handler may
- * leave it by longjmp, too. */
+/* It is not known whether the abandoned call has put its operation into the stream. The operation's turn is given
+ * back in any case, so that later operations do not wait for a call that never returns. Signals are blocked in this
+ * function, because a signal handler could leave this function by longjmp, too. */
 void op_give_up(struct shim_thread *thread)
 {
     struct shim_quiet quiet;
@@ -319,7 +322,7 @@ void op_give_up(struct shim_thread *thread)
     capture_is_left(thread, false);
     thread->due.wanted = false;
     if (thread->within) /* the abandoned call has no record: it counts as lost */
-        __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&thread->ring.nested, 1, __ATOMIC_RELAXED);
     thread->within = 0;
     if (thread->slow)
         counters_given_up(thread);
@@ -341,7 +344,7 @@ bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const voi
     if (frame_makes(thread, thread->within, caller, from)) {
         if (!resolve_is_inside(from)) /* the program made the new call: in a signal handler, or after a longjmp that
                                          is not noticed yet */
-            __atomic_fetch_add(&thread->inside, 1, __ATOMIC_RELAXED);
+            __atomic_fetch_add(&thread->ring.nested, 1, __ATOMIC_RELAXED);
         return true;
     }
     capture_is_left(thread, true);
@@ -370,12 +373,12 @@ void op_needs_slow_end(struct shim_thread *thread)
     thread->slow = true;
 }
 
-/* Not inlined: most launches skip this function. If it were inlined, op_begin_slowly would save more registers in
- * every launch. */
+/* Not inlined: most launches skip this function. If this function were inlined, op_begin_slowly would save more
+ * registers in every launch that calls it. */
 __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, struct ws_ring_op *record,
                                                    struct shape_entry *shape, uint32_t phase)
 {
-    if (!shim_started()) /* in a child that a handler forked */
+    if (!shim_started()) /* this is a child process, which a signal handler has forked since the call began */
         return;
     if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
         record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
@@ -394,7 +397,7 @@ __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, s
 
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
 {
-    if (ticks_are_ns) /* op_ready has read the tick counter, which is not reliable here */
+    if (ticks_are_ns) /* op_ready has read the tick counter, which is not reliable on this processor */
         record->ticks_begin = ticks_now();
     thread->measure = MEASURE_UNDECIDED;
     if (phase != (SHIM_PLAIN | SHIM_TIMING) || !is_sampled() || !measure_leaves_out(thread, record, shape))
@@ -403,8 +406,6 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
 
 static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
-    if (ticks_are_ns)
-        record->ticks_end = ticks_now();
     if (thread->timed) {
         time_end(thread, record);
         uint64_t took = thread->measuring_took + (record->inner >> WS_RING_OP_LATENESS);
@@ -429,12 +430,15 @@ static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
  * gate and events. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
-    if (shim_started()) {                     /* not in a child that a handler forked */
-        uint64_t ticks = record->ticks_begin; /* end_slowly may move the record */
+    if (shim_started()) { /* false in a child process that a signal handler forked meanwhile */
+        if (ticks_are_ns)
+            record->ticks_end = ticks_now();
+        uint64_t begin = record->ticks_begin, end = record->ticks_end; /* end_slowly may move the record */
         uint32_t shape = record->header.shape;
+        bool captured = record->header.detail & WS_OP_CAPTURED;
         end_slowly(thread, record);
         ws_ring_commit(&thread->ring, 1);
-        stack_note(thread, ticks, shape);
+        (captured ? stack_note_captured : stack_note)(thread, begin, end, shape);
     }
     atomic_signal_fence(memory_order_seq_cst);
     thread->slow = false;

@@ -1,5 +1,6 @@
-/* Operations in their wrappers. An operation is described before the real call, timed around it, and put into the
- * thread's ring after it. These functions are the hot path. */
+/* What wrappers do for operations (launches, copies, memsets …). An operation is described before the real call,
+ * timed around the call, and put into the thread's ring after the call. Every launch runs these functions, so they
+ * are short. */
 #ifndef WALLSHIM_SHIM_CALLS_OPS_H
 #define WALLSHIM_SHIM_CALLS_OPS_H
 
@@ -15,8 +16,8 @@
 #include "shim/state/phase.h"
 #include "shim/timing/ticks.h"
 
-/* Called in the rare case that the thread seems to be in a wrapped call already: did that call make the new call? If
- * not, the older call was left by longjmp or an exception, and op_give_up is called for it. */
+/* Called in the rare case that the thread seems to be in a wrapped call already: did that older call make the new
+ * call? If not, the older call was left by longjmp or an exception, and this function calls op_give_up for it. */
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from);
 
 /* Did the thread's NCCL call make the new call? False if the thread is in no NCCL call. */
@@ -29,9 +30,9 @@ HOT bool call_is_nested(struct shim_thread *thread)
            call_is_made_within(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* Does the wrapper note the effects of a nested call? The wrapper does so if the call begins or ends something
- * (contexts, captures, memory …): later records would be wrong otherwise. It does not if the driver or a library made
- * the call. */
+/* Does the wrapper note the effects of a nested call? True if the call creates or destroys something (a context, a
+ * capture, memory …), because later records would otherwise be wrong. False for a call that the driver or a library
+ * makes. */
 HOT bool call_is_followed(enum ws_call_family family, const void *from)
 {
     return call_always_noted(family) && family != WS_CALL_NCCL && !resolve_is_inside(from);
@@ -81,31 +82,33 @@ HOT void call_leave(struct call *call)
         call->thread->within = 0;
 }
 
-/* Begins an operation, before the real call, in any phase but SHIM_PLAIN. Records events if operations are timed.
- * Checks for stream captures in any case. Reads the clock if the processor has no reliable tick counter. */
+/* Begins an operation, before the real call, unless the shim does nothing but write records (SHIM_PLAIN). Records
+ * events if operations are timed. Checks in any case whether the stream is being captured. Reads the clock if the
+ * processor has no reliable tick counter. */
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
                      uint32_t phase);
 
-/* Ends an operation that op_needs_slow_end marked, after the real call. Records its end event, and reads counters and
- * keeps parameters if they are due. Then commits the operation's record. */
+/* Ends an operation that op_needs_slow_end marked, after the real call. Records the operation's end event. Reads
+ * hardware counters, and records the launch's parameters, if this is due for the operation. Then commits the
+ * operation's record. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
 /* Marks the operation under way: op_end_slowly is to be called when its real call returns. */
 void op_needs_slow_end(struct shim_thread *thread);
 
 /* The call under way will not return: it was left by longjmp or an exception, or its thread has ended. Gives back its
- * events, its turn and its gate. */
+ * events and its turn (turns.h), and opens its gate (timing/gates.h). */
 void op_give_up(struct shim_thread *thread);
 
 /* Like op_give_up, for a thread that makes no more calls. Also gives back the last events of the thread's own default
  * streams. */
 void op_thread_ends(struct shim_thread *thread);
 
-/* Called before the program waits for the stream. Dependent launches have no end events, so this function records one
- * event that ends all of them. */
+/* Called before the program waits for the stream. If operations of the stream still lack an end event (programmatic
+ * dependent launches), records one event that ends all of them. */
 void op_end_held(struct shim_thread *thread, struct shim_stream *stream);
 
-/* Called if the ring is full: the operation is not recorded. */
+/* Called if the ring has no room for the operation's record: the operation is not recorded. */
 void op_lost(struct shim_thread *thread, const struct shape_entry *shape);
 
 /* Called when the operation's shape is known: reserves a record in the ring and begins the operation. */
@@ -145,8 +148,8 @@ HOT void op_returned(struct call *call)
         ws_ring_commit(&thread->ring, 1);
 }
 
-/* Times of a call that is not an operation, taken right before and after the real call. The times of an operation are
- * taken by op_ready and op_returned. */
+/* call_begins and call_returned read the clock right before and after the real call of a function that is not an
+ * operation. For operations, op_ready and op_returned do this. */
 HOT void call_begins(struct call *call, enum ws_call_family family)
 {
     if (!call_is_op(family))
@@ -157,7 +160,7 @@ HOT void call_returned(struct call *call, enum ws_call_family family)
 {
     if (!call_is_op(family)) {
         call->ticks_end = ticks_now();
-        if (__builtin_expect(!shim_started(), 0)) /* in a child process that a signal handler forked meanwhile */
+        if (__builtin_expect(!shim_started(), 0)) /* this is a child that a signal handler forked during the call */
             call->thread = NULL;
     } else if (call->record) {
         op_returned(call);

@@ -10,15 +10,16 @@
 #include "shim/objects/thread.h"
 
 /* At most MOST_ADDRESSES addresses of one launch are kept, and at most MOST_IN_STRUCTURES of them come from
- * structures. So a long list of tensors leaves room for the pointers behind the list. */
+ * structures. So even after a structure with a long list of tensors, there is room for pointers that are parameters
+ * by themselves. */
 enum { MOST_ADDRESSES = 16, MOST_IN_STRUCTURES = 12 };
 
 struct words {
     struct ws_param_word word[WS_RING_PARAM_WORDS];
     unsigned count, addresses;
-    unsigned first, end;            /* bounds of the image, in words; end 0: no image */
+    unsigned first, end;            /* the image has the block's words from `first` up to `end`; end 0: no image */
     bool telling;                   /* the image contains other words than addresses and zeros */
-    uint64_t image[WS_IMAGE_WORDS]; /* set from `first` to `end` only */
+    uint64_t image[WS_IMAGE_WORDS]; /* indexed by the word's number in the block; set from `first` up to `end` only */
 };
 
 static void add(struct words *words, unsigned offset, unsigned size, bool address, uint64_t value)
@@ -31,8 +32,8 @@ static void add(struct words *words, unsigned offset, unsigned size, bool addres
     words->addresses += address;
 }
 
-/* Looks at the aligned words of a structure, or of a block with unknown layout, and adds those that look like
- * addresses. */
+/* Looks at the aligned words of a structure, or of a block with unknown layout, and adds the words that look like
+ * device addresses. */
 static void add_addresses(struct words *words, const char *block, unsigned offset, size_t size)
 {
     unsigned skip = (8 - offset % 8) % 8;
@@ -44,7 +45,7 @@ static void add_addresses(struct words *words, const char *block, unsigned offse
     }
 }
 
-/* Keeps the image of a part of a structure, and the addresses in that part. */
+/* Copies this part of a structure into the image, and adds the device addresses in the part to the kept words. */
 static void add_image(struct words *words, const char *value, unsigned offset, size_t size)
 {
     size_t first = offset / 8, end = (offset + size + 7) / 8;
@@ -65,7 +66,8 @@ static void add_image(struct words *words, const char *value, unsigned offset, s
     }
 }
 
-/* Keeps a structure: an image of its part within the block's first image_words, and the addresses in the rest. */
+/* Keeps a structure: copies its part within the first image_words words of the parameter block into the image. From
+ * the rest, keeps only the device addresses. */
 static void add_structure(struct words *words, const char *value, unsigned offset, size_t size, size_t image_words)
 {
     size_t most = 8 * image_words > offset ? 8 * image_words - offset : 0, within = size < most ? size : most;
@@ -86,7 +88,8 @@ static void add_param(struct words *words, const char *value, struct function_pa
     add(words, param.offset, param.size, param.size == 8 && memory_is_device_address(scalar), scalar);
 }
 
-/* The parameter block in cuLaunchKernel's `extra`, and its size; NULL: no block. */
+/* Returns the parameter block that `extra` of cuLaunchKernel names, and sets *size to its size in bytes. Returns NULL
+ * if `extra` names no block. */
 static const char *block_of(void **extra, size_t *size)
 {
     const char *block = NULL;

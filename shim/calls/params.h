@@ -13,8 +13,8 @@ struct ws_ring_op;
 /* Commits a WS_RING_PARAMS record to the thread's ring. The new record takes the place of the operation's record,
  * which is not committed yet and moves behind the new record. Does nothing if there is nothing to keep or no room.
  *
- * Only for a launch that the driver accepted: then the driver has read the parameters, too. The pointers of a refused
- * launch may be invalid. */
+ * Call it only for a launch that the driver accepted, because the driver has then read the parameters, too. The
+ * pointers of a refused launch may be invalid. */
 void params_keep(struct shim_thread *thread, const struct thread_params *given, const struct ws_ring_op *described);
 
 #endif

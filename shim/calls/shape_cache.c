@@ -7,10 +7,12 @@
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 
-enum { SKIPS = 1024 }; /* operations with a refused key that are skipped before its shape is looked up again */
+/* If the dictionary had no room for a shape, the next SKIPS operations with the shape's key are not recorded. After
+ * them, the shim tries again to add the shape. */
+enum { SKIPS = 1024 };
 
-/* The place of a new entry: the first of the key's two places. The old entry of the first place moves to the second
- * place, and the old entry of the second place is dropped. */
+/* Makes room for a new entry in the first of the key's two places of the cache. The old entry of the first place
+ * moves to the second place, and the old entry of the second place is dropped. */
 static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
 {
     struct shape_entry *entry = shape_places(thread, key);
@@ -39,8 +41,9 @@ static void count(uint64_t *counter)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* The place where a refused shape is noted. A shape for which there is no room is not looked up again until handles
- * change or SKIPS more operations have used it: each look-up takes locks and calls the driver. */
+/* The place in the thread's table where a refused shape is noted, for which the dictionary has no room. The shim does
+ * not look a refused shape up again until `handles` changes or SKIPS more operations have used it, because each
+ * look-up takes locks and calls the driver. */
 static struct shape_refused *refused_place(struct shim_thread *thread, const struct shape_key *key)
 {
     return &thread->shapes_refused[(key->object ^ key->object >> 8 ^ key->stream >> 4 ^ key->which >> 9) %
@@ -68,13 +71,17 @@ static bool has_no_streams_left(void)
     return is_table_full(&registry.stream) || is_table_full(&registry.context);
 }
 
-/* Which launch of a new shape is the first to be measured; 0: none. With sampled events it is the second launch,
- * because the first may have to load the kernel's code. */
-static uint32_t first_sample(void)
+/* Which launch after a shape's entry was made is the first to be measured; 0: none. With sampled events it is the
+ * second launch, because the first may have to load the kernel's code. The code of a known shape's kernel is loaded
+ * already. The entry of a known shape may have been dropped from the cache, and may be dropped again before its
+ * second launch. So one in ONE_IN entries of known shapes is measured at its first launch. */
+static uint32_t first_sample(const struct shim_thread *thread, bool known)
 {
+    enum { ONE_IN = 8 };
+    bool chosen = ((uint32_t)thread->correlation * 0x9e3779b1u) < UINT32_MAX / ONE_IN;
     switch (shim_options.event_placement) {
     case WS_EVENTS_SAMPLED:
-        return 2;
+        return known && chosen ? 1 : 2;
     case WS_EVENTS_SHARED:
         return shim_options.sample != 0;
     default:
@@ -103,6 +110,7 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
         row->function = graph_id((ws_CUgraphExec)(uintptr_t)key->object);
     row->stream = stream ? stream->id : 0;
     bool looked = false;
+    uint32_t known = atomic_load_explicit(&registry.shape.count, memory_order_relaxed);
     uint32_t id = stream ? shape_id_exact(row, &looked) : 0;
     bool simplified = looked && !id;
     if (simplified) {
@@ -118,8 +126,8 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
     }
     if (simplified)
         count(&thread->simplified);
-    /* If a lock was not free in time, the entry may be incomplete. handles - 1 then makes it invalid for the next
-     * operation. */
+    /* If a lock was not free in time, the entry may be incomplete. `handles - 1` then makes the entry invalid, so the
+     * next operation fills it again. */
     bool is_whole = locks_missed() == missed;
     entry = shape_place(thread, key);
     *entry = (struct shape_entry){
@@ -129,7 +137,7 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
         .stream_id = stream->id,
         .params_wait = 1,
         .function = row->kind == WS_OP_KERNEL ? row->function : 0,
-        .until_sample = first_sample(),
+        .until_sample = first_sample(thread, id <= known),
         .stream = stream,
     };
     return entry;

@@ -11,18 +11,20 @@
 #include "shim/objects/contexts.h"
 #include "shim/objects/thread.h"
 
-/* The first of a key's two neighbouring places in the cache. Two places are enough: few programs alternate between
- * three kernels with the same hash. The hash covers function, stream and grid, because these differ most between
- * kernels. */
+/* The first of the two neighbouring places in the thread's cache where an entry with this key may be. Two places are
+ * enough: few programs alternate between three kernels with the same hash. The hash covers function, stream, and the
+ * grid's x and y, because these differ most between launches. Both x and y are needed: grids of a GEMM kernel may
+ * differ in one of them only. */
 HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct shape_key *key)
 {
-    uint32_t hash = ((uint32_t)key->object ^ (uint32_t)key->stream) * 0x9e3779b1u + key->grid_x * 0x85ebca6bu;
+    uint32_t hash = ((uint32_t)key->object ^ (uint32_t)key->stream) * 0x9e3779b1u + key->grid_x * 0x85ebca6bu +
+                    key->grid_y * 0xc2b2ae35u;
     size_t offset = hash / (UINT32_MAX / SHAPE_CACHE + 1) / 2 * (2 * sizeof(struct shape_entry));
     return (struct shape_entry *)((char *)thread->shapes + offset);
 }
 
-/* Neighbouring fields are not compared one after the other. GCC would merge two such comparisons into one wider
- * comparison, and for this it would build the key in memory. */
+/* Neighbouring fields are not compared one after the other. GCC would merge the comparisons of neighbours into one
+ * wider comparison, and for this it would build the key in memory. */
 HOT bool shape_is(const struct shape_entry *entry, const struct shape_key *key, uint32_t handles)
 {
     const struct shape_key *own = &entry->key;
@@ -57,7 +59,7 @@ HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t s
 _Static_assert(WS_ID_COUNT <= 1 << 9 && WS_SPACE_COUNT <= 16, "each has its bits");
 
 /* Makes an entry in the thread's cache. The key and the row together describe the operation's static properties.
- * NULL: there is no room. */
+ * Returns NULL if the dictionaries have no room for the shape or its stream, or if a lock was not free in time. */
 struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row);
 
 #endif

@@ -22,7 +22,7 @@ static bool taken_by(struct shim_stream *stream, uint32_t own)
         return true;
     uint64_t deadline = ticks_now() + ticks_in(TURN_DEADLINE_NS);
     do {
-        if (free_turn & TURN_LONG) /* the other thread's call waits for the device, which may take long */
+        if (free_turn & TURN_LONG) /* the turn's owner waits for the device, which may take long */
             return false;
         sched_yield();
         free_turn = 0;
@@ -40,10 +40,10 @@ void turn_leave(const struct shim_thread *thread, struct shim_stream *stream)
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
 }
 
-/* Counts the operation in stream->order, and returns the previous value. An operation without the turn is also
- * counted as under way, so that other threads see it. thread->beside tells order_leave that the operation is counted
- * as under way. Signals are blocked while stream->order and thread->beside are changed, because a handler may leave
- * by longjmp. */
+/* Counts the operation in stream->order, and returns the value before that. If the thread does not have the turn, its
+ * operation is also counted there as under way, so that other threads see it. thread->beside tells order_leave to
+ * uncount it. Signals are blocked while stream->order and thread->beside are changed, because a handler may leave by
+ * longjmp. */
 static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct shim_quiet quiet;
@@ -87,7 +87,7 @@ bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *st
 void turn_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
 {
     struct shim_quiet quiet;
-    quiet_begin(&quiet); /* as in enter_order: no handler may leave by longjmp before all fields are set */
+    quiet_begin(&quiet); /* blocks signals: no handler may leave by longjmp before all fields are set */
     for (uint32_t id = first_stream; id < first_stream + count; id++) {
         atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
         atomic_fetch_add_explicit(&stream_at(id)->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);

@@ -13,7 +13,7 @@
 #include "shim/objects/thread.h"
 
 /* The thread is about to put an operation into the stream: waits for the turn, and counts the operation. is_long: the
- * call returns only when the device has done the work. */
+ * call returns only when the device has done the operation. */
 void turn_take(struct shim_thread *thread, struct shim_stream *stream, bool is_long);
 
 /* Was another thread putting an operation into the stream when this thread took its turn? */
@@ -23,8 +23,8 @@ bool turn_is_contended(const struct shim_thread *thread);
  * or since then? */
 bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *stream);
 
-/* Call order_leave, then turn_leave, once the operation and its events are in the stream. order_leave: an operation
- * without the turn no longer counts as under way. turn_leave: gives the turn back if the thread has it. */
+/* Call order_leave, then turn_leave, once the operation and its events are in the stream. order_leave: stops counting
+ * the operation as under way, if it went without the turn. turn_leave: gives the turn back if the thread has it. */
 void order_leave(struct shim_thread *thread, struct shim_stream *stream);
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream);
 

@@ -9,11 +9,11 @@
 #include "shim/objects/streams.h"
 #include "shim/state/registry.h"
 
-enum { ROUNDS = 2 /* every group is counted this often */, MOST_CONFIGURATIONS = 65536 };
+enum { ROUNDS = 2 /* each group of metrics is counted in this many launches */, MOST_CONFIGURATIONS = 65536 };
 
 static struct configuration *configurations;
 static _Atomic uint32_t configuration_count;
-static struct ws_map places; /* hash of a configuration → its place + 1 */
+static struct ws_map places; /* hash of a configuration → its index in `configurations`, plus 1 */
 
 struct configuration *configuration_find(const struct shape_entry *shape)
 {
@@ -41,8 +41,8 @@ struct configuration *configuration_find(const struct shape_entry *shape)
     return NULL;
 }
 
-/* Does the kernel wait for other ranks? A kernel that waits for other ranks may never end while this rank's host
- * thread waits for the kernel. */
+/* Does the kernel wait for other ranks? While counters are read, the host thread waits for the kernel, and a kernel
+ * that waits for other ranks may then never end. */
 static bool communicates(uint32_t function)
 {
     static const char *const words[] = {

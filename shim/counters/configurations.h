@@ -10,23 +10,26 @@
 /* A kernel with its grid and block on a device. */
 struct configuration {
     uint32_t device, function, grid[3], block[3], shared;
-    uint32_t taken;    /* how many times a group was counted or skipped */
-    uint32_t failures; /* launches whose counters could not be kept */
+    /* Number of turns that this configuration has had. In a turn, one group of metrics is counted during one launch,
+     * or is skipped. The groups take turns, and each group gets the same number of turns. */
+    uint32_t taken;
+    uint32_t failures; /* launches of the configuration whose counters could not be read or kept */
     bool no_tensor;    /* the kernel does not use the tensor cores */
 };
 
-/* Finds or adds the configuration of this shape; NULL: there is no room. */
+/* Finds or adds the configuration of this shape. Returns NULL if there is no room. */
 struct configuration *configuration_find(const struct shape_entry *shape);
 
 /* Can hardware counters be read for a launch of this shape at all? flags: enum ws_op_flags. Any thread may call
  * this. */
 bool configuration_countable(const struct shape_entry *shape, uint32_t flags);
 
-/* Finds the group of metrics that is counted at the next launch; false: all groups are done. */
+/* Finds the group of metrics that is to be counted at the configuration's next launch. Returns false if all groups
+ * have been counted. */
 bool configuration_turn(struct configuration *configuration, const struct cupti_group *groups, uint32_t count,
                         uint32_t *group);
 
-/* How many configurations there are. Any thread may call this. */
+/* How many configurations configuration_find has added so far. Any thread may call this. */
 uint32_t configurations_known(void);
 
 #endif

@@ -17,32 +17,38 @@
 #include "shim/state/registry.h"
 
 enum {
-    MOST_FAILURES = 64, /* after this many failures, a configuration is not counted any more */
+    MOST_FAILURES = 64, /* no more counters are read for a kernel with its grid and block after this many failures */
     MOST_CONTEXTS = 257,
-    QUIET_OPERATIONS = 4096,       /* after this many operations without a counted launch, the profiler is disabled */
+    /* the profiler is disabled after this many operations for which no counters were read */
+    QUIET_OPERATIONS = 4096,
     IDLE_DEADLINE_NS = 1000000000, /* limit of a wait for the work that the program has queued */
-    MOST_FAILED_WAITS = 3, /* counting ends when the driver has refused to wait for a context this many times */
-    KERNEL_DEADLINE_NS = 2000000000, /* limit of the wait for the end of a counted kernel */
+    MOST_FAILED_WAITS = 3, /* counting ends once the driver has refused this many times to wait for a context */
+    KERNEL_DEADLINE_NS = 2000000000, /* limit of the wait for the end of a kernel whose counters are read */
     OPEN_DEADLINE_NS = 2000000000,   /* limit of the wait for libcupti to load and prepare */
-    CALLS_DEADLINE_NS = 100000000,   /* libcupti's calls around a launch use up `patience` beyond this time */
-    PAUSE_DEADLINE_NS = 500000000,   /* limit of the wait for another thread to end its counting */
+    /* if libcupti's calls around a launch take longer, `patience` is reduced by the excess */
+    CALLS_DEADLINE_NS = 100000000,
+    /* limit of the wait of a thread that begins a capture, until another thread has read its launch's counters */
+    PAUSE_DEADLINE_NS = 500000000,
 };
 
-static const int64_t PATIENCE_NS = 3000000000; /* `patience` at the start; no enumerator, because it exceeds an int */
+static const int64_t PATIENCE_NS = 3000000000; /* initial value of `patience`; too large for an enum */
 
-/* Values of shape_entry.counters; 0: not looked at yet. */
+/* Values of shape_entry.counters. WANTED: hardware counters are to be read for launches of the shape. ALL_COUNTED: no
+ * hardware counters are to be read for the shape's launches any more, or at all. 0: not decided yet. */
 #define WANTED 1u
 #define ALL_COUNTED 2u
 
-/* Variables here that are not _Atomic may be used only by the thread that has set `busy` (see take). */
+/* Only the thread that has set `busy` (see take) may use the variables of this file that are not _Atomic. */
 static _Atomic uint32_t busy;
 static _Atomic bool off;
-static _Atomic uint32_t under_way; /* number of operations between counters_before and counters_after */
-static _Atomic uint64_t begun;     /* how many operations ever began */
+/* number of operations, in all threads, that are between counters_before and counters_after */
+static _Atomic uint32_t under_way;
+static _Atomic uint64_t begun; /* how many operations ever began */
 static struct cupti_session *sessions[MOST_CONTEXTS];
-static uint32_t first_metric[64]; /* by device: dictionary id of its first metric */
-static unsigned failed_waits;     /* how often the driver refused to wait for a context */
-static uint64_t last_counted;     /* `begun` when a launch was last counted */
+/* for each device: dictionary id of its first metric; 0: its metrics are not added yet */
+static uint32_t first_metric[64];
+static unsigned failed_waits; /* how often the driver refused to wait for a context */
+static uint64_t last_counted; /* the value of `begun` when hardware counters were last read for a launch */
 static _Atomic uint64_t counted, left_out;
 static char refusal[320];
 
@@ -69,7 +75,7 @@ static void let_go(void)
     atomic_store_explicit(&busy, 0, memory_order_release);
 }
 
-/* Ends counting for good, and prints the reason. The caller has set `busy`. */
+/* Stops the reading of hardware counters for good, and prints the reason. The caller has set `busy`. */
 static void refuse(const char *why)
 {
     if (atomic_load(&off))
@@ -82,8 +88,8 @@ static void refuse(const char *why)
 
 /* --- patience ---------------------------------------------------------------------------------- */
 
-/* The ns that launches may still wait in vain, summed over the run. When this time is used up, counting ends. Only
- * the thread that has set `busy` may use it. */
+/* How long, in ns, launches may still wait in vain: each wait that ends at its deadline is subtracted. When this time
+ * is used up, no more counters are read. Only the thread that has set `busy` may use this variable. */
 static int64_t patience = PATIENCE_NS;
 
 static int64_t at_most(int64_t ns)
@@ -102,13 +108,14 @@ static void lose_patience(int64_t since, int64_t allowed)
 
 /* --- waiting for the device -------------------------------------------------------------------- */
 
-/* Host ns at which the current wait for a context began; 0: there is no wait. */
+/* Host time, ns, at which the current wait for a context began; 0: no thread waits for a context. */
 static _Atomic int64_t idle_asked;
 
-/* Waits for the whole context, because the driver cannot query a context. Streams could be queried one by one, but
- * other threads may destroy streams at any time. Waiting for a context would break a capture in the context. So a
- * thread that begins a capture first counts the capture, and then waits while idle_asked is set (counters_pause).
- * Either the check for captures below sees the capture, or that thread sees idle_asked. */
+/* Waits for all work of the context, because the driver has no call that only asks whether a context is idle. It
+ * could be asked about streams one by one, but other threads may destroy streams at any time. Waiting for a context
+ * would break a capture in the context. So a thread that begins a capture first counts the capture, and then waits
+ * while idle_asked is set (counters_pause). As this function sets idle_asked before it checks for captures, either it
+ * sees the capture, or that thread sees idle_asked. */
 static bool wait_for_context(struct shim_context *context)
 {
     (void)context;
@@ -132,7 +139,7 @@ static bool is_idle(struct shim_context *context)
     case TASK_LATE:
         lose_patience(since, 0);
         return false;
-    default: /* an earlier wait is not over yet */
+    default: /* TASK_WAS_BUSY: an earlier task, such as a wait, is not over yet */
         return false;
     }
 }
@@ -149,8 +156,8 @@ static ws_CUresult stream_done(const struct shim_stream *stream)
 
 /* --- sessions ---------------------------------------------------------------------------------- */
 
-/* Launches in green contexts cannot be counted: for a count, one of our threads would have to make the context
- * current, and our threads must not do this with a green context. */
+/* Can hardware counters be read for this launch? They cannot in a green context: a thread of the shim would have to
+ * make the context current, which it must not do with a green context (objects/contexts.h). */
 static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
 {
     const struct shim_context *context = shape->stream->context;
@@ -158,8 +165,8 @@ static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
            context->id < MOST_CONTEXTS && configuration_countable(shape, flags);
 }
 
-/* Adds all of the device's metrics to the dictionary, once. So a reader of the trace sees which metrics have no
- * values. */
+/* Adds all metrics of the context's device to the dictionary, once for each device. So the trace also names metrics
+ * for which no launch has a value. */
 static void register_metrics(struct cupti_session *session)
 {
     uint32_t *first = &first_metric[session->context->device - 1];
@@ -189,8 +196,8 @@ static bool open_session(struct shim_context *context)
     return !opening.why;
 }
 
-/* Opens libcupti in a thread of ours. If libcupti loads slowly, only this launch waits for it. Later launches are
- * counted once libcupti is ready. */
+/* Opens libcupti in a thread of the shim. If libcupti loads slowly, only the launch that first needs it waits for it,
+ * until OPEN_DEADLINE_NS. Counters of later launches are read once libcupti is ready. */
 static void begin_to_open(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();
@@ -209,7 +216,7 @@ static void begin_to_open(struct shim_context *context)
         atomic_store(&opening.state, NOT_OPENING);
         break;
     case TASK_FAILED:
-        if (atomic_load(&opening.state) == OPENING) { /* open_session was not reached */
+        if (atomic_load(&opening.state) == OPENING) { /* the task failed before it called open_session */
             opening.why = "no thread could be started, or the context not used in one";
             atomic_store(&opening.state, REFUSED);
         }
@@ -219,7 +226,7 @@ static void begin_to_open(struct shim_context *context)
     }
 }
 
-/* The context's session; NULL: none exists yet, or counting was refused. */
+/* Returns the context's CUPTI session. Returns NULL if the context has no session yet, or if CUPTI refused one. */
 static struct cupti_session *session_of(struct shim_context *context)
 {
     if (sessions[context->id])
@@ -248,7 +255,8 @@ static bool is_current(const struct shim_context *context)
     return driver.context_current && driver.context_current(&handle) == WS_CUDA_SUCCESS && handle == context->handle;
 }
 
-/* Begins to count the launch. Returns false if the launch is not counted. The caller has set `busy`. */
+/* Starts the hardware counters for the launch. Returns false if no counters are read for it. The caller has set
+ * `busy`. */
 static bool begin(struct shape_entry *shape)
 {
     struct shim_context *context = shape->stream->context;
@@ -286,7 +294,8 @@ static bool begin(struct shape_entry *shape)
     return true;
 }
 
-/* Disables the profiler if no launch was counted for long: all configurations may be done. */
+/* Disables the context's profiler if no counters were read during the last QUIET_OPERATIONS operations: all
+ * configurations may have been counted. */
 static void be_quiet(const struct shim_context *context)
 {
     if (context->id >= MOST_CONTEXTS || !take())
@@ -309,8 +318,8 @@ void counters_given_up(struct shim_thread *thread)
     atomic_fetch_sub(&under_way, 1);
 }
 
-/* Sets the thread's capture mode, and returns the previous mode. In relaxed mode, our calls do not break a capture
- * that another thread has begun meanwhile. */
+/* Sets the thread's capture mode, and returns the previous mode. In relaxed mode, the shim's driver calls do not
+ * break a capture that another thread begins at the same time. */
 static ws_CUenum relax(ws_CUenum mode)
 {
     if (driver.exchange_capture_mode)
@@ -379,8 +388,8 @@ static void end(struct ws_ring_op *record)
     double values[WS_METRICS_IN_GROUP];
     ws_CUresult result = stream_done(stream_at(record->stream));
     if (result == WS_CUDA_ERROR_NOT_READY) {
-        /* The kernel may be waiting for the calling thread. The profiler's range is left open, because ending it
-         * might never return. */
+        /* The kernel may be waiting for the calling thread. The profiler's range is left open, because the call that
+         * ends the range might never return. */
         refuse("a kernel did not end within the time that launches may wait");
         current.session->profiler = NULL;
         return;
@@ -427,9 +436,9 @@ static bool take_soon(void)
     return true;
 }
 
-/* A task that was too late for is_idle may still be about to wait in the driver. So counters_pause also waits until
- * idle_asked is 0, but at most until PAUSE_DEADLINE_NS after idle_asked was set. By that time the task is waiting in
- * the driver, and does not break a capture that begins later. */
+/* If is_idle gave up waiting for its task, the task may still be about to call the driver. So counters_pause also
+ * waits until idle_asked is 0, but at most until PAUSE_DEADLINE_NS after idle_asked was set. By that time the task is
+ * waiting in the driver, and does not break a capture that begins later. */
 void counters_pause(void)
 {
     if (counters_wanted() && take_soon())

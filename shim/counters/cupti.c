@@ -15,7 +15,7 @@ enum { MOST_CONFIG = 1 << 20, MOST_DATA = 16 << 20, MOST_AVAILABILITY = 1 << 20 
 
 static struct ws_cupti cupti;
 
-/* --- finding it -------------------------------------------------------------------------------- */
+/* --- finding libcupti -------------------------------------------------------------------------- */
 
 static void *open_library(const char *path, int flags)
 {
@@ -35,8 +35,8 @@ static void *open_beside(const char *loaded, const char *relative)
     return length > 0 && (size_t)length < sizeof(path) ? open_library(path, 0) : NULL;
 }
 
-/* Finds the libcupti that the program has loaded or would load. A libcupti in the folder of the program's CUDA
- * runtime, or in a folder near it, is preferred to the system's. (Python's wheels have a folder for each library.) */
+/* Finds the libcupti that the program has loaded or would load. A libcupti in or near the folder of the program's
+ * CUDA runtime is preferred to the system's libcupti. (Python's wheels have a folder for each library.) */
 static void *find_library(void)
 {
     static const char *const beside[] = { "libcupti.so.13", "libcupti.so.12", "../../cuda_cupti/lib/libcupti.so.13",
@@ -75,7 +75,7 @@ static const char *find_functions(void)
     return NULL;
 }
 
-/* --- what it answers --------------------------------------------------------------------------- */
+/* --- what libcupti answers --------------------------------------------------------------------- */
 
 static const char *explain(const char *what, ws_CUptiResult result)
 {
@@ -107,9 +107,9 @@ static const char *explain(const char *what, ws_CUptiResult result)
     }
 }
 
-/* --- what to ask for --------------------------------------------------------------------------- */
+/* --- the groups of metrics --------------------------------------------------------------------- */
 
-/* Returns false if the chip cannot count the group in one pass. */
+/* Prepares a group of metrics for counting. Returns false if the chip cannot count the whole group in one pass. */
 static bool prepare_group(struct cupti_group *group, const char *chip, const uint8_t *availability)
 {
     struct ws_cupti_host_initialize open =
@@ -162,7 +162,7 @@ static uint32_t prepare_groups(struct cupti_session *session, const char *chip, 
 }
 
 /* Asks which counters are available on the device: for newer chips, groups cannot be prepared without the answer. If
- * the permission for counters is missing, this is the first call of CUPTI that fails. */
+ * the user lacks the permission to read counters, this is the first call of CUPTI that fails. */
 static const char *ask_availability(struct shim_context *context, uint8_t **image)
 {
     struct ws_cupti_availability ask = WS_CUPTI(availability, .ctx = context->handle);
@@ -201,7 +201,7 @@ const char *cupti_open(struct cupti_session *session, struct shim_context *conte
 
 /* --- around a launch --------------------------------------------------------------------------- */
 
-/* Asks for the size of the group's data once: it does not change, and asking may be costly. */
+/* Asks for the size of the group's data only once, because the size does not change and asking may be slow. */
 static ws_CUptiResult ask_size(const struct cupti_session *session, struct cupti_group *group)
 {
     struct ws_cupti_range_data_size size =

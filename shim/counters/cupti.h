@@ -1,5 +1,5 @@
-/* CUPTI's range profiler, for hardware counters of one launch at a time. The library is found at run time, and called
- * only if counters were asked for. Only one thread at a time may call these functions. */
+/* Calls CUPTI's range profiler, to read hardware counters for one launch at a time. libcupti is found at run time,
+ * and called only if the program is recorded with --counters. Only one thread at a time may call these functions. */
 #ifndef WALLSHIM_SHIM_COUNTERS_CUPTI_H
 #define WALLSHIM_SHIM_COUNTERS_CUPTI_H
 
@@ -14,22 +14,23 @@ struct shim_context;
 /* A group of metrics that the hardware counts in one pass. */
 struct cupti_group {
     const char *names[WS_METRICS_IN_GROUP];
-    uint32_t first, count; /* its metrics in session->metrics: index of the first, and number */
-    bool tensor;           /* FLOPs of tensor cores: all 0 for a kernel that does not use them */
-    ws_CUpti_Host *host;   /* NULL: this device cannot count the group */
+    uint32_t first, count; /* the group's metrics: index of the first in session->metrics, and their number */
+    bool tensor;           /* the metrics are FLOPs of tensor cores: 0 for a kernel that does not use tensor cores */
+    ws_CUpti_Host *host;   /* CUPTI's host object for the group; NULL: this device cannot count the group */
     uint8_t *config;
-    size_t config_size, data_size; /* data_size 0: CUPTI was not asked yet */
+    /* Bytes of `config`, and bytes of the group's counter data. data_size 0: not known yet. */
+    size_t config_size, data_size;
 };
 
 /* The profiler of a context. */
 struct cupti_session {
     struct shim_context *context;
-    ws_CUpti_RangeProfiler *profiler; /* NULL: not enabled now */
+    ws_CUpti_RangeProfiler *profiler; /* CUPTI's object; NULL: the profiler is not enabled now */
     struct ws_metric metrics[WS_METRICS_MOST];
     struct cupti_group groups[WS_METRICS_MOST];
     uint32_t metric_count, group_count;
-    uint8_t *data; /* counter data image */
-    size_t data_room;
+    uint8_t *data;    /* buffer for CUPTI's counter data image */
+    size_t data_room; /* bytes of the buffer `data` */
 };
 
 /* Prepares all groups of metrics for the context's device. Returns NULL on success, else a text that says why there
@@ -44,7 +45,8 @@ const char *cupti_begin(struct cupti_session *session, struct cupti_group *group
  * NULL on success, else a text that says why it failed. */
 const char *cupti_end(struct cupti_session *session, const struct cupti_group *group, double *values);
 
-/* Disables the profiler, so that others can use the hardware counters. The next cupti_begin enables it again. */
+/* Disables the profiler, so that other tools or processes can use the hardware counters. The next cupti_begin enables
+ * it again. */
 void cupti_disable(struct cupti_session *session);
 
 #endif

@@ -10,7 +10,7 @@
 #include "shim/state/futex.h"
 #include "shim/state/phase.h"
 
-enum { LOOK_NS = 5000000 }; /* how often a waiting thread checks for captures */
+enum { LOOK_NS = 5000000 }; /* ns between a waiting thread's checks for captures */
 
 enum task_state { NONE, RUNS, DONE, FAILED, LEFT };
 

@@ -1,5 +1,6 @@
 /* Tasks: work that may take long, or that would change the state of the program's thread (such as its dlerror). A
- * thread of ours does a task while the program's thread waits, with a deadline. There is one task at a time. */
+ * thread of the shim does the task, while the program's thread waits for it until a deadline. There is only one task
+ * at a time. */
 #ifndef WALLSHIM_SHIM_COUNTERS_TASKS_H
 #define WALLSHIM_SHIM_COUNTERS_TASKS_H
 
@@ -11,7 +12,8 @@ struct shim_context;
 enum task_outcome {
     TASK_DONE,
     TASK_FAILED,
-    TASK_LATE,    /* the task did not end in time; it goes on, but the caller no longer waits */
+    /* the task did not end in time, or a capture began; the task goes on, but the caller no longer waits */
+    TASK_LATE,
     TASK_WAS_BUSY /* an earlier task has not ended, so the new task was not begun */
 };
 
@@ -20,7 +22,7 @@ enum task_outcome {
 enum task_outcome task_do(bool (*run)(struct shim_context *), struct shim_context *context, int64_t deadline_ns,
                           bool stop_for_captures);
 
-/* Waits until no task is at work in the context (NULL: in any), or until the deadline. */
+/* Waits until no task is at work in this context (NULL: in any context), or until the deadline. */
 void task_let_end(const struct shim_context *context, int64_t deadline_ns);
 
 #endif

@@ -25,17 +25,19 @@
 
 enum {
     MS = 1000000,
-    FULL_NS = 4 * MS,     /* how long a write waits when the buffer is full */
+    FULL_NS = 4 * MS,     /* how long link_write waits when the buffer is full */
     WELCOME_NS = 40 * MS, /* at the start: how long to wait for the collector's answer */
-    AGAIN_NS = 1000 * MS, /* between two attempts to connect */
-    LAST_NS = 300 * MS,   /* at the end: how long to wait without progress */
+    AGAIN_NS = 1000 * MS, /* pause between two attempts to connect */
+    LAST_NS = 300 * MS,   /* at the end of the trace: longest wait for the collector to confirm further bytes */
 };
-static const int64_t HOPE_NS = INT64_C(2000000000); /* how long to wait for a first answer while the program runs */
+/* If the collector has confirmed no byte for this long after the start, the trace goes to a file. */
+static const int64_t HOPE_NS = INT64_C(2000000000);
 static const int64_t LAST_AT_MOST_NS = INT64_C(1500000000);
 
 /* --- the connection ----------------------------------------------------------------------------- */
 
-/* Is the descriptor still our socket? Without a descriptor table of its own, the file thread shares the program's. */
+/* Is link->fd still our socket? If the file thread has no descriptor table of its own, it shares the program's, and
+ * the program may have closed the descriptor and reused its number. */
 static bool link_is_ours(const struct collector_link *link)
 {
     uint64_t device, inode;
@@ -77,7 +79,8 @@ static void lose_connection(struct collector_link *link, const char *why)
     say_gone(link, why);
 }
 
-/* The collector must be this user's, or root's: a trace holds command lines and names. */
+/* May the process at the other end have the trace? A trace contains command lines and names, so the collector must
+ * run as this user or as root. */
 static bool may_know(int fd)
 {
     struct ucred peer;
@@ -85,7 +88,8 @@ static bool may_know(int fd)
     return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* The collector gets the live memory, to complete the trace from it should this process be killed. */
+/* Makes the live memory, unless it exists. The collector gets it with HELLO, and completes the trace from it if this
+ * process is killed. */
 static void make_live(struct collector_link *link)
 {
     int fd = link->live_fd < 0 && shim_options.salvage && file_thread_has_table() ? live_create(NULL) : -1;
@@ -109,7 +113,7 @@ static bool send_hello(int fd, uint8_t bytes[WS_CHANNEL_HELLO_SIZE], int live_fd
     return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == WS_CHANNEL_HELLO_SIZE;
 }
 
-/* Connects and sends HELLO. A connection to a Unix socket is made or refused at once. */
+/* Connects and sends HELLO. This does not wait: the kernel makes or refuses a connection to a Unix socket at once. */
 static int link_connect(struct collector_link *link)
 {
     uint8_t hello[WS_CHANNEL_HELLO_SIZE];
@@ -139,8 +143,8 @@ static int link_connect(struct collector_link *link)
 
 /* --- answers ------------------------------------------------------------------------------------ */
 
-/* Will the collector refuse this trace again? Clients, jobs and memory may lack room now and not later; a
- * program that stood still goes on. */
+/* Would the collector refuse this trace again? Reasons that may pass are not final: too many clients or jobs, too
+ * little memory, a frame that did not come in time. */
 static bool is_final(uint64_t reason)
 {
     return reason != WS_CHANNEL_NO_REASON && reason != WS_CHANNEL_REASON_CLIENTS &&
@@ -160,7 +164,8 @@ static void take_refusal(struct collector_link *link, uint64_t reason)
     lose_connection(link, ws_channel_reason_text(reason));
 }
 
-/* The last wish counts. The drain does it: no thread of the program. */
+/* Keeps a request of `wallshim ctl` in *wishes until the drain carries it out. A later request replaces an earlier
+ * request of the same kind. */
 static void take_wish(struct link_wishes *wishes, const struct ws_channel_message *message)
 {
     if (message->number == WS_CHANNEL_START || message->number == WS_CHANNEL_STOP) {
@@ -218,7 +223,7 @@ static void read_answers(struct collector_link *link)
         if (size < 0 && errno == EAGAIN)
             return;
         if (size < 0 && errno == ECONNRESET && !reset)
-            reset = true; /* the collector left messages unread; its own answers are still here */
+            reset = true; /* the collector has closed without reading all messages; its answers can still be read */
         else if (size <= 0)
             lose_connection(link, size ? strerror(errno) : "it has ended the connection");
         else if (ws_channel_read(bytes, (size_t)size, &answer))
@@ -230,7 +235,7 @@ static void read_answers(struct collector_link *link)
 
 /* --- sending ------------------------------------------------------------------------------------ */
 
-/* Sends one message of the trace. Returns whether there may be room for another. */
+/* Sends one message with bytes of the trace. Returns whether the socket may have room for another message. */
 static bool send_one(struct collector_link *link)
 {
     uint8_t start[WS_CHANNEL_START_SIZE];
@@ -247,7 +252,7 @@ static bool send_one(struct collector_link *link)
     }
     if (errno != EAGAIN && errno != EINTR && errno != ENOBUFS && errno != ENOMEM) {
         const char *why = strerror(errno);
-        read_answers(link); /* the collector may have said why */
+        read_answers(link); /* the collector's last answer may say why it closed the connection */
         if (link->state != LINK_DOWN)
             lose_connection(link, why);
     }
@@ -264,7 +269,7 @@ static void tell_state(struct collector_link *link)
     link->told_recording = link->recording;
 }
 
-/* If there is no room in the socket now, link_keep tries again. */
+/* Sends the progress report, if it is due. If the socket has no room now, link_keep tries again later. */
 static void send_progress(struct collector_link *link)
 {
     uint8_t start[WS_CHANNEL_START_SIZE];
@@ -301,7 +306,8 @@ void link_keep(struct collector_link *link)
     send_progress(link);
 }
 
-/* Sends and reads answers, and waits for more of both at most until the deadline. Returns whether anything came. */
+/* Waits until the socket can be read or written, but not beyond the deadline, and calls link_keep. Returns whether
+ * the socket was ready. */
 static bool keep_until(struct collector_link *link, int64_t deadline)
 {
     int64_t left = deadline - ws_clock_ns();
@@ -317,7 +323,7 @@ static bool keep_until(struct collector_link *link, int64_t deadline)
 
 /* --- for the trace ------------------------------------------------------------------------------ */
 
-/* The job's name, from what started the program: Slurm, torchrun or `wallshim record`. */
+/* Returns the job's name, from a variable that the program's launcher sets: Slurm, torchrun or `wallshim record`. */
 static const char *job_name(void)
 {
     static const char *const variables[] = { "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", WS_RECORDING };
@@ -340,7 +346,8 @@ int link_init(struct collector_link *link, const char *where, size_t capacity)
     if (*path != '/' && !getcwd(folder, sizeof(folder)))
         return -ENAMETOOLONG;
     int length = snprintf(link->path, sizeof(link->path), "%s%s%s", folder, *folder ? "/" : "", path);
-    /* A record within another belongs to the job of the outer one. */
+    /* If one `wallshim record` runs inside another, `job` has the names of both, with a slash between them. The first
+     * name, that of the outer `wallshim record`, becomes the job's name. */
     snprintf(link->hello.job, sizeof(link->hello.job), "%.*s", (int)strcspn(job, "/"), job);
     return length < (int)sizeof(link->path) ? 0 : -ENAMETOOLONG;
 }
@@ -408,7 +415,9 @@ int link_write(struct collector_link *link, const void *bytes, size_t size)
         int64_t deadline = ws_clock_ns() + FULL_NS;
         while (!link_has_room(link, size) && keep_until(link, deadline))
             ;
-        link->stalled = !link_has_room(link, size); /* waits once, then not until the collector takes something */
+        /* If the buffer is still full after the wait, later calls do not wait until the collector has confirmed
+         * bytes. */
+        link->stalled = !link_has_room(link, size);
     }
     if (!link_has_room(link, size))
         return -ENOBUFS;
@@ -436,8 +445,9 @@ int link_finish(struct collector_link *link)
             link_say(link, "the collector at %s takes no more of this trace: %s; it lacks the last %llu bytes",
                      link->path, ws_channel_reason_text(link->reason), (unsigned long long)(link->end - link->begin));
         else if (link->begin)
-            link_say(link, "the collector at %s has not taken the last %llu bytes of this trace; they are lost",
-                     link->path, (unsigned long long)(link->end - link->begin));
+            link_say(link, "the collector at %s has not taken the last %llu bytes of this trace; they are lost%s",
+                     link->path, (unsigned long long)(link->end - link->begin),
+                     link->kept_part && link->live_fd >= 0 ? ", unless it still runs" : "");
         return -ECONNABORTED;
     }
     uint8_t goodbye[WS_CHANNEL_START_SIZE];

@@ -1,8 +1,8 @@
-/* The way of the trace to a collector (wire/channel.h), used by the file thread.
+/* Sends the trace to a collector (wire/channel.h). Used by the file thread.
  *
- * The link keeps the trace in a buffer until the collector has it in its file. So a collector that ends and comes
- * back is sent what it lacks. When the buffer is full, what is written is refused as a whole: the encoder counts its
- * rows as lost. */
+ * The link keeps each part of the trace in a buffer until the collector has this part in its file. If the collector
+ * ends and is started again, the link sends the new collector the parts that its file lacks. While the buffer is
+ * full, link_write refuses new parts, and the encoder counts their rows as lost. */
 #ifndef WALLSHIM_SHIM_DRAIN_COLLECTOR_LINK_H
 #define WALLSHIM_SHIM_DRAIN_COLLECTOR_LINK_H
 
@@ -14,78 +14,89 @@
 
 enum link_state {
     LINK_UNUSED,    /* there is no collector: the trace goes to a file */
-    LINK_DOWN,      /* not connected */
-    LINK_CONNECTED, /* HELLO is sent */
-    LINK_WELCOME,   /* the collector takes the trace */
+    LINK_DOWN,      /* there is no connection to the collector now */
+    LINK_CONNECTED, /* connected, and HELLO is sent; the collector has not answered yet */
+    LINK_WELCOME,   /* the collector has answered WELCOME: it takes the trace */
 };
 
-/* What `wallshim ctl` wants, until the drain does it. */
+/* The requests of `wallshim ctl` that the drain has not carried out yet. */
 struct link_wishes {
     bool start, stop, burst;
     bool flush;
-    uint32_t flush_number; /* to be given back with the answer */
+    uint32_t flush_number; /* number of the flush request, sent back with the answer to it */
     char burst_text[WS_CHANNEL_TEXT_MAX + 1];
 };
 
 struct collector_link {
     enum link_state state;
-    char path[108]; /* of the socket; "": no collector is wanted */
+    char path[108]; /* path of the collector's socket; "": no collector is to be used */
     struct ws_channel_hello hello;
     int fd;
-    uint64_t device, inode; /* of the socket: the program may reuse its descriptor */
-    int live_fd;            /* of the live memory (state/live.h), which HELLO carries; -1: none */
-    uint32_t kept_part;     /* of the live memory, if `kept` lies there */
-    uint8_t *kept;          /* the last bytes of the trace; the byte at offset x is kept[x % capacity] */
+    uint64_t device, inode; /* identify the socket: they differ if the program has closed fd and reused its number */
+    int live_fd;            /* descriptor of the live memory (state/live.h), sent with HELLO; -1: none */
+    uint32_t kept_part;     /* number of the part of the live memory that holds `kept`; 0: `kept` lies elsewhere */
+    uint8_t *kept;          /* buffer with the last bytes of the trace; byte x of the trace is kept[x % capacity] */
     size_t capacity;
-    uint64_t begin;         /* offset of the first byte that the collector may lack */
-    uint64_t sent, end;     /* offsets behind what was sent, and behind the trace */
-    int64_t started, tried; /* when the link was made, and when it last tried to connect */
-    bool was_welcome;       /* the collector has taken something before */
-    bool refused;           /* by the collector, for `reason` */
-    bool final;             /* that reason will not pass: the link does not connect again */
-    uint64_t reason;        /* enum ws_channel_reason */
-    bool stalled;           /* the buffer was full for a while, and the collector has taken nothing since */
-    bool said;              /* that the collector is gone; until it takes something again */
+    uint64_t begin;         /* number of bytes of the trace that the collector has confirmed */
+    uint64_t sent, end;     /* numbers of bytes of the trace: sent to the collector; all so far */
+    int64_t started, tried; /* host ns of the call of link_start; host ns of the last attempt to connect */
+    bool was_welcome;       /* the collector has answered with WELCOME before */
+    bool refused;           /* the collector has refused the trace, for `reason` */
+    bool final;             /* the collector would refuse the trace again, so the link no longer tries to connect */
+    uint64_t reason;        /* why the collector refused (enum ws_channel_reason) */
+    /* link_write has waited for room in the buffer in vain, and the collector has confirmed nothing since that
+     * wait. */
+    bool stalled;
+    /* `message` has reported that the collector is gone; false again once the collector confirms more bytes */
+    bool said;
     struct link_wishes wishes;
-    const uint8_t *progress; /* what is to be sent once the trace is sent up to `progress_at`; NULL: nothing */
+    /* Progress report (wire/progress.h), to be sent once the first progress_at bytes of the trace are sent; NULL: no
+     * report */
+    const uint8_t *progress;
     size_t progress_size;
     uint32_t progress_number;
     uint64_t progress_at;
-    bool recording, told_recording, told; /* what the drain does now, and what the collector was told of that */
-    char message[512]; /* what the drain is to print, as the file thread has no stderr; "": nothing */
+    /* recording: recording is on now. told: the collector was told, over this connection, whether recording is on.
+     * told_recording: what the collector was last told. */
+    bool recording, told_recording, told;
+    char message[512]; /* text that the drain is to print, because the file thread has no stderr; "": no text */
 };
 
-/* Called in a thread of the program: notes the path and the name of the job. capacity: of the buffer. Returns 0 or
- * -ENAMETOOLONG. */
+/* Called in a thread of the program. Keeps the socket's path, which is made from `where`, and the job's name.
+ * capacity: size of the buffer in bytes. Returns 0 or -ENAMETOOLONG. */
 int link_init(struct collector_link *link, const char *where, size_t capacity);
 
-/* All below are for the file thread. `file`: the name that the trace's file would have. Returns 0; or -errno if
- * nobody listens there, or it refuses. */
+/* This function and all functions below are for the file thread. Connects to the collector, and waits up to 40 ms for
+ * its answer. file: the name that the trace would have as a file. Returns 0. Returns -errno if nobody listens at the
+ * socket, if the collector refuses the trace, or if there is no memory. */
 int link_start(struct collector_link *link, const char *rank, const char *file);
 
-/* Adds a part of the trace, whole or not at all. Waits a few milliseconds at most. Returns 0; -ENOBUFS: the buffer
- * is full; -ECONNABORTED: the collector takes no more of this trace, and the message says why. */
+/* Adds a part of the trace to the buffer, whole or not at all. Waits a few milliseconds at most. Returns 0; -ENOBUFS:
+ * the buffer is full; -ECONNABORTED: the collector takes no more of this trace, and link->message says why. */
 int link_write(struct collector_link *link, const void *bytes, size_t size);
 
-/* Has the collector told how far the process is (wire/progress.h), behind all of the trace so far. `bytes` must stay
- * as they are until the next call of this function. */
+/* Sends the collector a report of how far the process is (wire/progress.h), after all bytes that the trace has now
+ * are sent. number: the number of the request that the report answers. `bytes` must stay unchanged until the next
+ * call of this function. */
 void link_tell_progress(struct collector_link *link, uint32_t number, const uint8_t *bytes, size_t size);
 
-/* Sends what can be sent, and connects again if it is time to. Never waits. */
+/* Reads the collector's answers, and sends as much of the trace as the socket takes. Without a connection, tries once
+ * a second to connect. Never waits. */
 void link_keep(struct collector_link *link);
 
-/* Has the collector never taken anything, and is not going to? Then the trace so far is in the buffer, and can go to
- * a file. `last`: the program ends. */
+/* Has the collector confirmed no byte so far, and is it unlikely to confirm any? If so, the whole trace is still in
+ * the buffer, and can go to a file. last: the program is about to end. */
 bool link_is_hopeless(const struct collector_link *link, bool last);
 
-/* Waits until the collector has everything, or a deadline has passed. Returns 0; or -ECONNABORTED, with a message
- * that says how much it lacks. */
+/* Waits until the collector has confirmed the whole trace, or a deadline has passed. Returns 0 or -ECONNABORTED. If
+ * the collector has confirmed only a part, link->message says how many bytes it lacks. */
 int link_finish(struct collector_link *link);
 
-/* Leaves a message for the drain, in place of one that it has not printed. */
+/* Puts a message into link->message, for the drain to print. The message replaces an earlier one that is not printed
+ * yet. */
 void link_say(struct collector_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Closes the socket, and gives the buffer back. */
+/* Closes the socket, and frees the buffer. */
 void link_end(struct collector_link *link);
 
 #endif

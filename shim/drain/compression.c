@@ -2,13 +2,13 @@
 
 #ifdef WALLSHIM_ZSTD
 
-#define ZSTD_STATIC_LINKING_ONLY /* for a context in our own memory, not from the program's malloc */
+#define ZSTD_STATIC_LINKING_ONLY /* declares ZSTD_initStaticCCtx, which needs no malloc */
 #include <sys/mman.h>
 #include <zstd.h>
 
 #include "base/reserve.h"
 
-enum { LEVEL_AT_MOST = 1 }; /* the encoder's default, which the shim does not change */
+enum { LEVEL_AT_MOST = 1 }; /* the encoder's default compression level, which the shim does not change */
 
 /* zstd has hooks for tracing, as weak symbols that any library may define. zstd calls the definitions here instead of
  * definitions in the program's libraries. */
@@ -20,7 +20,7 @@ __attribute__((visibility("hidden"))) void ZSTD_trace_decompress_end(unsigned lo
 unsigned long long ZSTD_trace_compress_begin(const void *context)
 {
     (void)context;
-    return 0; /* no trace */
+    return 0; /* zstd is to make no trace of this compression */
 }
 
 void ZSTD_trace_compress_end(unsigned long long begun, const void *trace)

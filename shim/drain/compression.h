@@ -5,7 +5,8 @@
 
 #include "wire/encoder.h"
 
-/* All members are NULL if the build found no zstd. Frames are then stored uncompressed. */
+/* Returns the functions that compress with zstd. If the build found no zstd, all members are NULL, and frames are
+ * stored uncompressed. */
 struct ws_compressor compression(void);
 
 #endif

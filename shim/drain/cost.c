@@ -13,7 +13,7 @@
 
 static const int64_t WINDOW_NS = 100000000;
 
-static uint64_t spent; /* ticks, of all threads */
+static uint64_t spent; /* ticks that events and stacks have cost all threads */
 
 void cost_of_thread(struct shim_thread *thread)
 {
@@ -24,7 +24,7 @@ void cost_of_thread(struct shim_thread *thread)
 
 double cost_of_records(int64_t now, int64_t *length)
 {
-    static int64_t began; /* 0: no window is under way */
+    static int64_t began; /* host ns at which the window began; 0: no window is under way */
     bool recorded = shim_phase() & SHIM_RECORDING;
     if (shim_options.backend != WS_BACKEND_EVENTS || shim_options.event_placement != WS_EVENTS_SAMPLED ||
         (recorded && began && now - began < WINDOW_NS))

@@ -1,4 +1,4 @@
-/* The time that recording costs the threads of the program. The sum is written at the end of the trace. */
+/* The time that recording costs the threads of the program. The trace's end states the sum over all threads. */
 #ifndef WALLSHIM_SHIM_DRAIN_COST_H
 #define WALLSHIM_SHIM_DRAIN_COST_H
 
@@ -6,16 +6,18 @@
 
 struct shim_thread;
 
-/* Adds the time that the thread's events have cost since the last call for this thread. */
+/* Adds to the sum the time that recording events and stacks has cost the thread since the last call for this
+ * thread. */
 void cost_of_thread(struct shim_thread *thread);
 
-/* Writes the cost of events, summed over all threads, and the cost per record into the trace. */
+/* Writes two costs into the trace, in ns: the cost of events and stacks, summed over all threads, and the cost of one
+ * record. */
 void cost_say(void);
 
-/* Called in each round. At the end of each window of 100 ms, takes the thread that made the most records, and returns
- * the cost of its records divided by the cost that --overhead allows. Sets *length to the window's length, ns. Events
- * do not count here: calls/measure.h limits their cost. Returns -1 if no window has ended, if nothing is recorded, or
- * if --overhead has no effect with the options. */
+/* Called in each round of the drain. At the end of each window of 100 ms, takes the thread that made the most records
+ * in it, and returns the cost of its records divided by the cost that --overhead allows. Sets *length to the window's
+ * length, ns. Events do not count here: calls/measure.h limits their cost. Returns -1 if no window has ended, if
+ * nothing is recorded, or if other options leave --overhead without effect. */
 double cost_of_records(int64_t now, int64_t *length);
 
 #endif

@@ -1,6 +1,6 @@
 /* The drain: one thread of ours in each process. The drain empties the rings, reads the events, compares the clocks
- * and writes the trace. The program's threads wait for it only before a context is destroyed and at exit, with a
- * deadline. */
+ * and writes the trace. The program's threads wait for the drain only when it starts, before a context is destroyed,
+ * and at exit. Each wait has a deadline. */
 #ifndef WALLSHIM_SHIM_DRAIN_DRAIN_H
 #define WALLSHIM_SHIM_DRAIN_DRAIN_H
 
@@ -8,11 +8,11 @@
 
 struct shim_context;
 
-/* Starts the thread. Returns 0 or -errno. */
+/* Starts the drain's thread. Returns 0 or -errno. */
 int drain_start(void);
 
-/* Called when the context is about to be destroyed. Reads the times of operations that still run in it, within a
- * deadline. */
+/* Called when the context is about to be destroyed. Reads the times of operations that still run in this context,
+ * within a deadline. */
 void drain_finish_context(struct shim_context *context);
 
 /* Called when the driver is about to shut down. Reads the times of all operations that still run, within a deadline.
@@ -23,7 +23,12 @@ void drain_before_driver_exit(void);
  * trace, all within 50 ms. */
 void drain_leave(void);
 
-/* Writes the end of the trace and ends the thread. */
+/* For a shim that was loaded late. Called when the patches of the driver's functions are removed and no session is
+ * left. Gives back the driver's objects that the shim holds, and ends the drain's thread. drain_start can start it
+ * again. */
+void drain_detach(void);
+
+/* Writes the end of the trace and ends the drain's thread. */
 void drain_finish(void);
 
 #endif

@@ -1,30 +1,20 @@
 #include "shim/drain/file_thread.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "shim/drain/folder.h"
+#include "shim/drain/own_table.h"
 #include "shim/objects/thread.h"
 #include "shim/state/futex.h"
 
-/* glibc before 2.34 does not declare this system call. */
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-enum { UNSHARE = 2 }; /* CLOSE_RANGE_UNSHARE */
-
-enum { LOOK_NS = 1000000000 }; /* while the drain waits: how often it checks whether the thread still exists */
+/* While the drain waits for the file thread: ns between checks whether the file thread still exists. */
+enum { LOOK_NS = 1000000000 };
 
 enum job_state { IDLE, ASKED, DONE };
 
@@ -36,46 +26,8 @@ static struct {
 } job;
 static _Atomic int32_t thread; /* the file thread's id; 0: no such thread */
 static bool started;
-static bool own_table; /* the thread has a descriptor table of its own */
-
-/* --- the thread's own descriptor table ---------------------------------------------------------- */
-
-static void close_one(int folder, const char *name, void *unused)
-{
-    (void)unused;
-    int fd = *name >= '0' && *name <= '9' ? atoi(name) : folder;
-    if (fd != folder)
-        close(fd);
-}
-
-/* Closes all descriptors that are listed in /proc/…/fd. folder: the descriptor of that directory, which is closed
- * last. */
-static void close_listed(int folder)
-{
-    folder_each(folder, close_one, NULL);
-    close(folder);
-}
-
-/* Gives the thread an empty descriptor table of its own. A full copy of the program's table would keep the program's
- * pipes and sockets open. If this fails, the thread shares the program's table. */
-static void take_own_table(void)
-{
-    char path[64];
-    own_table = !syscall(SYS_close_range, 0, ~0U, UNSHARE);
-    if (own_table)
-        return;
-    /* close_range failed: Linux is older than 5.9, or a sandbox forbids the call. */
-    snprintf(path, sizeof(path), "/proc/self/task/%ld/fd", (long)syscall(SYS_gettid));
-    int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (folder >= 0)
-        close(folder);
-    if (folder < 0 || unshare(CLONE_FILES))
-        return;
-    own_table = true;
-    folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* from here on, only this thread's table changes */
-    if (folder >= 0)
-        close_listed(folder);
-}
+static bool own_table; /* the file thread has a descriptor table that the program does not use */
+static bool beside;    /* the file thread shares its table with the thread that started it */
 
 /* --- the thread -------------------------------------------------------------------------------- */
 
@@ -89,10 +41,11 @@ static void *file_thread_main(void *unused)
 {
     (void)unused;
     thread_self.ours = true;
-    /* Set before any system call for which a sandbox may kill the thread. */
+    /* The id is stored before the system calls below, because a sandbox may kill the thread for one of them. is_gone
+     * needs the id to notice that. */
     atomic_store(&thread, (int32_t)syscall(SYS_gettid));
     prctl(PR_SET_NAME, "wallshim-file");
-    take_own_table();
+    own_table = beside || own_table_take();
     for (;;) {
         uint32_t state;
         while ((state = atomic_load(&job.state)) != ASKED)
@@ -107,15 +60,15 @@ static void *file_thread_main(void *unused)
     }
 }
 
-/* Has the thread been killed? Signal 0 only checks whether the thread exists. */
+/* Has the file thread been killed? Signal 0 only checks whether the thread exists. */
 static bool is_gone(void)
 {
     int32_t id = atomic_load(&thread);
     return id && syscall(SYS_tgkill, getpid(), id, 0) && errno == ESRCH;
 }
 
-/* Makes the thread run work(data), or end if `work` is NULL. Returns false if there is no thread, or if it has been
- * killed. */
+/* Makes the file thread run work(data), or end if `work` is NULL. Returns false if there is no such thread, or if it
+ * has been killed. */
 static bool ask(int (*work)(void *data), void *data)
 {
     if (!started)
@@ -135,11 +88,24 @@ static bool ask(int (*work)(void *data), void *data)
     return true;
 }
 
-void file_thread_start(void)
+static void begin(bool shares_table)
 {
+    beside = shares_table;
     atomic_store(&job.state, IDLE);
     atomic_store(&thread, 0);
     started = !thread_start(file_thread_main);
+}
+
+void file_thread_start(void)
+{
+    if (!started)
+        begin(false);
+}
+
+void file_thread_start_beside(void)
+{
+    if (!started)
+        begin(true);
 }
 
 static bool is_this_thread(void)

@@ -1,31 +1,37 @@
 /* A thread of ours that has the trace's file open, in a descriptor table of its own. So nothing that the program does
- * to its descriptors reaches the file, not even a dup2 between a check and a write. The program's table contains no
+ * to its descriptors affects the file: no dup2 of the program can redirect a write. The program's table contains no
  * descriptor of ours. The thread's table keeps no descriptor of the program open.
  *
- * The drain thread cannot have a descriptor table of its own: it calls the driver, which uses the program's
- * descriptors of its devices. */
+ * The drain thread cannot have a descriptor table of its own: it calls the driver, which uses descriptors of device
+ * files in the program's table. */
 #ifndef WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 #define WALLSHIM_SHIM_DRAIN_FILE_THREAD_H
 
 #include <stdbool.h>
 
-/* For the drain. If the thread cannot be started, the drain writes the file itself. If the thread cannot have a table
- * of its own, it uses the program's. */
+/* For the drain. Does nothing if the file thread runs already. If it cannot be started, the drain writes the file
+ * itself. If it cannot have a descriptor table of its own, it uses the program's. */
 void file_thread_start(void);
 
-/* Has the thread run work(data), and returns the result. If there is no thread, or it is gone (a seccomp filter may
- * have killed it), the caller runs work(data) itself. Only the drain may call this, or work that the thread is
- * running. Every switch between the two threads may take milliseconds on a busy machine, so pass work with many
- * writes as a whole. */
+/* Starts the file thread with the calling thread's descriptor table, so that the calling thread can pass descriptors
+ * to it. The calling thread must have a descriptor table that the program does not use (own_table.h). Call this
+ * before the drain calls file_thread_start. */
+void file_thread_start_beside(void);
+
+/* Makes the file thread run work(data), and returns the result. If there is no such thread, or it is gone (a seccomp
+ * filter may have killed it), the caller runs work(data) itself. Only the drain may call this, and functions that the
+ * file thread runs for it. Each switch between the drain and the file thread may take milliseconds on a busy machine,
+ * so do many writes in one call. */
 int file_thread_do(int (*work)(void *data), void *data);
 
-/* Does the calling thread have a descriptor table of its own? True in the file thread, if it could get one. */
+/* Does the calling thread have a descriptor table of its own? True in the file thread, if it could get such a
+ * table. */
 bool file_thread_has_table(void);
 
-/* Ends the thread, so that it does not keep the process alive. */
+/* Ends the file thread, so that it does not keep the process alive. */
 void file_thread_end(void);
 
-/* How many such threads there are, 0 or 1. */
+/* The number of file threads: 0 or 1. */
 unsigned file_thread_count(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Walks through a folder without opendir, which would use the program's malloc. */
+/* Lists the entries of a folder without opendir, which would use the program's malloc. */
 #ifndef WALLSHIM_SHIM_DRAIN_FOLDER_H
 #define WALLSHIM_SHIM_DRAIN_FOLDER_H
 

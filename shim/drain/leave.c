@@ -10,6 +10,7 @@
 #include "shim/counters/counters.h"
 #include "shim/drain/drain.h"
 #include "shim/hook/resolve.h"
+#include "shim/state/live.h"
 #include "shim/state/phase.h"
 
 #define EXPORTED __attribute__((visibility("default"), noreturn))
@@ -59,13 +60,15 @@ void leave_prepare(void)
     real_Exit = (end_function *)resolve_next("_Exit");
 }
 
-/* If several threads call this, each of them waits until the drain has ended the trace. A child made by vfork shares
- * its parent's memory, so leave() does nothing in such a child: getpid() differs from the recorded pid. */
+/* Writes the end of the trace, when the process ends without exit(). If several threads call this, each of them waits
+ * until the drain has ended the trace. A child made by vfork shares its parent's memory, so leave() does nothing in
+ * such a child: getpid() differs from the recorded pid. */
 static void leave(void)
 {
     if (!shim_started() || shim_page.pid != getpid())
         return;
     shim_ends();
+    live_left();
     drain_leave();
 }
 
@@ -79,7 +82,8 @@ void leave_init(void)
     at_quick_exit(leave_quickly);
 }
 
-/* If the real function was not found, the system call exit_group ends the process. */
+/* Ends the process by the real _exit or _Exit. If this function was not found, the system call exit_group ends the
+ * process. */
 static __attribute__((noreturn)) void leave_by(end_function *real, int status)
 {
     leave();

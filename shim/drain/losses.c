@@ -9,11 +9,12 @@
 #include "shim/state/phase.h"
 #include "shim/state/registry.h"
 
-static uint64_t unflushed[WS_LOSS_COUNT]; /* losses in rows that are not in the file yet */
-static uint64_t losses[WS_LOSS_COUNT];    /* losses since rows were last added */
+static uint64_t unflushed[WS_LOSS_COUNT]; /* losses in rows that are not in the file yet; index: reason */
+static uint64_t losses[WS_LOSS_COUNT];    /* losses that are not in rows yet; index: reason */
 
-/* Losses because a dictionary is full. Streams, contexts and shapes are not in this list: each thread counts its
- * operations that could not be recorded because one of these was missing (`unregistered`). */
+/* Losses because a dictionary (table of the trace) is full. Streams, contexts and shapes are not in this list: if one
+ * of these finds no room, the thread counts each operation that cannot be recorded for this reason
+ * (`unregistered`). */
 static const struct {
     const _Atomic uint64_t *refused;
     enum ws_loss_reason reason;
@@ -44,7 +45,7 @@ static uint64_t grown_to(uint64_t now, uint64_t *reported)
 {
     uint64_t before = *reported;
     *reported = now;
-    return now - before;
+    return now < before ? now : now - before; /* if the count has fallen, it began again at 0 for a new trace */
 }
 
 static uint64_t grown(const uint64_t *counter, uint64_t *reported)
@@ -52,16 +53,36 @@ static uint64_t grown(const uint64_t *counter, uint64_t *reported)
     return grown_to(__atomic_load_n(counter, __ATOMIC_RELAXED), reported);
 }
 
-void losses_of_thread(struct shim_thread *thread)
+/* Adds rows for the thread's losses since this function was last called for this thread. */
+static void losses_of_thread(struct shim_thread *thread)
 {
     int64_t now = ws_clock_ns();
     add_loss(WS_LOSS_RING_FULL, thread->id, grown(&thread->ring.lost, &thread->reported_lost), now);
-    live_part_stated(thread->live_part, thread->reported_lost);
     add_loss(recording_off_reason(), thread->id, grown(&thread->passed, &thread->reported_passed), now);
     add_loss(WS_LOSS_NO_ROOM, thread->id, grown(&thread->unregistered, &thread->reported_unregistered), now);
     add_loss(WS_LOSS_SIMPLIFIED, thread->id, grown(&thread->simplified, &thread->reported_simplified), now);
-    add_loss(WS_LOSS_NESTED, thread->id, grown(&thread->inside, &thread->reported_inside), now);
+    add_loss(WS_LOSS_NESTED, thread->id, grown(&thread->ring.nested, &thread->reported_nested), now);
+    live_part_stated(thread->live_part, thread->reported_lost, thread->reported_nested);
     add_loss(WS_LOSS_DAMAGED, thread->id, grown(&thread->damaged, &thread->reported_damaged), now);
+    add_loss(WS_LOSS_RANGE_OPEN, thread->id, grown(&thread->ranges_left, &thread->reported_ranges), now);
+}
+
+static void count_open_ranges(const struct shim_thread *thread)
+{
+    losses[WS_LOSS_RANGE_OPEN] += __atomic_load_n(&thread->ranges_open, __ATOMIC_RELAXED);
+}
+
+void losses_of_gone_thread(struct shim_thread *thread)
+{
+    losses_of_thread(thread);
+    count_open_ranges(thread);
+}
+
+void losses_at_end(void)
+{
+    for (unsigned slot = 0; slot < thread_slots_used(); slot++)
+        if (thread_at(slot))
+            count_open_ranges(thread_at(slot));
 }
 
 void losses_add(int64_t now, uint64_t unwritten)

@@ -10,18 +10,21 @@
 
 struct shim_thread;
 
-/* Counts `count` more losses for this reason. */
+/* Counts `count` more losses for `reason`. */
 void losses_count(enum ws_loss_reason reason, uint64_t count);
 
-/* Adds rows for the thread's losses since the last call. */
-void losses_of_thread(struct shim_thread *thread);
+/* Adds rows for the losses of a thread that has ended. */
+void losses_of_gone_thread(struct shim_thread *thread);
 
-/* Adds rows for all losses since the last call. unwritten: how many operations and calls could not be written to the
- * file since the start. */
+/* Adds rows for all losses that have no row yet. unwritten: how many operations and calls could not be written to the
+ * trace since it began. */
 void losses_add(int64_t now, uint64_t unwritten);
 
-/* Called after a flush. written: the rows added so far are in the file. If they are not, their losses are counted
- * again. */
+/* Called at the end of a recording. Counts the ranges that the program has begun but never ended. */
+void losses_at_end(void);
+
+/* Called after a flush of the trace. written: the rows of losses are in the file. If they are not, their losses are
+ * counted again, for the next flush. */
 void losses_are_written(bool written);
 
 #endif

@@ -1,5 +1,5 @@
-/* Where the trace goes: to a file or to a collector. Its name, its creation, and the facts about the program in it.
- */
+/* Where the trace goes: into a file or to a collector. Chooses the name, opens the file or the connection, and writes
+ * facts about the program into the trace. */
 #ifndef WALLSHIM_SHIM_DRAIN_OUTPUT_H
 #define WALLSHIM_SHIM_DRAIN_OUTPUT_H
 
@@ -10,40 +10,46 @@
 
 struct output {
     struct ws_file_sink file;
-    struct collector_link link; /* not LINK_UNUSED: the trace goes to a collector, and there is no file */
+    struct collector_link link; /* the link to a collector; if its state is LINK_UNUSED, the trace goes to a file */
     struct ws_encoder *encoder;
     bool collected; /* the trace goes to the collector, or went there until it was closed */
-    int broken;     /* -errno: neither the collector nor a file takes anything */
+    bool given;     /* another process has opened the file; `path` is only a name for messages */
+    int broken;     /* 0, or -errno: nothing can be written any more, neither to the collector nor to a file */
     char path[4096];
-    struct live_file live; /* of a trace in a file */
+    struct live_file live; /* live memory (state/live.h), for a trace that goes into a file */
 };
 
 /* Called in a thread of the program: chooses the file's path, and keeps a copy of the environment. Returns 0 or
  * -errno, with the path in output->path. */
 int output_create(struct output *output);
 
-/* This function and all functions below are for the drain thread. Connects to the collector if one is wanted, else or
- * if nobody listens creates the file. Writes the facts about the program. Returns 0; or -errno, with the file
- * removed. */
+/* This function and all functions below are for the drain thread. Connects to the collector, if the options name one.
+ * If they do not, or the collector does not answer, creates the file. Writes the facts about the program. Returns 0,
+ * or -errno after removing the file. */
 int output_begin(struct output *output);
 
-/* Adds a key and a value about the program or its recording. */
+/* Like output_begin, but the trace goes into `file`: an open descriptor in the file thread's table. The descriptor is
+ * closed in the end, also after an error. name: the file's name, for messages. */
+int output_begin_in(struct output *output, int file, const char *name);
+
+/* Adds a key and a value about the program or its recording to the trace. */
 void output_say(struct output *output, const char *key, const char *value);
 
-/* What the trace is written to, for messages. */
+/* The name of what the trace is written to, for messages. */
 const char *output_place(const struct output *output);
 
-/* Writes the rows added so far to the file. Returns 0, or -errno of the first frame that could not be written. */
+/* Writes the rows added so far to the file or the collector. Returns 0, or -errno of the first frame that could not
+ * be written. */
 int output_flush(struct output *output);
 
-/* Says to the collector whether the drain records now, and fetches what `wallshim ctl` wants. Returns false if there
- * is no collector. */
+/* Tells the collector whether the drain records now. Sets *wishes to what `wallshim ctl` has asked for. Returns false
+ * if there is no collector. */
 bool output_hear(struct output *output, bool recording, struct link_wishes *wishes);
 
-/* Has the collector told how far the process is: see link_tell_progress. */
+/* Tells the collector how far the process is: see link_tell_progress. */
 void output_tell_progress(struct output *output, uint32_t number, const uint8_t *bytes, size_t size);
 
-/* Writes the footer and closes the file. Returns 0 or -errno. */
+/* Writes the trace's footer and closes the file or the connection. Returns 0 or -errno. */
 int output_close(struct output *output);
 
 #endif

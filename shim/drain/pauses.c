@@ -10,11 +10,14 @@
 #include "shim/stacks/stacks.h"
 
 enum {
-    COST_NS = 200000, /* most that the stacks of one round may take */
-    SHARE = 100,      /* divisor: the share of the drain's time that they may take */
+    COST_NS = 200000, /* longest time that reading stacks may take in one round */
+    SHARE = 100,      /* reading stacks may take 1/SHARE of the drain's time */
 };
-static const int64_t LEAST_NS = 500000;        /* a shorter pause is hardly worth a line */
-static const int64_t LONGEST_NS = 10000000000; /* a thread that pauses longer does something else */
+/* A stack is read only if the thread has recorded no call for at least this time. */
+static const int64_t LEAST_NS = 500000;
+/* A stack is read only during pauses up to this length: after a longer pause, the thread probably does not work for
+ * the GPU */
+static const int64_t LONGEST_NS = 10000000000;
 
 static bool is_in_call(const struct shim_thread *thread)
 {
@@ -30,14 +33,14 @@ static void look_at(struct shim_thread *thread, int64_t now)
     if (head != ws_ring_tail(&thread->ring) || length < LEAST_NS || length > LONGEST_NS || is_in_call(thread) ||
         !stack_of_pause(thread, &frame) || ws_ring_head(&thread->ring) != head || is_in_call(thread))
         return;
-    trace_add_dictionaries(); /* the frames may be new */
+    trace_add_dictionaries(); /* done before the row is added, because the row may refer to new stack frames */
     struct ws_stack row = { .frame = frame, .thread = thread->id, .host_ns = now, .in_pause = 1 };
     trace_add(WS_FAMILY_stack, &row);
 }
 
 void pauses_look(int64_t now)
 {
-    static unsigned next; /* slot: all threads get their turn */
+    static unsigned next; /* the slot to look at first in this round, so that all threads get their turn */
     static int64_t not_before;
     unsigned used = thread_slots_used();
     if (now < not_before)

@@ -14,11 +14,12 @@
 #include "shim/timing/reconstruct.h"
 
 enum { PENDING_CHUNK = 1024, MOST_WITHOUT_EVENTS = 65536 };
-/* If a stream had no launch for this long, its last window does not wait for an end event. */
+/* ns; if a stream had no launch for this long, the operations in its queue no longer wait for an end event */
 enum { QUIET_NS = 100000000 };
 
 static struct pending *free_pending;
-static int64_t round_began; /* host ns: all operations that were launched before this time are in their queues */
+/* Host ns: all operations that were launched before this time are in their streams' queues. */
+static int64_t round_began;
 static uint64_t settled;
 
 static struct pending *make_chunk(void)
@@ -52,7 +53,7 @@ struct pending *pending_take(void)
 
 static void pending_drop(struct pending *pending)
 {
-    pending->op.shape = 0; /* salvage (record/live.h) takes no row from it */
+    pending->op.shape = 0; /* tells salvage (record/live.h) that this memory holds no operation */
     pending->next = free_pending;
     free_pending = pending;
 }
@@ -81,8 +82,9 @@ static void release_events(struct shim_stream *stream, const struct pending *pen
     event_release(&stream->context->pool, pending->end_event);
 }
 
-/* The event that bounds the operation's end: its own end event, or else the first event of a later operation, which
- * is a begin event of its own or an end event. 0: there is no such event yet. */
+/* Returns the id of the event that shows when the operation has ended; 0: there is no such event yet. This is the
+ * operation's own end event. If the operation has none, it is the first event of a later operation of the stream: a
+ * begin event that was recorded for the later operation alone, or an end event. */
 static uint32_t closing_event(const struct pending *pending)
 {
     unsigned steps = 0;
@@ -148,9 +150,9 @@ static void harvest_each(struct shim_stream *stream)
     }
 }
 
-/* --- few events (--event-placement sampled): operations settle window by window ------------------ */
+/* --- few events (--event-placement sampled): a window is the operations up to one with an end event --- */
 
-/* Merges two lists, each in the order of launches. */
+/* Merges two lists of operations, each in the order of launches. */
 static struct pending *merged(struct pending *a, struct pending *b)
 {
     struct pending head, *last = &head;
@@ -164,8 +166,8 @@ static struct pending *merged(struct pending *a, struct pending *b)
     return head.next;
 }
 
-/* Sorts by launch (a merge sort). Threads that share a stream may launch alternately, but their rings are read one
- * after the other. */
+/* Sorts a stream's operations by launch (a merge sort). Threads that share a stream may launch alternately, but the
+ * drain reads their rings one after the other. */
 static struct pending *sorted(struct pending *list)
 {
     struct pending *piles[32] = { NULL }; /* pile i: 2^i operations, sorted */
@@ -200,23 +202,24 @@ static bool is_shared(const struct shim_stream *stream)
     return atomic_load_explicit(&stream->user, memory_order_relaxed) == STREAM_SHARED;
 }
 
-/* When the operation's end event had been put into the stream. INT64_MAX: not known. */
+/* Host ns at which the operation's end event was in the stream. INT64_MAX: not known. */
 static int64_t event_put(const struct pending *pending)
 {
     return pending->late == UINT32_MAX ? INT64_MAX : pending->op.host_end + pending->late;
 }
 
-/* Was the operation's end event put into the stream during this round or later? Then operations that came before the
- * event may still be in their threads' rings. */
+/* Was the operation's end event put into the stream after the drain's round began? If so, operations that precede the
+ * event in the stream may still be in their threads' rings. */
 static bool comes_later(const struct pending *pending)
 {
     int64_t put = event_put(pending);
     return pending->end_event && put != INT64_MAX && put > round_began;
 }
 
-/* Moves the end event of `at` to the last operation that came before the event: other threads may have launched into
- * the stream between the operation and its event. An operation that is not computed, or has an end event of its own,
- * keeps what it has, and the event of `at` is not used. */
+/* Other threads may have launched into the stream between the operation `at` and its end event. Moves this event to
+ * the last operation before it. The event is not used if that operation has an end event of its own, or if its times
+ * are not computed (WS_RING_OP_COMPUTED). It is also not used if it is not known when the event was put into the
+ * stream. */
 static void move_event(struct shim_stream *stream, struct pending *at)
 {
     struct pending *last = at;
@@ -234,8 +237,9 @@ static void move_event(struct shim_stream *stream, struct pending *at)
     at->end_event = 0;
 }
 
-/* Another thread launched into the stream at the same time, so the operation may not be the only one between its
- * events. Keeps its begin event only if the stream waited before it: the event then tells how long. */
+/* Called for each operation of a stream that several threads use. If another thread launched into the stream at the
+ * same time, there may be other operations between this operation's events. In that case its begin event is kept only
+ * if the operation may have waited for other work (WS_RING_OP_WAITED): the event shows when the wait was over. */
 static void sort_events(struct shim_stream *stream, struct pending *at)
 {
     if (!(at->op.flags & WS_OP_CONTENDED && at->detail & WS_RING_OP_COMPUTED))
@@ -248,8 +252,8 @@ static void sort_events(struct shim_stream *stream, struct pending *at)
         move_event(stream, at);
 }
 
-/* The last operation of the stream's next window: the first operation with an end event. If no more end events are
- * expected, it is the last operation in the queue. NULL: the window is not complete yet. */
+/* Returns the last operation of the stream's next window. This is the first operation with an end event. If no more
+ * end events are expected, it is the last operation in the queue. NULL: the window is not complete yet. */
 static struct pending *window_end(struct shim_stream *stream, bool last_round)
 {
     struct pending *at = stream->first;
@@ -265,8 +269,8 @@ static struct pending *window_end(struct shim_stream *stream, bool last_round)
     return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
 }
 
-/* Computes the times of a window that has no end event. Returns false, and restores the stream's state, if the window
- * has not ended yet by the computed times. */
+/* Computes the times of the window from the stream's first operation to `end`, which has no end event. If by the
+ * computed times the window has not ended yet, restores the stream's line and returns false. */
 static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
     bool known = stream->line_known;
@@ -281,8 +285,8 @@ static bool compute_ended(struct shim_stream *stream, struct pending *end)
     return false;
 }
 
-/* Adds rows of the stream's operations up to `end`. computed: operations with WS_RING_OP_COMPUTED have device times.
- * measured: the other operations have device times. */
+/* Adds the rows of the stream's operations up to `end`. computed: the operations with WS_RING_OP_COMPUTED have device
+ * times. measured: the operations without it have device times. */
 static void add_window(struct shim_stream *stream, const struct pending *end, bool computed, bool measured)
 {
     bool is_end = false;
@@ -328,7 +332,7 @@ void pending_harvest(struct shim_stream *stream, bool last_round)
         harvest_each(stream);
 }
 
-/* The last operation of the unbroken run of computed operations that begins with `first`. */
+/* Returns the last of the consecutive operations, beginning with `first`, whose times are computed. */
 static struct pending *computed_end(struct pending *first)
 {
     while (first->next && first->next->detail & WS_RING_OP_COMPUTED)

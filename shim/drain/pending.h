@@ -11,7 +11,7 @@
 
 struct shim_stream;
 
-/* Memory for one operation; NULL: there is none. */
+/* Returns memory for one operation, or NULL if there is no memory. */
 struct pending *pending_take(void);
 
 /* Appends the operation to the stream's queue. */
@@ -21,18 +21,18 @@ void pending_queue(struct shim_stream *stream, struct pending *pending);
  * event pool was empty for the operation, else `reason`. */
 void pending_add_untimed(struct ws_op *op, enum ws_loss_reason reason);
 
-/* Called before a round reads the rings; now: host ns. */
+/* Called before a round of the drain reads the rings. now: host ns. */
 void pending_begin_round(int64_t now);
 
-/* Makes rows of the stream's waiting operations, as far as their events can be read. last_round: no more events will
- * come. */
+/* Adds the rows of the stream's waiting operations whose events the device has reached. last_round: no more events
+ * will be recorded, so operations do not wait for later events. */
 void pending_harvest(struct shim_stream *stream, bool last_round);
 
 /* Called when the context or the driver is gone. Makes rows of all the stream's waiting operations without reading
- * events. Only operations whose times are computed get device times. */
+ * events. Operations get device times only if these are computed without events (WS_RING_OP_COMPUTED). */
 void pending_give_up(struct shim_stream *stream);
 
-/* How many operations have left their queues since the start. */
+/* How many operations have left their streams' queues since the program's start. */
 uint64_t pending_settled(void);
 
 #endif

@@ -13,9 +13,10 @@
 #include "shim/state/registry.h"
 
 enum {
-    COMMS = 4096,      /* as the registry has them */
-    REMEMBERED = 1024, /* collectives of all communicators, the last ones; a power of 2 */
-    LOOKED_AT = 4096,  /* waiting operations of collectives, of a stream: the first ones matter */
+    COMMS = 4096,      /* largest number of communicators, as in the registry */
+    REMEMBERED = 1024, /* so many of the newest collectives, over all communicators, are remembered; a power of 2 */
+    /* In a stream's queue, at most so many operations that belong to collectives are examined, oldest first. */
+    LOOKED_AT = 4096,
 };
 
 struct collective {
@@ -25,13 +26,14 @@ struct collective {
     int64_t host_begin;
 };
 
-static struct collective remembered[REMEMBERED]; /* number i is at i % REMEMBERED */
+static struct collective remembered[REMEMBERED]; /* a ring: the collective with number i is at i % REMEMBERED */
 static uint64_t remembered_count;
 static struct {
-    uint64_t entered, open;            /* sequence numbers */
-    uint32_t entered_as, open_as;      /* → driver_function */
-    int64_t entered_begin, open_begin; /* host ns */
-} comms[COMMS];                        /* communicator id − 1 */
+    uint64_t entered, open; /* sequence numbers of the newest collective, and of the oldest one that has not ended */
+    /* Functions that launched these two collectives: ids in the dictionary driver_function. */
+    uint32_t entered_as, open_as;
+    int64_t entered_begin, open_begin; /* host ns at which these two functions were called */
+} comms[COMMS];                        /* index: communicator id − 1 */
 static uint32_t comm_most;
 static uint32_t last_shape;
 static int64_t last_launched;
@@ -129,7 +131,7 @@ static struct ws_progress_op op_named(uint32_t shape_id, int64_t when)
     return op;
 }
 
-/* An event without an operation is no work. */
+/* Returns the stream's first waiting operation, or NULL. Skips events without an operation. */
 static const struct pending *first_waiting(const struct shim_stream *stream)
 {
     const struct pending *at = stream->first;
@@ -180,8 +182,9 @@ static uint8_t *write_comm(uint8_t *at, uint32_t id)
     return put(at, &row, sizeof(row));
 }
 
-/* Where there are too many, those with open collectives come first, then the newest. A communicator in which this
- * rank was in no collective yet tells what it is not in. */
+/* Writes the communicators, as far as there is room: first those with an open collective (one that has not ended),
+ * then the others. Newer communicators come first in both groups. A communicator in which this rank has launched no
+ * collective is written, too: it shows which collectives this rank is missing from. */
 static uint8_t *write_comms(uint8_t *at, struct ws_progress_head *head)
 {
     uint32_t count = ws_min(atomic_load_explicit(&registry.comm.count, memory_order_acquire), (uint32_t)COMMS);
@@ -194,7 +197,8 @@ static uint8_t *write_comms(uint8_t *at, struct ws_progress_head *head)
     return at;
 }
 
-/* A thread may be changing this. A stale number is of a moment ago. */
+/* The number of the thread's calls so far. The thread may be changing the number meanwhile: a number that was right a
+ * moment ago is good enough. */
 __attribute__((no_sanitize("thread"))) static uint64_t calls_of(const struct shim_thread *thread)
 {
     return __atomic_load_n(&thread->correlation, __ATOMIC_RELAXED);

@@ -1,4 +1,5 @@
-/* Says how far the process is, when the collector asks (wire/progress.h). Everything here is for the drain alone. */
+/* Reports how far the process is, when the collector asks (wire/progress.h). Everything here is for the drain
+ * alone. */
 #ifndef WALLSHIM_SHIM_DRAIN_PROGRESS_H
 #define WALLSHIM_SHIM_DRAIN_PROGRESS_H
 
@@ -12,7 +13,7 @@
 void progress_note_op(const struct ws_op *op);
 void progress_note_collective(const struct ws_collective *row);
 
-/* To be called after events were read. Returns the size. */
+/* Writes the report into `bytes`, and returns its size. Call this after the drain has read all events. */
 size_t progress_write(uint8_t bytes[WS_PROGRESS_MAX], int64_t now);
 
 #endif

@@ -14,21 +14,26 @@
 #include "shim/timing/ticks.h"
 
 static int64_t started_at;
-static _Atomic uint64_t burst_on, burst_period; /* of which both change only in the drain, or before it begins */
+/* Length of a burst (a time in which recording is on), and time from the start of a burst to the next, ns.
+ * burst_period 0: no bursts, so recording does not change with time. Changed only by the drain, or before it
+ * starts. */
+static _Atomic uint64_t burst_on, burst_period;
 static _Atomic bool stopped;
 static _Atomic int range_open;
-static _Atomic uint32_t off_reason = WS_LOSS_RANGE; /* enum ws_loss_reason */
+/* Enum ws_loss_reason: why recording is off now, or was off last. */
+static _Atomic uint32_t off_reason = WS_LOSS_RANGE;
 static _Atomic bool size_reached;
 static _Atomic int64_t paused_until;
 static _Atomic bool thinned;
 
-/* Recording pauses only if the cost of records is above TOLERATED times the allowed cost in WINDOWS_OVER windows in a
- * row: a short peak, as at a program's start, has no effect. */
+/* Recording pauses only if in WINDOWS_OVER windows in a row (of 100 ms: cost.h) the cost of records is above
+ * TOLERATED times the allowed cost. So a short peak, as at a program's start, has no effect. */
 static const double TOLERATED = 1.5;
 enum { WINDOWS_OVER = 3 };
 static const int64_t PAUSE_MOST_NS = 10000000000;
 
-/* A thread of the program that decides between the two writes decides once more in the drain's next round. */
+/* burst_period is 0 (no bursts) while burst_on changes. If a thread of the program calls recording_update meanwhile,
+ * recording may be on wrongly until the drain's next round. */
 void recording_set_burst(uint64_t on, uint64_t period)
 {
     atomic_store(&burst_period, 0);
@@ -50,7 +55,7 @@ void recording_prepare(void)
     atomic_store(&range_open, shim_options.capture_range != WS_RANGE_PROFILER);
 }
 
-/* Is recording to be on? */
+/* Is recording to be on at the time `now`? If not, notes the reason in off_reason. */
 static bool wants_recording(uint32_t phase, int64_t now)
 {
     uint64_t since = now > started_at ? (uint64_t)(now - started_at) : 0;
@@ -69,7 +74,7 @@ static bool wants_recording(uint32_t phase, int64_t now)
     return in_range && in_burst && !full && !paused && !shim_is_aside();
 }
 
-/* The bits of the phase that are set while recording is on. */
+/* The bits (enum shim_phase) that are to be set in the phase while recording is on. */
 static uint32_t recording_bits(uint32_t phase)
 {
     if (phase & SHIM_NO_MORE_TIMES)
@@ -84,6 +89,15 @@ uint32_t recording_start(int64_t now)
     uint32_t phase =
         SHIM_STARTED | (ticks_are_ns ? SHIM_NO_COUNTER : 0) | (atomic_load(&range_open) ? 0 : SHIM_OUT_OF_RANGE);
     return wants_recording(phase, started_at) ? phase | recording_bits(phase) : phase;
+}
+
+void recording_open(int64_t now)
+{
+    started_at = now;
+    atomic_store(&size_reached, false);
+    atomic_store(&paused_until, 0);
+    atomic_store(&stopped, false);
+    recording_update(now);
 }
 
 void recording_set_range(bool inside)
@@ -105,13 +119,13 @@ void recording_set_range(bool inside)
 void recording_govern(double excess, int64_t length)
 {
     static unsigned windows_over;
-    if (excess < 0) /* no window has ended */
+    if (excess < 0) /* cost_of_records has found no window that has ended */
         return;
     atomic_store(&thinned, excess > TOLERATED || (atomic_load(&thinned) && excess > TOLERATED / 2));
     windows_over = excess > TOLERATED ? windows_over + 1 : 0;
     if (windows_over < WINDOWS_OVER)
         return;
-    windows_over = WINDOWS_OVER - 1; /* one more window tells whether the pause is over */
+    windows_over = WINDOWS_OVER - 1; /* after the pause, a single window above the limit starts the next pause */
     int64_t now = ws_clock_ns();
     atomic_store(&paused_until, now + (int64_t)ws_min((excess - 1) * (double)length, (double)PAUSE_MOST_NS));
     recording_update(now);
@@ -140,8 +154,8 @@ int64_t recording_next_edge(int64_t now)
     return next < INT64_MAX ? (int64_t)next : INT64_MAX;
 }
 
-/* Called by the drain, and by threads of the program when a range begins or ends. If another thread changes the phase
- * meanwhile, the loop decides again. */
+/* Called by the drain, and by threads of the program when they call cuProfilerStart or cuProfilerStop. If another
+ * thread changes the phase meanwhile, the loop decides again. */
 void recording_update(int64_t now)
 {
     uint32_t phase = atomic_load(&shim_page.phase), next;
@@ -151,8 +165,8 @@ void recording_update(int64_t now)
             return;
         next =
             is_on ? phase & ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING) : phase | recording_bits(phase);
-        /* While recording was off, streams may have had other work. So a stream's last event does not tell when its
-         * next operation may begin. */
+        /* While recording was off, streams may have run work that was not recorded. So a stream's last event does not
+         * tell when its next operation may begin. */
         for (uint32_t id = 1; !is_on && id <= stream_count(); id++)
             atomic_store(&stream_at(id)->fresh, 1);
     } while (!atomic_compare_exchange_weak(&shim_page.phase, &phase, next));

@@ -1,5 +1,5 @@
 /* Decides when recording is on: by the options (delay, duration, bursts, size of the trace, overhead), and by the
- * range that the program marks. */
+ * range that the program marks with cuProfilerStart and cuProfilerStop. */
 #ifndef WALLSHIM_SHIM_DRAIN_RECORDING_H
 #define WALLSHIM_SHIM_DRAIN_RECORDING_H
 
@@ -12,25 +12,30 @@
 void recording_prepare(void);
 
 /* Called when the shim starts. Returns the phase to start in (enum shim_phase). If recording is to be on, this phase
- * already has SHIM_RECORDING: so calls that other threads make during the rest of the start are recorded, too. */
+ * already has SHIM_RECORDING. So calls that other threads make while the shim is still starting are recorded, too. */
 uint32_t recording_start(int64_t now);
 
-/* Turns recording on or off, if it is time. The drain calls it at every round. */
+/* Called when a session begins (session.h). Turns recording on, until recording_set_stopped turns it off. */
+void recording_open(int64_t now);
+
+/* Turns recording on or off, if the options or requests want that now. The drain calls this function at every
+ * round. */
 void recording_update(int64_t now);
 
 /* excess and length: the results of cost_of_records. If the records alone cost more than --overhead allows, fewer
- * parameters are kept. If the cost stays too high for several windows in a row, recording pauses until the average
- * cost is within --overhead again. */
+ * kernel parameters are recorded. If the cost stays too high for several windows in a row, recording pauses until the
+ * average cost is within --overhead again. */
 void recording_govern(double excess, int64_t length);
 
-/* For `wallshim ctl`: turns recording off until it is turned on again, or changes the bursts. */
+/* For `wallshim ctl`. recording_set_stopped: turns recording off (true), or lets it be on again (false).
+ * recording_set_burst: sets the length of a burst, and the time from the start of a burst to the next, ns. */
 void recording_set_stopped(bool stopped);
 void recording_set_burst(uint64_t on, uint64_t period);
 
-/* Are fewer parameters to be kept, for --overhead? */
+/* Are fewer kernel parameters to be recorded, because records cost more than --overhead allows? */
 bool recording_is_thinned(void);
 
-/* ns until the delay, the duration or a burst next turns recording on or off; INT64_MAX: never. */
+/* ns until one of the options delay, duration and burst next turns recording on or off; INT64_MAX: never. */
 int64_t recording_next_edge(int64_t now);
 
 /* Called by the wrappers of cuProfilerStart and cuProfilerStop, for --capture-range=profiler. */

@@ -11,8 +11,8 @@
 
 enum { PLACES = 64, KIND_SHIFT = 24, NUMBER_SHIFT = 32 };
 
-/* Requests, as number << 32 | kind << 24 | context; 0: the place is free. The asking thread sets a place, and the
- * drain clears it. So no place is lost if the asking thread is gone. */
+/* The requests, as number << 32 | kind << 24 | context; 0: the place is free. The asking thread sets a place, and the
+ * drain clears it. So no place stays occupied if the asking thread has ended. */
 static _Atomic uint64_t places[PLACES];
 static _Atomic uint32_t numbers;
 static _Atomic uint32_t answers; /* a futex: the number of answers so far */
@@ -43,8 +43,8 @@ void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
                 break;
             futex_wait(&answers, seen, deadline - now);
         }
-        /* If there was no answer in time, withdraws the request: its context or events may be gone when the drain
-         * gets to it. */
+        /* If there was no answer in time, withdraws the request: the request's context or its events may no longer
+         * exist when the drain gets to it. */
         uint64_t asked = word;
         atomic_compare_exchange_strong(&places[at], &asked, 0);
     }

@@ -1,5 +1,5 @@
 /* Requests of the program's threads to the drain, with deadlines. Requests use no lock: a signal handler may make a
- * request while its thread waits for an earlier request, and a handler's longjmp may abandon a request. */
+ * request while its thread waits for the answer to an earlier one, and a handler's longjmp may abandon a request. */
 #ifndef WALLSHIM_SHIM_DRAIN_REQUESTS_H
 #define WALLSHIM_SHIM_DRAIN_REQUESTS_H
 
@@ -10,18 +10,20 @@ enum request_kind {
     REQUEST_NONE,
     REQUEST_CONTEXT,     /* read the times of operations that still run in a context */
     REQUEST_DRIVER_EXIT, /* read the times of all operations that still run; the driver is about to shut down */
-    REQUEST_LEAVE,       /* as REQUEST_DRIVER_EXIT, and end the trace at once: the process ends without exit() */
-    REQUEST_FINISH       /* end the trace */
+    /* The process ends without exit(): do the same as for REQUEST_DRIVER_EXIT, and end the trace at once. */
+    REQUEST_LEAVE,
+    REQUEST_DETACH, /* release the driver's objects that the shim holds, and end the drain's thread */
+    REQUEST_FINISH  /* end the trace */
 };
 
 struct request {
     uint64_t word; /* the whole request, as stored in places[] (requests.c); 0: there is no request */
     enum request_kind kind;
-    uint32_t context; /* dictionary id; 0: all contexts */
+    uint32_t context; /* the context's id in the trace; 0: all contexts */
 };
 
-/* Makes a request and waits for the answer, until the deadline at most. Does nothing when the drain has ended, or in
- * a forked child. */
+/* Makes a request and waits for the drain's answer, for deadline_ns at most. Does nothing when the drain has ended,
+ * or in a forked child. */
 void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns);
 
 /* For the drain. request_next returns the oldest request (word 0: there is none). request_answer tells the asking
@@ -29,8 +31,8 @@ void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns);
 struct request request_next(void);
 void request_answer(struct request request);
 
-/* requests_end: from now on the drain answers no requests. requests_begin: the drain answers requests again; older
- * requests are dropped. */
+/* requests_end: called when the drain stops answering requests. requests_begin: called when it answers requests
+ * again; requests that were made before are dropped. */
 void requests_end(void);
 void requests_begin(void);
 

@@ -4,10 +4,13 @@
 #include "shim/objects/thread.h"
 
 enum {
-    PAGE_SLOTS = 4096 / WS_RING_SLOT,                  /* slots in a page of the smallest page size */
-    MOST_AHEAD = WS_RING_LOOK_EVERY + 16 * PAGE_SLOTS, /* a thread wakes the drain before it has used this many */
-    ALL_AHEAD = (4 << 20) / WS_RING_SLOT,              /* shared by all threads, because most threads launch little */
-    ROUNDS_AHEAD = 4, /* touches the pages that a thread needs in this many rounds: the next round may be late */
+    PAGE_SLOTS = 4096 / WS_RING_SLOT, /* number of a ring's slots in a page of 4 KiB, the smallest page size */
+    /* Most slots that are touched ahead of a ring's head. A thread wakes the drain before it has used so many. */
+    MOST_AHEAD = WS_RING_LOOK_EVERY + 16 * PAGE_SLOTS,
+    /* Most slots that are touched ahead of the heads of all threads' rings together: most threads launch little. */
+    ALL_AHEAD = (4 << 20) / WS_RING_SLOT,
+    /* The pages that a thread needs in this many rounds are touched: the drain's next round may be late. */
+    ROUNDS_AHEAD = 4,
 };
 
 static uint64_t slots_ahead(const struct shim_thread *thread, uint64_t head)
@@ -16,8 +19,8 @@ static uint64_t slots_ahead(const struct shim_thread *thread, uint64_t head)
     return ws_max(ws_min(share, (uint64_t)MOST_AHEAD), ROUNDS_AHEAD * (head - thread->head_before));
 }
 
-/* Touches the page by replacing a zero with a zero. The thread may write to the page at any time: if the exchange
- * finds another value, it changes nothing. ThreadSanitizer would report a race. */
+/* Touches the slot's page by replacing a zero with a zero. The ring's thread may write to the page at any time: if
+ * the exchange finds another value, it changes nothing. ThreadSanitizer would report a race, so it is off here. */
 __attribute__((no_sanitize("thread"))) static void touch(const struct ws_ring *ring, uint64_t slot)
 {
     uint32_t zero = 0;
@@ -32,7 +35,7 @@ void ring_pages_keep(struct shim_thread *thread, uint64_t head)
         return;
     uint64_t until = ws_min(head + slots_ahead(thread, head), slots);
     thread->head_before = head;
-    /* Slots below the head have been written to already. */
+    /* The thread has already written to the slots below the head, so their pages have memory. */
     thread->touched = ws_max(thread->touched, head / PAGE_SLOTS * PAGE_SLOTS);
     for (; thread->touched < until; thread->touched += PAGE_SLOTS)
         touch(&thread->ring, thread->touched);

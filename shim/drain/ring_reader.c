@@ -20,13 +20,20 @@
 
 enum { PARAM_SETS = 65536, TAKEN_ASIDE = 64 << 10 };
 
-static struct ws_map params_ids = { .limit = PARAM_SETS }; /* hash of the words → id */
+/* Hash of a block of kernel parameters → id of the block's row. */
+static struct ws_map params_ids = { .limit = PARAM_SETS };
 static uint32_t params_count;
+
+void ring_reader_begin(void)
+{
+    ws_map_finish(&params_ids);
+    params_count = 0;
+}
 
 /* --- operations -------------------------------------------------------------------------------- */
 
-/* Why an operation has no events: the driver refused them, or the shim did not record any (during a capture, or when
- * the driver is about to shut down). */
+/* Returns why an operation has no events: the driver refused them, or the shim did not record any (during a stream
+ * capture, or when the driver is about to shut down). */
 static enum ws_loss_reason why_without_events(const struct ws_ring_op *record)
 {
     if (record->begin_event || record->inner & WS_RING_OP_OWN_BEGIN)
@@ -34,7 +41,7 @@ static enum ws_loss_reason why_without_events(const struct ws_ring_op *record)
     return shim_phase() & SHIM_TIMING ? WS_LOSS_CAPTURE_UNKNOWN : WS_LOSS_UNTIMED_AT_EXIT;
 }
 
-/* ns from the call's return until the end event was in the stream; UINT32_MAX: not known. */
+/* ns from the return of the operation's call until its end event was in the stream; UINT32_MAX: not known. */
 static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
 {
     uint32_t ticks = record->inner >> WS_RING_OP_LATENESS;
@@ -44,7 +51,7 @@ static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
 
 /* Does the copy's call take about as long as the copy? A copy of pageable memory does: the driver copies the data
  * through its own pinned memory during the call. A small asynchronous copy to the device does not: its call only
- * copies the data to memory of the driver (driver API documentation, "API synchronization behavior"). */
+ * copies the data to memory of the driver (CUDA driver API documentation, "API synchronization behavior"). */
 static bool is_staged(const struct ws_shape *shape, const struct ws_op *op)
 {
     if (shape->kind != WS_OP_COPY)
@@ -90,13 +97,14 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         .detail = record->header.detail & WS_RING_OP_DETAIL,
         .staged = is_staged(shape, &op),
     };
-    pending->op.shape = 0; /* salvage (record/live.h) takes the row only once it is whole */
+    pending->op.shape = 0; /* 0 tells salvage (record/live.h) that the row is not complete yet */
     atomic_signal_fence(memory_order_release);
     pending->op.shape = op.shape;
     pending_queue(stream, pending);
 }
 
-/* An event without an operation. The event is the end event of all earlier operations that have none. */
+/* Reads the record of an event that belongs to no operation. The event serves as end event for all earlier operations
+ * of the stream that have no end event. */
 static void read_event(const struct ws_ring_event *record)
 {
     struct shim_stream *stream = stream_at(record->header.shape);
@@ -140,7 +148,7 @@ static void read_stack(struct shim_thread *thread, const struct ws_ring_stack *r
     trace_add(WS_FAMILY_stack, &row);
 }
 
-/* Equal parameter blocks of one kernel become one row. */
+/* Adds a row for the block of kernel parameters in the record. Equal blocks of one kernel share one row. */
 static void read_params(struct shim_thread *thread, const struct ws_ring_params *record)
 {
     static char text[WS_IMAGE_TEXT];
@@ -168,7 +176,7 @@ static void read_params(struct shim_thread *thread, const struct ws_ring_params 
     thread->params = (uint32_t)*id;
 }
 
-/* Do the shape, the stream and the events in the operation's record exist? */
+/* Do the shape, the stream and the events to which the operation's record refers exist? */
 static bool op_is_sound(const struct ws_ring_op *record)
 {
     uint32_t shapes = atomic_load_explicit(&registry.shape.count, memory_order_acquire);
@@ -185,7 +193,7 @@ static bool event_is_sound(const struct ws_ring_event *record)
            record->event <= stream_at(stream)->context->pool.limit;
 }
 
-/* False: the record is damaged. */
+/* Makes a row or a waiting operation of the record. Returns false if the record is damaged. */
 static bool read_record(struct shim_thread *thread, const struct ws_ring_header *record)
 {
     switch (record->kind) {
@@ -215,7 +223,7 @@ static bool read_record(struct shim_thread *thread, const struct ws_ring_header 
         read_event((const struct ws_ring_event *)record);
         return true;
     default:
-        return true; /* padding */
+        return true; /* the record only fills the ring up to its end */
     }
 }
 
@@ -227,10 +235,12 @@ void ring_reader_read(struct shim_thread *thread, uint64_t head)
         live_reads_at(at);
         thread->damaged +=
             !slots || !read_record(thread, (const struct ws_ring_header *)ws_ring_slot(&thread->ring, at));
-        /* Without a valid size, the start of the next record is unknown. So all slots up to head are skipped. */
+        /* Without a valid size, the start of the next record is unknown. So all slots up to the ring's head are
+         * skipped. */
         thread->damaged += slots ? 0 : head - at - 1;
         at = slots ? at + slots : head;
-        /* After each record, because salvage (record/live.h) goes on behind the last one. */
+        /* Released after each record, because salvage (record/live.h) continues at the first record that is not
+         * released. */
         ws_ring_release(&thread->ring, at);
     }
 }

@@ -6,8 +6,12 @@
 
 struct shim_thread;
 
-/* Takes the thread's records up to head. Operations that are to get device times wait in their stream's queue; all
- * other records become rows at once. */
+/* Called before a trace begins. Forgets which blocks of kernel parameters have a row, because the new trace needs
+ * these rows again. */
+void ring_reader_begin(void);
+
+/* Reads the records in the thread's ring up to `head`. Operations that are to get device times wait in their stream's
+ * queue. All other records become rows at once. */
 void ring_reader_read(struct shim_thread *thread, uint64_t head);
 
 #endif

@@ -20,8 +20,8 @@ static bool is_tokenizer(const char *name, size_t length)
     return length >= sizeof(word) - 1 && !strncasecmp(name, word, sizeof(word) - 1);
 }
 
-/* Where a word must be in a name to make the name secret. WHOLE: with no letter or digit directly before or after
- * it. */
+/* Where a word must be in a name to make the name that of a secret. WHOLE: anywhere, but with no letter or digit
+ * directly before or after the word. */
 enum place { ANYWHERE, AT_THE_END, WHOLE };
 
 static bool stands(const char *name, size_t length, const char *word, size_t word_length, enum place place)
@@ -82,8 +82,8 @@ static bool is_name(char byte)
     return is_word(byte) || strchr("_-.", byte);
 }
 
-/* Counts the spaces at text. strspn is not used: with AddressSanitizer, GCC 12 warns of a read beyond a constant
- * string. */
+/* Counts the spaces at the start of the text. strspn is not used: with AddressSanitizer, GCC 12 warns of a read
+ * beyond a constant string. */
 static size_t spaces(const char *text)
 {
     size_t count = 0;
@@ -92,8 +92,9 @@ static size_t spaces(const char *text)
     return count;
 }
 
-/* If a name and a value begin at text, returns the length of the name, and sets *value; else returns 0. The colons of
- * "https://" and of "C++::names" do not begin a value. */
+/* If the text begins with a name and its value (name=value, "name": "value"), returns the length of the name, and
+ * sets *value to the start of the value. Else returns 0. The colons of "https://" and of "C++::names" do not begin a
+ * value. */
 static size_t pair(const char *text, const char **value)
 {
     size_t length = 0;
@@ -109,8 +110,8 @@ static size_t pair(const char *text, const char **value)
     return length;
 }
 
-/* The length of a value: up to its closing quote, or to a character that ends a value without quotes. The value of a
- * header, behind a colon, may have spaces in it. */
+/* The length of a value: up to its closing quote, or to a character that ends a value without quotes. header: the
+ * value follows a colon, as in an HTTP header, and may contain spaces. */
 static size_t value_length(const char *value, bool header)
 {
     if (*value == '"' || *value == '\'') {
@@ -122,25 +123,27 @@ static size_t value_length(const char *value, bool header)
     return strcspn(value, header ? "\"'\r\n" : " \t\r\n\"'&;,)}]");
 }
 
-/* Does the URL's authority (user:password@host) hold a secret? text: the URL, from behind "://" on. *from, *length:
- * where in text the secret is. of_web: the URL begins with http or https. */
+/* Does the URL's authority (user:password@host) contain a secret? text: the URL after "://". of_web: the URL begins
+ * with http or https. *from, *length: where in text the secret is. */
 static bool url_secret(const char *text, bool of_web, size_t *from, size_t *length)
 {
     size_t word = strcspn(text, " \t\r\n\"'<>"), authority = strcspn(text, "/?# \t\r\n\"'<>");
     const char *at = memrchr(text, '@', authority);
     const char *colon = memchr(text, ':', at ? (size_t)(at - text) : authority);
-    /* A slash in a password looks like the end of the authority. A port is all digits, so any other text behind the
+    /* A slash in a password looks like the end of the authority. A port has only digits, so other text after the
      * colon counts as the beginning of a password. */
     if (!at && colon && colon + 1 + strspn(colon + 1, "0123456789") < text + authority)
         at = memrchr(text, '@', word);
     if (!at || (!colon && !of_web))
         return false;
-    *from = colon ? (size_t)(colon + 1 - text) : 0; /* a name without a password may be a token */
+    /* A user name without a password may be an access token, so it is hidden. */
+    *from = colon ? (size_t)(colon + 1 - text) : 0;
     *length = (size_t)(at - text) - *from;
     return true;
 }
 
-/* The length of a JSON web token at text, or 0: three parts of base64 with dots between, the first of them JSON. */
+/* If the text begins with a JSON web token, returns its length, else 0. Such a token has three parts of base64 with
+ * dots between them, and the first part is JSON. */
 static size_t web_token(const char *text)
 {
     static const char *const base64 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
@@ -151,7 +154,8 @@ static size_t web_token(const char *text)
     return text[head + 1 + body] == '.' ? head + body + 2 + strspn(text + head + body + 2, base64) : 0;
 }
 
-/* If text begins with "Bearer", spaces and something else: the length of "Bearer" and the spaces; else 0. */
+/* If the text begins with "Bearer", spaces and something else, returns the length of "Bearer" and the spaces, else
+ * 0. */
 static size_t bearer(const char *text)
 {
     static const char word[] = "Bearer";
@@ -162,7 +166,8 @@ static size_t bearer(const char *text)
     return gap && text[length + gap] ? length + gap : 0;
 }
 
-/* If text begins with "user:password@host", without a scheme: the length of "user:"; else 0. */
+/* If the text begins with "user:password@host", without a scheme such as "https://", returns the length of "user:",
+ * else 0. */
 static size_t user(const char *text)
 {
     size_t name = 0;
@@ -172,11 +177,11 @@ static size_t user(const char *text)
     return password && text[name + 1 + password] == '@' && is_word(text[name + 2 + password]) ? name + 1 : 0;
 }
 
-/* Copies what is at *at, or "***" if that is secret, and moves *at behind it. */
+/* Appends the next character, word or secret at *at to `to`, a secret as "***". Moves *at to what follows. */
 static void step(struct text *to, const char *start, const char **at, const char *more_words)
 {
     const char *text = *at, *value;
-    bool begins = text == start || !is_name(text[-1]); /* not inside a word */
+    bool begins = text == start || !is_name(text[-1]); /* the text at *at is the start of a word */
     size_t length = begins ? pair(text, &value) : 0, from, secret;
     if (length && secrets_named(text, length, more_words)) {
         bool header = memchr(text + length, ':', (size_t)(value - text) - length) != NULL;
@@ -233,7 +238,8 @@ static bool is_scheme(const char *argument)
     return false;
 }
 
-/* Is the next argument a secret? It is after arguments such as "--password", "Authorization:" or "Bearer". */
+/* Does this argument show that the next one is a secret? Arguments such as "--password", "Authorization:" and
+ * "Bearer" do. */
 static bool announces(const char *argument, const char *more_words)
 {
     size_t length = strlen(argument);
@@ -242,8 +248,8 @@ static bool announces(const char *argument, const char *more_words)
            !strpbrk(argument, " \t") && secrets_named(argument, length, more_words);
 }
 
-/* Appends one argument. If the name before its first "=" marks a secret, everything behind the "=" is hidden. Without
- * such a name, only the secrets found in the argument are hidden. */
+/* Appends one argument of a command line. If the name before its first "=" is that of a secret, everything after the
+ * "=" is hidden. If it is not, only the secrets found inside the argument are hidden. */
 static void put_argument(struct text *to, const char *argument, const char *more_words)
 {
     const char *equals = strchr(argument, '=');

@@ -1,5 +1,5 @@
 /* Secrets that must not get into a trace. A value is secret if the name of its argument or environment variable
- * contains a word such as "PASSWORD". Secrets are also found inside texts: name=value, "name": "value", headers,
+ * contains a word such as "PASSWORD". Secrets are also found inside texts: name=value, "name": "value", HTTP headers,
  * tokens after "Bearer", user:password@ in URLs. */
 #ifndef WALLSHIM_SHIM_DRAIN_SECRETS_H
 #define WALLSHIM_SHIM_DRAIN_SECRETS_H

@@ -12,13 +12,14 @@
 #include "shim/state/registry.h"
 
 static struct output output;
-static _Atomic uint64_t bytes;  /* size of the trace */
-static uint64_t losses_refused; /* rows of losses that could not be written, as of the last flush */
+static _Atomic uint64_t bytes;  /* size of the trace at the last flush */
+static uint64_t losses_refused; /* number of rows of losses that could not be written, as of the last flush */
 static bool failed;             /* writing has failed, and a warning was printed */
+static bool open_now;           /* a trace is open: true from trace_begin until trace_close */
 
 static void complain(int error)
 {
-    if (error == -ECONNABORTED) /* the collector takes no more, and it was said why */
+    if (error == -ECONNABORTED) /* the collector takes no more of the trace, and an earlier message says why */
         return;
     if (error && !failed) {
         failed = true;
@@ -27,7 +28,8 @@ static void complain(int error)
     }
 }
 
-/* Writes all rows. The live memory then needs none of them. */
+/* Writes all rows into the trace. From then on, the live memory (the copy that survives if the process is killed:
+ * state/live.h) need not keep these rows. */
 static void write_rows_now(void)
 {
     uint32_t rows[WS_LIVE_TABLES] = { 0 };
@@ -40,9 +42,11 @@ static void write_rows_now(void)
     live_flushed(ws_encoder_file_id(output.encoder), ws_encoder_bytes(output.encoder), rows);
 }
 
-/* A row stays in the live memory until the trace has it. */
+/* Adds the row to the trace. Until a flush has written the row, a copy stays in the live memory (state/live.h). */
 void trace_add(enum ws_family family, const void *row)
 {
+    if (!open_now)
+        return;
     if (!live_add_row(family, row)) {
         write_rows_now();
         live_add_row(family, row);
@@ -59,6 +63,8 @@ static void add_table(struct registry_table *table, enum ws_family family)
 
 void trace_add_dictionaries(void)
 {
+    if (!open_now)
+        return;
 #define TABLE(family, limit) add_table(&registry.family, WS_FAMILY_##family);
     REGISTRY_TABLES(TABLE)
 #undef TABLE
@@ -87,26 +93,54 @@ int trace_create(void)
     return said(output_create(&output));
 }
 
+/* Writes the first rows of a new trace: the rows of all dictionaries, even if an earlier trace of this process has
+ * them. */
+static void begin_rows(void)
+{
+    failed = false;
+    losses_refused = 0;
+    atomic_store_explicit(&bytes, 0, memory_order_relaxed);
+#define TABLE(family, limit) registry.family.emitted = 0;
+    REGISTRY_TABLES(TABLE)
+#undef TABLE
+    open_now = true;
+    add_functions();
+    write_rows_now();
+}
+
 int trace_begin(void)
 {
     int error = said(output_begin(&output));
-    failed = false;
-    losses_refused = 0;
-    if (!error) {
-        add_functions();
-        write_rows_now();
-    }
+    if (!error)
+        begin_rows();
     return error;
+}
+
+int trace_begin_in(int file, const char *name)
+{
+    int error = output_begin_in(&output, file, name);
+    if (!error)
+        begin_rows();
+    return error;
+}
+
+bool trace_is_open(void)
+{
+    return open_now;
 }
 
 uint64_t trace_unwritten(void)
 {
+    if (!open_now)
+        return 0;
     return ws_encoder_lost(output.encoder, WS_FAMILY_op) + ws_encoder_lost(output.encoder, WS_FAMILY_call) +
            ws_encoder_lost(output.encoder, WS_FAMILY_collective);
 }
 
 bool trace_flush(void)
 {
+    if (!open_now)
+        return true;
     write_rows_now();
     atomic_store_explicit(&bytes, ws_encoder_bytes(output.encoder), memory_order_relaxed);
     uint64_t before = losses_refused;
@@ -116,7 +150,7 @@ bool trace_flush(void)
 
 bool trace_hear(bool recording, struct link_wishes *wishes)
 {
-    return output_hear(&output, recording, wishes);
+    return open_now && output_hear(&output, recording, wishes);
 }
 
 void trace_tell_progress(uint32_t number, const uint8_t *progress, size_t size)
@@ -131,11 +165,15 @@ uint64_t trace_bytes(void)
 
 void trace_say(const char *key, const char *value)
 {
-    output_say(&output, key, value);
+    if (open_now)
+        output_say(&output, key, value);
 }
 
 void trace_close(void)
 {
+    if (!open_now)
+        return;
+    open_now = false;
     int error = output_close(&output);
     if (error && error != -ECONNABORTED && !failed)
         ws_warn("%s: %s; the trace may lack its end", output_place(&output), strerror(-error));

@@ -14,32 +14,42 @@
 int trace_create(void);
 int trace_begin(void);
 
-/* Adds a row of the family. Rows that cannot be written are counted (trace_unwritten); a warning is printed once. */
+/* Like trace_begin, for a session (session.h): the trace goes into `file`, an open descriptor in the file thread's
+ * table. name: the file's name, for messages. Prints no warning. */
+int trace_begin_in(int file, const char *name);
+
+/* Is a trace open? If none is, the other functions do nothing. */
+bool trace_is_open(void);
+
+/* Adds a row of this record family. Rows that cannot be written are counted (trace_unwritten). The first failure
+ * prints a warning. */
 void trace_add(enum ws_family family, const void *row);
 
-/* Adds the rows that the dictionaries have got since the last call. */
+/* Adds the rows that the dictionaries (tables of contexts, streams, kernels …) have got since the last call. */
 void trace_add_dictionaries(void);
 
-/* Writes all rows that are still in memory. Returns whether all losses that were added since the last call are in the
- * trace: where there is little room, their small frame may be written although larger ones are not. */
+/* Writes all rows that are still in memory. Returns whether all rows of losses that were added since the last call
+ * are in the trace. Rows of losses may be written although other rows are not: their frame is small, and may fit
+ * where larger frames do not. */
 bool trace_flush(void);
 
-/* Adds a key and a value about the program or its recording. */
+/* Adds a key and a value about the program or its recording to the trace. */
 void trace_say(const char *key, const char *value);
 
-/* Writes the end and closes the file. */
+/* Writes the trace's end and closes its file or connection. */
 void trace_close(void);
 
-/* As output_hear. */
+/* Tells the collector whether recording is on, and sets *wishes to what `wallshim ctl` has asked for. Returns false
+ * if there is no collector or no trace. */
 bool trace_hear(bool recording, struct link_wishes *wishes);
 
-/* As output_tell_progress. */
+/* Sends the collector a report of how far the process is: see link_tell_progress. */
 void trace_tell_progress(uint32_t number, const uint8_t *bytes, size_t size);
 
-/* How many operations and calls could not be written since the start. */
+/* How many operations and calls could not be written to the trace since it began. */
 uint64_t trace_unwritten(void);
 
-/* Bytes of the trace as of the last flush. Any thread may call this. */
+/* The trace's size in bytes, as of the last flush. Any thread may call this. */
 uint64_t trace_bytes(void);
 
 #endif

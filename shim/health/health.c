@@ -16,22 +16,23 @@
 #include "shim/state/registry.h"
 
 enum {
-    DEVICES = 64,         /* only devices with lower ordinals are sampled */
-    PLACES = 256,         /* samples that wait for the drain; a power of 2 */
-    FIRST_NS = 100000000, /* before the first sample */
+    DEVICES = 64,         /* only devices with a CUDA ordinal below this are sampled */
+    PLACES = 256,         /* room for samples that the drain has not read yet; a power of 2 */
+    FIRST_NS = 100000000, /* ns from the start of the recording to the first sample */
 };
-static const int64_t IDLE_NS = 16000000000; /* between samples while the program is idle */
+static const int64_t IDLE_NS = 16000000000; /* ns between samples while the program is idle */
 
 enum sampler_state { RESTS, ASKED, SAMPLES, ENDED };
 
 static _Atomic uint32_t state; /* enum sampler_state; a futex */
 static _Atomic uint32_t threads;
 
-/* Samples on their way to the drain: the sampler writes at `put`, the drain reads at `taken`. */
+/* Samples that the drain thread has not read yet: the sampler thread writes at index `put`, the drain reads at
+ * `taken` (both modulo PLACES). */
 static struct ws_health places[PLACES];
 static _Atomic uint32_t put, taken;
 
-/* For the sampler thread; the drain reads `why` once `refused` is set. */
+/* Used by the sampler thread only. As an exception, the drain thread reads `why` once `refused` is set. */
 static struct {
     bool found, gone;
     struct nvml_device nvml;
@@ -40,12 +41,12 @@ static bool opened;
 static const char *why;
 static _Atomic bool refused;
 static _Atomic uint64_t samples, failures;
-static _Atomic uint32_t last_error; /* nvmlReturn_t */
+static _Atomic uint32_t last_error; /* the last error that NVML returned (nvmlReturn_t) */
 
-/* For the drain. */
+/* Used by the drain thread only; times are host ns. */
 static bool started, ended;
 static int64_t last_sample, last_active;
-static int sandbox; /* the process's seccomp mode at the start */
+static int sandbox; /* the process's seccomp mode when the recording began */
 
 /* --- the sampler ---------------------------------------------------------------------------------- */
 
@@ -57,7 +58,7 @@ static bool is_used(uint32_t device)
     return false;
 }
 
-/* The sample is dropped if the drain has not taken earlier ones for long. */
+/* Hands the sample to the drain thread. Drops the sample if the drain has not read the last PLACES samples yet. */
 static void publish(const struct ws_health *sample)
 {
     uint32_t at = atomic_load_explicit(&put, memory_order_relaxed);
@@ -81,8 +82,8 @@ static ws_nvmlReturn find(uint32_t device)
     return nvml_find(uuid, &devices[device - 1].nvml);
 }
 
-/* A device that cannot be found is not looked for again: a part of a GPU (MIG) has a UUID that NVML knows by another
- * name. */
+/* Takes a sample of the device. A device that NVML does not find is looked up only once. An example is a part of a
+ * GPU (MIG), for which NVML and CUDA have different names. */
 static void sample_device(uint32_t device)
 {
     struct ws_health sample = { .device = device, .host_ns = ws_clock_ns() };
@@ -128,7 +129,8 @@ static void *sampler_main(void *unused)
         uint32_t seen = atomic_load(&state);
         if (seen == ENDED || atomic_load(&refused))
             break;
-        /* NVML may open files. A sandbox that the program has entered meanwhile may kill the process for that. */
+        /* NVML may open files. If the program has entered a seccomp sandbox since the recording began, the sandbox
+         * may kill the process for that. */
         if (seen == ASKED && prctl(PR_GET_SECCOMP) != sandbox) {
             refuse("the program has entered a sandbox");
             break;
@@ -142,17 +144,19 @@ static void *sampler_main(void *unused)
         }
     }
     atomic_store(&threads, 0);
-    futex_wake_all(&threads); /* health_end may wait for it */
+    futex_wake_all(&threads); /* health_end may wait for this thread's end */
     return NULL;
 }
 
-/* --- the drain's side ----------------------------------------------------------------------------- */
+/* --- what the drain thread calls ------------------------------------------------------------------ */
 
 void health_begin(int64_t now)
 {
-    atomic_store(&state, RESTS);
-    atomic_store(&threads, 0);
-    started = ended = false;
+    started = false;
+    /* true: the sampler thread of an earlier session is still in a call of NVML */
+    ended = atomic_load(&threads) != 0;
+    if (!ended)
+        atomic_store(&state, RESTS);
     last_sample = now;
     last_active = now;
     sandbox = prctl(PR_GET_SECCOMP);
@@ -168,14 +172,16 @@ static bool is_over(void)
     return !shim_options.health || ended || atomic_load_explicit(&refused, memory_order_relaxed);
 }
 
-/* Short programs need no sample, so NVML is loaded a little later. But in a container it is loaded at once: there
- * nothing tells whether the program enters a sandbox of its own, in which loading would kill it. */
+/* The pause before the first sample, which loads NVML. Short programs end during the pause, and need no sample. There
+ * is no pause if the process is in a sandbox already, as in a container. The shim recognizes a sandbox by a change of
+ * the seccomp mode. A second sandbox does not change this mode, and loading NVML in it could kill the process. */
 static int64_t first_pause(void)
 {
     return sandbox ? 0 : FIRST_NS;
 }
 
-/* When the next sample is due. An active program gets one more sample after its last activity. */
+/* Host time at which the next sample is due, ns. After its last activity, the program gets one more sample at the
+ * usual pause. */
 static int64_t next_sample(void)
 {
     int64_t pause = last_active < last_sample ? IDLE_NS : started ? period() : first_pause();
@@ -206,7 +212,7 @@ void health_keep(int64_t now, bool active)
             return;
         }
     }
-    if (atomic_compare_exchange_strong(&state, &rests, ASKED)) /* else the call before has not returned */
+    if (atomic_compare_exchange_strong(&state, &rests, ASKED)) /* fails if the sampler is still in a call of NVML */
         futex_wake_all(&state);
 }
 

@@ -1,11 +1,11 @@
-/* Samples of the GPUs' clocks, power and heat. A thread of ours asks NVML, because a call may block for seconds. The
- * drain tells that thread when a sample is due, and takes the samples that are done. Nobody ever waits for NVML, but
- * for a moment before the driver shuts down.
+/* Samples of the GPUs' clocks, power and temperature. A thread of the shim, the sampler, asks NVML for them, because
+ * a call of NVML may block for seconds. The drain thread tells the sampler when a sample is due, and reads the
+ * samples that are done. No other thread ever waits for NVML, except for a moment before the driver shuts down.
  *
- * The thread has no timer of its own: it is woken once for each sample. While the program is idle, samples are rare
- * (one in 16 s), so that the process stays asleep.
+ * The sampler has no timer of its own: the drain wakes it once for each sample. While the program is idle, samples
+ * are rare (one in 16 s), so that they seldom wake the process.
  *
- * All functions are for the drain thread. */
+ * Only the drain thread calls these functions. */
 #ifndef WALLSHIM_SHIM_HEALTH_HEALTH_H
 #define WALLSHIM_SHIM_HEALTH_HEALTH_H
 
@@ -14,26 +14,28 @@
 
 #include "record/record.h"
 
-/* Called when the recording begins. */
+/* Called when the recording begins. now: host time, ns. */
 void health_begin(int64_t now);
 
-/* Asks for a sample if one is due. active: the program has used a device since the last call. */
+/* Tells the sampler to take a sample if one is due. active: the program has used a device since health_keep was last
+ * called. */
 void health_keep(int64_t now, bool active);
 
-/* ns until the next sample is due; INT64_MAX if that may wait until the drain wakes up for another reason. */
+/* ns until the next sample is due; INT64_MAX: no sample is due for which the drain thread must wake up. */
 int64_t health_due_in(int64_t now);
 
-/* Takes the next sample that is done. Returns false if there is none. */
+/* Stores the oldest sample that the drain has not read yet in *sample. Returns false if there is none. */
 bool health_take(struct ws_health *sample);
 
-/* Ends sampling. Waits until the call of NVML under way has returned, for patience_ns at most: after that, the
- * library's own end may run beside it. */
+/* Ends sampling. Waits at most patience_ns for NVML's current call to return. If NVML's call has not returned by
+ * then, NVML's own shutdown may run during this call. */
 void health_end(int64_t patience_ns);
 
-/* What became of it, for the trace; NULL: nothing was due yet, or samples are not wanted. */
+/* A line for the trace: how many samples were taken, or why none were. NULL: no sample was due yet, or the options
+ * ask for none. */
 const char *health_summary(void);
 
-/* How many threads of ours there are for this: 0 or 1. */
+/* The number of sampler threads: 0 or 1. */
 unsigned health_thread_count(void);
 
 #endif

@@ -10,8 +10,8 @@
 
 static struct ws_nvml nvml;
 
-/* The program's own NVML, if it has loaded one, else the system's. There is only one for each driver, so no other
- * place is searched. */
+/* Opens the NVML that the program has loaded, if any, else the system's. The shim searches no other place, because a
+ * driver comes with only one NVML. */
 static void *find_library(void)
 {
     void *(*open)(const char *, int) = (void *(*)(const char *, int))elf_libc_symbol("dlopen");
@@ -51,13 +51,13 @@ bool nvml_is_final(ws_nvmlReturn error)
 
 /* --- one field at a time -------------------------------------------------------------------------- */
 
-/* Is this field worth asking for? */
+/* True unless NVML has answered that the device lacks this field, or that the user may not read it. */
 static bool is_asked(const struct nvml_device *device, enum ws_health_field field)
 {
     return !(device->unsupported & ws_health_bit(field));
 }
 
-/* Notes the answer for a field. Returns whether its value is valid. */
+/* Notes NVML's answer for a field. Returns true if the field's value is valid. */
 static bool note(struct nvml_device *device, struct ws_health *sample, enum ws_health_field field,
                  ws_nvmlReturn result)
 {
@@ -71,7 +71,7 @@ static bool note(struct nvml_device *device, struct ws_health *sample, enum ws_h
 }
 
 /* Asks for a field if the library has the function and the device has the field. After an error such as a lost GPU,
- * nothing more is asked. */
+ * asks for no more fields of this sample. */
 #define ASK(field, function, ...)                                              \
     (!sample->error && nvml.function && is_asked(device, WS_HEALTH_##field) && \
      note(device, sample, WS_HEALTH_##field, nvml.function(device->handle, __VA_ARGS__)))
@@ -132,7 +132,7 @@ static uint64_t value_of(const ws_nvmlFieldValue *field)
     }
 }
 
-/* nvmlDeviceGetPcieThroughput would measure for 20 ms. These counters are only read. */
+/* Reads the bytes that NVLink and PCIe have moved. nvmlDeviceGetPcieThroughput is not used: each call takes 20 ms. */
 static void ask_links(struct nvml_device *device, struct ws_health *sample)
 {
     enum { LINK_FIELDS = 4 };
@@ -161,7 +161,7 @@ static void ask_links(struct nvml_device *device, struct ws_health *sample)
         return;
     for (int i = 0; i < count; i++) {
         uint64_t *column = (uint64_t *)(void *)((char *)sample + links[asked[i]].column);
-        if (values[i].nvmlReturn) /* whatever the error, the other columns of the sample are good */
+        if (values[i].nvmlReturn) /* this error is only for this field: the other fields may still have values */
             device->unsupported |= ws_health_bit(links[asked[i]].field);
         else if (note(device, sample, links[asked[i]].field, WS_NVML_SUCCESS))
             *column = value_of(&values[i]) * links[asked[i]].unit;
@@ -174,7 +174,7 @@ void nvml_sample(struct nvml_device *device, struct ws_health *sample)
     ask_state(device, sample);
     ask_links(device, sample);
     if (sample->error && !nvml_is_final(sample->error) && sample->known)
-        sample->error = 0; /* one field could not be read this time; `known` says which were */
+        sample->error = 0; /* some fields could not be read; sample->known has a bit for each field that was */
     if (sample->error)
         sample->known = 0;
 }

@@ -4,9 +4,9 @@
  *   CUBLAS_ROW(library, symbol, parameters, arguments, gemm)
  *
  * library is the name of the library's file without "lib" and ".so". gemm describes the call, by macros of
- * libraries/cublas.c. Each cuBLAS function has a twin with 64-bit sizes. Not wrapped: complex GEMMs, grouped GEMMs,
- * and products of triangular or symmetric matrices. The launches of unwrapped functions are recorded, but not the
- * sizes of their products. */
+ * libraries/cublas.c. For each cuBLAS function here, cuBLAS has a second one with 64-bit sizes, which is wrapped too.
+ * Not wrapped: complex GEMMs, grouped GEMMs, and products of triangular or symmetric matrices. The launches of
+ * unwrapped functions are recorded, but not the sizes of their products. */
 #ifndef CUBLAS_ROW
 #error "define CUBLAS_ROW before including cublas_table.h"
 #endif

@@ -4,16 +4,16 @@
  *   CUDNN_FOLLOWED(part, symbol, parameters, arguments, before, after)     functions that set up descriptors
  *
  * part: the library of cuDNN 9 that defines the function. A program is linked against this library, or against
- * libcudnn, which only passes calls on to this library. label: what the call computes. before: what to note before
- * the call. after: what to note after a call that succeeded. A descriptor is forgotten before it is destroyed,
- * because afterwards another thread may get a new descriptor at the same address. The table has all functions that
- * set descriptors of tensors or filters, with one exception: the functions that return the weights of recurrent
- * networks and of attention. Such weights are never convolved. */
+ * libcudnn, which only passes the calls on. label: what the call computes. before: the function that notes the call
+ * before cuDNN runs it. after: the function that notes the call after it succeeded. A descriptor is forgotten before
+ * it is destroyed, because afterwards another thread may get a new descriptor at the same address. The table has all
+ * functions that set descriptors of tensors or filters, with one exception: the functions that return the weights of
+ * recurrent networks and of attention. No convolution uses such weights. */
 #ifndef CUDNN_ROW
 #error "define CUDNN_ROW before including cudnn_table.h"
 #endif
 #ifndef CUDNN_FOLLOWED
-#define CUDNN_FOLLOWED CUDNN_ROW /* for files that treat all rows alike */
+#define CUDNN_FOLLOWED CUDNN_ROW /* a file that defines only CUDNN_ROW treats both kinds of rows alike */
 #endif
 /* clang-format off */
 CUDNN_ROW(graph, cudnnBackendExecute,

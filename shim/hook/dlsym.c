@@ -1,5 +1,5 @@
-/* Decides what the exported dlsym returns. This file is built without sanitizers, because their runtimes call dlsym
- * before instrumented code can run. These runtimes never look up a function that we wrap. */
+/* Decides what the exported dlsym returns. This file is built without sanitizers, because the runtimes of sanitizers
+ * call dlsym before instrumented code can run. These runtimes never look up a function that the shim wraps. */
 #include <dlfcn.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -21,9 +21,9 @@ static dlsym_function libc_dlsym(void)
     return function;
 }
 
-/* Other libraries in this process may define dlsym, too. Such libraries are called layers here. The first dlsym in
- * the search order gets all calls of the program. A layer in front of the shim may answer a call itself, or call the
- * next dlsym. The shim passes calls on to the first layer behind the shim. */
+/* Other libraries in this process may define dlsym, too. They are called layers here. The first dlsym in the search
+ * order gets all calls of the program. A layer in front of the shim may answer a call itself, or call the next dlsym.
+ * The shim passes calls on to the first layer behind the shim. */
 enum { MOST_LAYERS = 4 };
 
 struct layer {
@@ -45,7 +45,7 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
 {
     struct layers *layers = data;
     if (elf_is_named(object, "libc.so") || elf_is_named(object, "libdl.so"))
-        return false; /* libc is no layer: its dlsym is the last in the chain */
+        return false; /* libc is no layer: its dlsym is the last one to which a call can be passed on */
     unsigned *count = place == ELF_BEFORE ? &layers->before_count : &layers->behind_count;
     dlsym_function function =
         place == ELF_OURS || *count == MOST_LAYERS ? NULL : (dlsym_function)elf_symbol(object, "dlsym");
@@ -55,8 +55,8 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
     return true;
 }
 
-/* Returns the layers; the first call finds them. Only libraries that were loaded at program start count: libraries
- * loaded later come after libc in the search order. own: memory for the result, used until known_layers is
+/* Returns the layers; the first call finds them. A library is a layer only if it was loaded at program start:
+ * libraries loaded later come after libc in the search order. own: memory for the result, used until known_layers is
  * complete. */
 static const struct layers *layers_of(struct layers *own)
 {
@@ -80,7 +80,8 @@ static int layer_at(const struct layer *layers, unsigned count, const void *addr
     return -1;
 }
 
-/* The state of a probe: this thread calls a layer only to see whether the layer calls the shim's dlsym. */
+/* The state of a probe: a call of a layer that this thread makes only to see whether the layer calls the shim's
+ * dlsym. */
 enum probe { PROBE_NONE, PROBE_ASKED, PROBE_CAME_BACK };
 static __thread enum probe probe __attribute__((tls_model("initial-exec")));
 
@@ -94,10 +95,10 @@ static bool comes_back(dlsym_function layer, void *handle, const char *name)
     return came_back;
 }
 
-/* A layer behind the shim may jump to the first dlsym in the process instead of the next dlsym. Then the same call
- * comes back to the shim again and again, for ever, with the same caller and stack. A program that repeats the same
- * look-up in a loop looks the same to the shim. So after SAME_IN_A_ROW equal calls, the shim calls the layer once as
- * a probe: if the layer calls the shim's dlsym again, the calls go in circles. */
+/* A layer behind the shim may jump to the first dlsym in the process instead of the next dlsym. The same call then
+ * comes back to the shim for ever, with the same caller and stack. A program that repeats a look-up in a loop looks
+ * the same to the shim. So after SAME_IN_A_ROW equal calls, the shim calls the layer once as a probe: if the layer
+ * calls the shim's dlsym again, the calls go in circles. */
 enum { SAME_IN_A_ROW = 100, PLACES = 64 };
 
 static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle, const char *name)
@@ -146,8 +147,8 @@ bool dlsym_is_passed_over(void)
     return layers_of(&own)->before_count && !atomic_load(&asked_from_before);
 }
 
-/* Takes the place of libc's dlsym if libc's dlsym was not found. This should not happen, but a jump to NULL would
- * crash the program. */
+/* Is called in place of libc's dlsym if the shim has not found libc's dlsym. This should not happen, but a jump to
+ * NULL would crash the program. */
 static void *no_dlsym(void *handle, const char *name)
 {
     (void)handle;
@@ -179,14 +180,14 @@ static bool from_inside(const char *library, const void *caller)
     return !strncmp(slash ? slash + 1 : object.path, library, strlen(library));
 }
 
-/* Is the caller inside the driver or CUPTI? Both look up the driver's functions for their own use. The driver may
- * consist of several libraries. */
+/* Is the caller inside the driver or CUPTI? The driver and CUPTI look up functions of the driver for their own use.
+ * The driver may consist of several libraries. */
 static bool from_inside_the_driver(const void *caller)
 {
     return from_inside("libcuda.so", caller) || from_inside("libcupti.so", caller);
 }
 
-/* Does libcudnn itself make this look-up, not the program? libcudnn looks up its functions in the other cuDNN
+/* Does libcudnn make this look-up, rather than the program? libcudnn looks up its functions in the other cuDNN
  * libraries, which define them. */
 static bool from_inside_cudnn(const char *name, const void *caller)
 {
@@ -210,8 +211,8 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     return !search->found;
 }
 
-/* Does RTLD_NEXT mean our definition of the symbol, for this caller? RTLD_NEXT means ours if the caller comes before
- * the shim in the search order, and no object between the two defines the symbol. */
+/* When this caller looks the symbol up with RTLD_NEXT, is the shim's wrapper the right answer? It is if the caller
+ * comes before the shim in the search order, and no object between the caller and the shim defines the symbol. */
 static bool are_next_for(const void *caller, const char *name)
 {
     struct next_search search = { .name = name, .caller = (uintptr_t)caller };
@@ -225,12 +226,12 @@ void *resolve_next(const char *symbol)
     return real ? real(RTLD_NEXT, symbol) : NULL;
 }
 
-/* The real dlsym does not find our wrappers (exports.map). So if there is no real function, the call is passed on,
- * and the caller gets the same NULL and the same dlerror as without the shim.
+/* The real dlsym does not find the shim's wrappers (exports.map). So if no real function has this name, the call is
+ * passed on, and the caller gets the same NULL and the same dlerror as without the shim.
  *
- * Callers behind the shim get the real function. A library behind the shim may define the function itself, and our
- * wrapper may call that definition. If the library's look-up returned our wrapper, the calls would never end. To
- * avoid endless calls, a wrapper replaces only a definition behind the shim. */
+ * Callers behind the shim in the search order get the real function. A library behind the shim may define the
+ * function itself, and our wrapper may call that definition. If the library's look-up returned our wrapper, the calls
+ * would never end. To avoid endless calls, a wrapper replaces only a definition behind the shim. */
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
     bool from_behind;

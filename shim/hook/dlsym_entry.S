@@ -23,7 +23,7 @@ ws_dlsym:
     .cfi_adjust_cfa_offset -8
     popq %rdi
     .cfi_adjust_cfa_offset -8
-    testq %rdx, %rdx                /* dlsym_answer.answered */
+    testq %rdx, %rdx                /* is dlsym_answer.answered set? */
     jz 1f
     ret
 1:  jmp *%rax

@@ -1,6 +1,6 @@
 /* Driver functions that the shim calls for itself: X(name, exported symbol, parameters). The functions are looked up
  * in the driver's own symbol table, so these calls do not go through our wrappers. If the driver is too old to have a
- * function, the pointer is NULL, and callers must check for that. */
+ * function, the function's pointer is NULL. Callers must check for NULL. */
 #ifndef WALLSHIM_SHIM_HOOK_DRIVER_CALLS_H
 #define WALLSHIM_SHIM_HOOK_DRIVER_CALLS_H
 
@@ -13,6 +13,8 @@
     X(event_create, "cuEventCreate", (ws_CUevent * event, unsigned flags))                                          \
     X(event_record, "cuEventRecord", (ws_CUevent event, ws_CUstream stream))                                        \
     X(event_elapsed, "cuEventElapsedTime", (float *ms, ws_CUevent start, ws_CUevent end))                           \
+    X(event_destroy, "cuEventDestroy_v2", (ws_CUevent event))                                                       \
+    X(stream_destroy, "cuStreamDestroy_v2", (ws_CUstream stream))                                                   \
     X(event_query, "cuEventQuery", (ws_CUevent event))                                                              \
     X(stream_create, "cuStreamCreate", (ws_CUstream * stream, unsigned flags))                                      \
     X(stream_context, "cuStreamGetCtx", (ws_CUstream stream, ws_CUcontext * context))                               \
@@ -33,6 +35,9 @@
     X(host_address, "cuMemHostGetDevicePointer_v2", (ws_CUdeviceptr * address, void *memory, unsigned flags))       \
     X(stream_query, "cuStreamQuery", (ws_CUstream stream))                                                          \
     X(context_flags, "cuCtxGetFlags", (unsigned *flags))                                                            \
+    X(device_count, "cuDeviceGetCount", (int *count))                                                               \
+    X(primary_retain, "cuDevicePrimaryCtxRetain", (ws_CUcontext * context, ws_CUdevice device))                     \
+    X(primary_release, "cuDevicePrimaryCtxRelease_v2", (ws_CUdevice device))                                        \
     X(primary_state, "cuDevicePrimaryCtxGetState", (ws_CUdevice device, unsigned *flags, int *active))              \
     X(function_name, "cuFuncGetName", (const char **name, ws_CUfunction function))                                  \
     X(function_param, "cuFuncGetParamInfo", (ws_CUfunction function, size_t index, size_t * offset, size_t * size)) \
@@ -68,10 +73,10 @@ extern struct driver_calls driver;
 
 void driver_calls_find(void);
 
-/* Called before and after the shim's own driver calls in a thread of the program, except on the hot path. Between the
- * two calls, the thread's capture mode is relaxed, so that the shim's driver calls break no stream capture. (The
- * documentation does not say which calls break captures in other modes.) Signals are blocked, too: if a handler left
- * by longjmp, the thread would stay in relaxed mode. */
+/* Called before and after the shim's own driver calls in a thread of the program, except in the calls that every
+ * launch makes. Between the two calls, the thread's capture mode is relaxed, so that the shim's driver calls break no
+ * stream capture. (NVIDIA's documentation does not say which calls break captures in other modes.) Signals are
+ * blocked, too: if a handler left by longjmp, the thread would stay in relaxed mode. */
 struct driver_ask {
     ws_CUenum mode;
     struct shim_quiet quiet;

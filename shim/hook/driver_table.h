@@ -1,13 +1,15 @@
 /* The wrapper table: one row for every wrapped driver function.
  *
- * Define DRIVER_ROW, then include this file, which undefines it at the end. The table is expanded into the wrappers
- * (calls/driver.c), their numbers (enum ws_function_id in resolve.h), the look-up arrays (resolve.c) and the tests.
- * So the list of functions exists only once.
+ * Define DRIVER_ROW, then include this file, which undefines DRIVER_ROW at its end. The table is expanded into the
+ * wrappers (calls/driver.c), their numbers (enum ws_function_id in resolve.h), the look-up arrays (resolve.c) and the
+ * tests. So the functions are listed only here.
  *
  *   DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)
  *
- * symbol     the exported name          base     the name for cuGetProcAddress
- * since      version it appeared in     flavour  LEGACY, PTSZ or PTDS: what a NULL stream means
+ * symbol     the name that the driver exports
+ * base       the name by which cuGetProcAddress finds the function
+ * since      the driver version in which the function appeared, such as 11030 for CUDA 11.3
+ * flavour    what a NULL stream means: the legacy default stream (LEGACY), or the thread's own (PTSZ or PTDS)
  * family     enum ws_call_family without its prefix
  * before     what to note before the real call
  * after      what to note when the real call has returned (calls/notes.h has both kinds of notes)

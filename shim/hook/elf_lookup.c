@@ -5,7 +5,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* This file is built without sanitizers. Functions that may run before libc is ready call nothing in libc. */
+/* This file is built without sanitizers. Functions of this file that may run before libc is ready call no function of
+ * libc. */
 
 static bool same(const char *a, const char *b)
 {
@@ -90,9 +91,10 @@ static void read_dynamic(struct elf_object *object, const ElfW(Dyn) * entry)
     }
 }
 
-/* If symbol `index` defines the name, stores its address in *best. A hidden version of a symbol (kept for old
+/* If symbol `index` defines the name, stores it in *best. A hidden version of a symbol (kept for old
  * programs) never replaces the default version. */
-static void consider(const struct elf_object *object, uint32_t index, const char *name, void **best, bool *is_default)
+static void consider(const struct elf_object *object, uint32_t index, const char *name, const ElfW(Sym) * *best,
+                     bool *is_default)
 {
     const ElfW(Sym) *symbol = &object->symbols[index];
     unsigned type = ELF64_ST_TYPE(symbol->st_info);
@@ -100,17 +102,17 @@ static void consider(const struct elf_object *object, uint32_t index, const char
         *is_default || !same(object->strings + symbol->st_name, name))
         return;
     *is_default = !object->versions || !(object->versions[index] & 0x8000);
-    *best = (void *)(object->base + symbol->st_value);
+    *best = symbol;
 }
 
-static void *search_gnu(const struct elf_object *object, const char *name)
+static const ElfW(Sym) * search_gnu(const struct elf_object *object, const char *name)
 {
     const uint32_t *table = object->gnu_hash;
     uint32_t bucket_count = table[0], first = table[1], bloom_words = table[2];
     const uint32_t *buckets = table + 4 + bloom_words * (sizeof(uintptr_t) / sizeof(uint32_t));
     const uint32_t *chain = buckets + bucket_count;
     uint32_t hash = gnu_hash_of(name);
-    void *best = NULL;
+    const ElfW(Sym) *best = NULL;
     bool is_default = false;
     if (!bucket_count)
         return NULL;
@@ -126,12 +128,12 @@ static void *search_gnu(const struct elf_object *object, const char *name)
     }
 }
 
-static void *search_sysv(const struct elf_object *object, const char *name)
+static const ElfW(Sym) * search_sysv(const struct elf_object *object, const char *name)
 {
     const uint32_t *table = object->sysv_hash;
     uint32_t bucket_count = table[0];
     const uint32_t *buckets = table + 2, *chain = buckets + bucket_count;
-    void *best = NULL;
+    const ElfW(Sym) *best = NULL;
     bool is_default = false;
     if (!bucket_count)
         return NULL;
@@ -140,13 +142,26 @@ static void *search_sysv(const struct elf_object *object, const char *name)
     return best;
 }
 
-void *elf_symbol(const struct elf_object *object, const char *name)
+void *elf_sized_symbol(const struct elf_object *object, const char *name, size_t *size)
 {
+    const ElfW(Sym) *symbol = NULL;
+    *size = 0;
     if (!object->symbols || !object->strings)
         return NULL;
     if (object->gnu_hash)
-        return search_gnu(object, name);
-    return object->sysv_hash ? search_sysv(object, name) : NULL;
+        symbol = search_gnu(object, name);
+    else if (object->sysv_hash)
+        symbol = search_sysv(object, name);
+    if (!symbol)
+        return NULL;
+    *size = symbol->st_size;
+    return (void *)(object->base + symbol->st_value);
+}
+
+void *elf_symbol(const struct elf_object *object, const char *name)
+{
+    size_t size;
+    return elf_sized_symbol(object, name, &size);
 }
 
 /* Fills *object from the linker's description. Returns false if the object has no dynamic section, and so no symbols
@@ -172,10 +187,10 @@ static bool read_object(const struct dl_phdr_info *info, struct elf_object *obje
     return dynamic != NULL;
 }
 
-/* How loaded objects are found. dl_iterate_phdr takes a lock of the loader: if another thread holds this lock during
- * a fork, it stays locked in the child for ever. So _dl_find_object is used, which takes no lock at all (glibc 2.35
- * and later). With an older glibc, the parent uses dl_iterate_phdr, and a forked child uses dladdr1. dladdr1 takes
- * the same lock as dlsym, and fork resets that lock. */
+/* The rest of this file finds loaded objects. dl_iterate_phdr takes a lock of the loader: if another thread holds
+ * this lock during a fork, the lock stays locked in the child for ever. So the shim uses _dl_find_object, which takes
+ * no lock at all (glibc 2.35 and later). With an older glibc, the parent uses dl_iterate_phdr, and a forked child
+ * uses dladdr1. dladdr1 takes the same lock as dlsym, and fork resets that lock. */
 struct loader_answer { /* struct dl_find_object of glibc, with room for fields that later versions may add */
     unsigned long long flags;
     void *low, *high;
@@ -186,12 +201,12 @@ typedef int (*find_object_function)(void *address, struct loader_answer *answer)
 typedef int (*dladdr1_function)(const void *address, Dl_info *info, void **extra, int flags);
 
 static struct {
-    find_object_function find_object; /* NULL: this glibc does not have it */
+    find_object_function find_object; /* _dl_find_object; NULL: this glibc does not have that function */
     dladdr1_function dladdr1;
     bool known;
 } loader;
 
-/* Several threads may run this at once: they all store the same values. */
+/* Several threads may run this function at the same time: all of them store the same values. */
 static void find_loader(void)
 {
     if (__atomic_load_n(&loader.known, __ATOMIC_ACQUIRE))
@@ -233,13 +248,23 @@ static find_object_function object_finder(void)
     return __atomic_load_n(&loader.find_object, __ATOMIC_RELAXED);
 }
 
+bool elf_module_at(const void *address, struct elf_module *module)
+{
+    find_object_function find_object = object_finder();
+    struct loader_answer answer;
+    if (!find_object || find_object((void *)(uintptr_t)address, &answer) || !answer.map)
+        return false;
+    *module = (struct elf_module){ (uintptr_t)answer.low, (uintptr_t)answer.high, answer.map };
+    return true;
+}
+
 static bool must_iterate(void)
 {
     return !object_finder() && !__atomic_load_n(&is_forked, __ATOMIC_RELAXED);
 }
 
-/* Finds the object that contains the address. NULL: there is none, or it has no symbols. Must not be called while
- * must_iterate() is true. */
+/* Finds the object that contains the address. Returns NULL if there is none, or if the object has no symbols. Do not
+ * call this function while must_iterate() is true. */
 static const struct link_map *object_at(const void *address, struct elf_object *object)
 {
     find_object_function find_object = object_finder();
@@ -257,7 +282,8 @@ static const struct link_map *object_at(const void *address, struct elf_object *
 }
 
 struct placed_visitor {
-    bool (*visit)(const struct elf_object *object, enum elf_place place, void *data); /* false: stop */
+    /* Called for each object; returns false to end the search. */
+    bool (*visit)(const struct elf_object *object, enum elf_place place, void *data);
     void *data;
     bool passed_ours;
 };
@@ -280,8 +306,8 @@ static int visit_described(struct dl_phdr_info *info, size_t size, void *visitor
 static void iterate(struct placed_visitor *visitor)
 {
     typedef int (*visit_function)(struct dl_phdr_info *, size_t, void *);
-    /* Calls libc's own dl_iterate_phdr, not the wrapper of a sanitizer: sanitizers call dlsym before their wrappers
-     * are ready. */
+    /* Calls libc's own dl_iterate_phdr, not the wrapper that a sanitizer puts in its place: sanitizers call dlsym,
+     * and so this code, before their wrappers are ready. */
     int (*of_libc)(visit_function, void *) = (int (*)(visit_function, void *))elf_libc_symbol("dl_iterate_phdr");
     if (of_libc)
         of_libc(visit_described, visitor);
@@ -300,7 +326,8 @@ static void walk(struct placed_visitor *visitor)
             return;
 }
 
-/* In the linker's list, the objects that were loaded at program start are in search order. */
+/* Visits objects in the order of the linker's list. For the objects that were loaded at program start, this order is
+ * the linker's search order. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data)
 {
     struct placed_visitor visitor = { visit, data, false };
@@ -356,10 +383,11 @@ enum elf_place elf_place_of(const void *address)
     return before ? ELF_BEFORE : ELF_BEHIND;
 }
 
-/* The visitor of elf_each. elf_each visits all objects, even objects that may be unloaded, so it holds the loader's
- * lock meanwhile. In a forked child it does not take this lock, because the lock may stay locked there for ever. */
+/* The visitor of elf_each. elf_each visits all objects, even objects that another thread may unload, so it holds the
+ * loader's lock meanwhile. In a forked child it does not take this lock, because the lock may stay locked there for
+ * ever. */
 struct visitor {
-    bool (*visit)(const struct elf_object *object, void *data); /* false: stop */
+    bool (*visit)(const struct elf_object *object, void *data); /* returns false to end the search */
     void *data;
 };
 
@@ -428,7 +456,7 @@ bool elf_defines_version(const struct elf_object *object, const char *version)
     return false;
 }
 
-/* The first entry of the linker's list of loaded objects. Debuggers find it by DT_DEBUG, too. */
+/* The first entry of the linker's list of loaded objects, found by DT_DEBUG as debuggers find it. */
 static const struct link_map *first_object(void)
 {
     const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);

@@ -14,40 +14,52 @@ enum { ELF_RELOCATION_KINDS = 2 }; /* DT_RELA (data) and DT_JMPREL (calls) */
 
 struct elf_object {
     uintptr_t base;      /* load address: added to the addresses in the file */
-    uintptr_t low, high; /* the memory that the object covers */
-    const char *path;    /* the linker's own copy */
+    uintptr_t low, high; /* begin and end of the memory that the object covers */
+    const char *path;    /* the object's file, as a text in the dynamic linker's memory */
     const char *strings;
     const ElfW(Sym) * symbols;
-    const ElfW(Half) * versions;      /* or NULL */
-    const ElfW(Verdef) * definitions; /* of symbol versions, or NULL */
-    const uint32_t *gnu_hash;         /* or NULL */
-    const uint32_t *sysv_hash;        /* or NULL */
+    const ElfW(Half) * versions;      /* the version of each symbol, or NULL */
+    const ElfW(Verdef) * definitions; /* definitions of symbol versions, or NULL */
+    const uint32_t *gnu_hash;         /* hash table of the symbols in GNU's format (DT_GNU_HASH), or NULL */
+    const uint32_t *sysv_hash;        /* hash table of the symbols in the older format (DT_HASH), or NULL */
     const ElfW(Dyn) * dynamic;
     const ElfW(Rela) * relocations[ELF_RELOCATION_KINDS];
     size_t relocation_count[ELF_RELOCATION_KINDS];
 };
 
-/* Finds the object whose file name (without folder) begins with prefix, such as "libcuda.so". False: there is
- * none. */
+/* Finds the object whose file name (without folder) begins with prefix, such as "libcuda.so". Returns false if there
+ * is none. */
 bool elf_find_by_name(const char *prefix, struct elf_object *object);
 
-/* Finds the object that contains the address, in any namespace. False: there is none. elf_find_by_address,
- * elf_place_of and elf_each_placed take no lock that may stay locked for ever in a forked child. */
+/* Finds the object that contains the address, in any namespace of the linker. Returns false if there is none.
+ * elf_find_by_address, elf_place_of and elf_each_placed take no lock that may stay locked for ever in a forked
+ * child. */
 bool elf_find_by_address(const void *address, struct elf_object *object);
 
-/* Visits every object of our namespace, until visit returns false. */
+/* A loaded module: its address range, and the linker's description of the module. */
+struct elf_module {
+    uintptr_t low, high;
+    const struct link_map *map;
+};
+
+/* Finds the module that contains the address, in any namespace of the linker. Takes no lock at all. Returns false if
+ * there is none, or if this version of glibc has no function that finds the module without a lock. */
+bool elf_module_at(const void *address, struct elf_module *module);
+
+/* Visits every object of the shim's own linker namespace, until visit returns false. */
 void elf_each(bool (*visit)(const struct elf_object *object, void *data), void *data);
 
-/* Called in a forked child. Afterwards, no function here takes a lock that a thread of the parent may have held at
- * the fork. */
+/* Called in a forked child. From then on, no function of this file takes a lock that a thread of the parent may have
+ * held at the fork. */
 void elf_after_fork(void);
 
-/* The place of an object in the linker's search order: before the shim, the shim itself, or behind the shim. */
+/* The place of an object in the linker's search order: before the shim, the shim itself (ELF_OURS), or behind the
+ * shim. */
 enum elf_place { ELF_BEFORE, ELF_OURS, ELF_BEHIND };
 enum elf_place elf_place_of(const void *address);
 
-/* Visits objects in the linker's search order, until visit returns false. visit must end the search before the first
- * object that may be unloaded meanwhile. */
+/* Visits objects in the linker's search order, until visit returns false. visit must return false before the first
+ * object that another thread may unload during the search. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data);
 
 /* Does the object's file name (without folder) begin with prefix, such as "libcuda.so"? */
@@ -62,6 +74,9 @@ bool elf_defines_version(const struct elf_object *object, const char *version);
 /* The address of a function or variable that the object defines; NULL if the object does not define it. If the symbol
  * has several versions, this is the address of the default version. */
 void *elf_symbol(const struct elf_object *object, const char *name);
+
+/* Like elf_symbol. *size: the symbol's size in bytes, from the symbol table; 0 if there is no such symbol. */
+void *elf_sized_symbol(const struct elf_object *object, const char *name, size_t *size);
 
 /* Looks for the name in all libraries of glibc, because glibc's version decides which library defines the name. Takes
  * no lock and calls no function of libc, so it works before any constructor has run. */

@@ -2,7 +2,8 @@
  *
  *   NCCL_ROW(symbol, parameters, arguments, before, after)
  *
- * NCCL exports each function as a weak symbol with a strong twin (pnccl…). The shim calls the twin. */
+ * NCCL exports each function under two names: a weak symbol (nccl…) that tools may replace, and a strong one
+ * (pnccl…). The shim calls the strong one. */
 #ifndef NCCL_ROW
 #error "define NCCL_ROW before including nccl_table.h"
 #endif

@@ -58,7 +58,7 @@ int resolve_id(const char *symbol)
     return -1;
 }
 
-/* Keeps the library loaded, even if the program closes it: the shim has pointers into it. */
+/* Keeps the library loaded even if the program closes it, because the shim has pointers into the library. */
 static void keep_loaded(const struct elf_object *object)
 {
     typedef void *(*dlopen_function)(const char *, int);
@@ -67,8 +67,8 @@ static void keep_loaded(const struct elf_object *object)
         open_object(object->path, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-/* NCCL exports each function as a weak symbol that tools may replace, and as a strong twin ("pnccl…"). The shim calls
- * the twin. */
+/* NCCL exports each function under two names: a weak symbol that tools may replace, and a strong one ("pnccl…").
+ * Returns the strong symbol's address, which the shim calls. */
 static void *strong_twin(enum ws_function_id id, const struct elf_object *object, void *real)
 {
     char name[64] = "p";
@@ -144,8 +144,9 @@ static bool same_driver(const void *a, const void *b)
     return (is_half(0, a) || is_half(1, a)) && (is_half(0, b) || is_half(1, b));
 }
 
-/* The cuGetProcAddress at `resolver` has returned an address in `behind`. If `behind` is another library and also a
- * driver (it has cuInit), notes the two libraries as halves of one driver. */
+/* Called when the cuGetProcAddress at address `resolver` has returned an address in the library `behind`. If
+ * `resolver` is in another library, and `behind` is a driver (it has cuInit), notes the two libraries as halves of
+ * one driver. */
 static void note_halves(const void *resolver, const struct elf_object *behind)
 {
     struct elf_object front;
@@ -178,15 +179,15 @@ static bool is_of_driver(int id)
     return resolve_table[id].flavour < FLAVOUR_NCCL;
 }
 
-static const char *library_of(enum ws_function_id id)
+const char *resolve_library_of(enum ws_function_id id)
 {
     if (resolve_table[id].flavour == FLAVOUR_NCCL)
         return "libnccl.so";
     return is_of_driver((int)id) ? "libcuda.so" : resolve_table[id].base;
 }
 
-static unsigned objects_at_start; /* number of objects loaded at program start: they are never unloaded, and come
-                                     first in the search order */
+/* number of objects loaded at program start: these objects are never unloaded, and come first in the search order */
+static unsigned objects_at_start;
 
 static bool count_object(const struct elf_object *object, enum elf_place place, void *count)
 {
@@ -217,7 +218,8 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     search->passed++;
     if (place == ELF_BEHIND)
         search->real = elf_symbol(object, search->symbol);
-    return !search->real && search->passed < objects_at_start; /* later objects may be unloaded during the search */
+    /* objects loaded later may be unloaded during the search */
+    return !search->real && search->passed < objects_at_start;
 }
 
 /* Looks for a function that no look-up has found before.
@@ -226,9 +228,9 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
  * opened library. A constructor may wait for the thread that runs look_for_real. So look_for_real first searches the
  * objects that were loaded at program start, without the loader's lock.
  *
- * Signals are blocked meanwhile: a handler must not interrupt a thread that holds locks of the loader. In a forked
- * child of a recording process, the wrapper only calls the function that dlsym finds, and nothing is noted about the
- * library. */
+ * Signals are blocked during the search: a handler must not interrupt a thread that holds locks of the loader. In a
+ * forked child of a recording process, the wrapper only calls the function that dlsym finds, and the shim notes
+ * nothing about the function's library. */
 static void look_for_real(enum ws_function_id id)
 {
     const char *symbol = resolve_table[id].symbol;
@@ -241,7 +243,7 @@ static void look_for_real(enum ws_function_id id)
     } else {
         elf_each_placed(match_next, &search);
         void *real = search.real;
-        if (!real && elf_find_by_name(library_of(id), &object))
+        if (!real && elf_find_by_name(resolve_library_of(id), &object))
             real = elf_symbol(&object, symbol);
         if (!real)
             real = resolve_next(symbol);
@@ -274,7 +276,7 @@ static bool look_for_version(const struct elf_object *object, void *data)
     return !versioned->real;
 }
 
-/* The library is recognized by the version of its symbols, because packages change the file name. */
+/* Recognizes the library by the version of its symbols, because packages may give the library's file another name. */
 void *resolve_version(enum ws_function_id id, const char *version)
 {
     struct elf_object object;
@@ -293,8 +295,8 @@ void *resolve_in_library_of(const void *real, const char *symbol)
     return real && elf_find_by_address(real, &object) ? elf_symbol(&object, symbol) : NULL;
 }
 
-/* Is `row` a better choice than `best`? As in the driver, the right flavour (legacy or per-thread default stream)
- * counts first, then the newest version. */
+/* Is `row` a better choice than `best`? By the driver's own rule, a row with the flavour that `flags` asks for
+ * (legacy or per-thread default stream) is better. Among rows of the same flavour, the newest version is best. */
 static bool better(const struct resolve_row *row, const struct resolve_row *best, uint64_t flags)
 {
     bool wanted = (row->flavour != FLAVOUR_LEGACY) == !!(flags & PER_THREAD_FLAG);
@@ -311,8 +313,8 @@ static int driver_version(void)
     return get_version && get_version(&version) == WS_CUDA_SUCCESS ? version : 0;
 }
 
-/* Does the driver export this address under some version of the name? The caller has already compared the versions in
- * our table. */
+/* Does the driver export the address `real` under some version of the name `base`, such as base_v3? The caller has
+ * already compared `real` with the versions in the wrapper table. */
 static bool other_form(const struct elf_object *object, const char *base, const void *real)
 {
     static const char *const flavours[] = { "", "_ptsz", "_ptds" };
@@ -361,6 +363,29 @@ void *resolve_proc(enum ws_function_id resolver, const char *base, int version, 
     return row ? resolve_substitute((enum ws_function_id)(row - resolve_table), real) : real;
 }
 
+static void *patched_entries[WS_ID_COUNT]; /* NULL: the function is not patched */
+
+void resolve_patched(enum ws_function_id id, void *entry, void *trampoline)
+{
+    struct elf_object object;
+    if (elf_find_by_address(entry, &object)) {
+        keep_loaded(&object);
+        note_library(&object);
+    }
+    patched_entries[id] = entry;
+    __atomic_store_n(&resolve_real[id], trampoline, __ATOMIC_RELAXED);
+}
+
+/* If the function at `entry` is patched, returns its trampoline, which runs the original function: the shim's own
+ * calls must not reach the wrapper. */
+static void *unpatched(void *entry)
+{
+    for (int id = 0; entry && id < WS_ID_COUNT; id++)
+        if (patched_entries[id] == entry)
+            return resolve_real[id];
+    return entry;
+}
+
 void *resolve_driver_symbol(const char *symbol)
 {
     struct elf_object object, driver_object;
@@ -368,12 +393,13 @@ void *resolve_driver_symbol(const char *symbol)
     for (int id = 0; id < WS_ID_COUNT && !any; id++)
         if (is_of_driver(id))
             any = real_of((enum ws_function_id)id);
-    /* `any` may be in a library in front of the driver that defines some of the driver's functions. */
+    /* `any` may lie in a library that defines some of the driver's functions and comes before the driver. `any` may
+     * also be the trampoline of a patched function, which lies in no library. */
     bool found = any && elf_find_by_address(any, &object);
     if (found && !elf_is_named(&object, "libcuda.so") && elf_find_by_name("libcuda.so", &driver_object))
         object = driver_object;
     if (found || elf_find_by_name("libcuda.so", &object))
-        return elf_symbol(&object, symbol);
+        return unpatched(elf_symbol(&object, symbol));
     return NULL;
 }
 

@@ -1,9 +1,10 @@
 /* Decides which look-ups of a function return our wrapper, and which return the real function.
  *
  * Programs find the driver's functions in three ways: by linking against the driver, by dlsym, and by
- * cuGetProcAddress (whose address they get by linking or by dlsym). All three ways call functions of this file. Three
- * rules apply. Whole names are compared. The real look-up runs first, and our wrapper is returned only if the real
- * look-up found the function. The result of an earlier look-up is never reused. */
+ * cuGetProcAddress (whose address they get by linking or by dlsym). Each of the three ways calls functions of this
+ * file. Three rules apply. Whole names are compared. The real look-up runs first, and the program gets our wrapper
+ * only if the real look-up found the function. A look-up never returns the result of an earlier one without the real
+ * look-up. */
 #ifndef WALLSHIM_SHIM_HOOK_RESOLVE_H
 #define WALLSHIM_SHIM_HOOK_RESOLVE_H
 
@@ -31,10 +32,12 @@ enum ws_function_id {
 
 struct resolve_row {
     const char *symbol;
-    const char *base; /* driver: name for cuGetProcAddress; NCCL: symbol; others: library's file without version */
-    int since;        /* driver version in which the function appeared; 0 for other libraries */
-    uint8_t flavour;  /* enum resolve_flavour */
-    uint8_t family;   /* enum ws_call_family */
+    /* For the driver's functions, the name that cuGetProcAddress takes. For NCCL's functions, the symbol. For
+     * functions of other libraries, the library's file name without its version. */
+    const char *base;
+    int since;       /* driver version in which the function appeared; 0 if it is not the driver's function */
+    uint8_t flavour; /* enum resolve_flavour */
+    uint8_t family;  /* enum ws_call_family */
     void *wrapper;
 };
 
@@ -46,7 +49,7 @@ extern const struct resolve_row resolve_table[WS_ID_COUNT];
  * wrappers. */
 extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 
-/* The number of objects that were loaded at program start. They come first in elf_each_placed, and are never
+/* The number of objects that were loaded at program start. elf_each_placed visits these objects first. They are never
  * unloaded. */
 unsigned resolve_objects_at_start(void);
 
@@ -54,7 +57,7 @@ unsigned resolve_objects_at_start(void);
 void resolve_init(void);
 
 /* Returns the real function that the wrapper of `id` calls, and looks for the function if no look-up has found it
- * yet. A program that is linked against the driver calls wrappers without any look-up. NULL: there is no real
+ * yet. (A program that is linked against the driver calls wrappers without any look-up.) NULL: there is no real
  * function. errno stays unchanged. */
 void *resolve_find(enum ws_function_id id);
 
@@ -75,8 +78,14 @@ void *resolve_proc(enum ws_function_id resolver, const char *base, int version, 
  * itself, if our wrapper already calls a function in another library. */
 void *resolve_substitute(enum ws_function_id id, void *real);
 
-/* Is the address in a library that contains real functions? Calls from a library with real functions are not made by
- * the program itself. */
+/* For functions that are patched in place (shim/late.c). resolve_library_of returns the name of the library that has
+ * the real function. resolve_patched is called when the function at `entry` has been patched: from then on, the shim
+ * calls `trampoline` to reach the real function. */
+const char *resolve_library_of(enum ws_function_id id);
+void resolve_patched(enum ws_function_id id, void *entry, void *trampoline);
+
+/* Is the address in a library that contains real functions (functions that our wrappers call)? If a call returns to
+ * such an address, a library made the call, not the program. */
 bool resolve_is_inside(const void *address);
 
 /* How many look-ups got the real function instead of our wrapper, because our wrapper calls a function in another
@@ -89,22 +98,22 @@ void *resolve_next(const char *symbol);
 /* Finds a function of the driver that the shim itself calls. symbol: its exported name. */
 void *resolve_driver_symbol(const char *symbol);
 
-/* Another function of the library that contains `real`; NULL if there is none. */
+/* Returns the function `symbol` of the library that contains `real`; NULL if there is none. */
 void *resolve_in_library_of(const void *real, const char *symbol);
 
-/* Another function of the library that contains the real function `id`; NULL if there is none. */
+/* Returns the function `symbol` of the library that contains the real function of `id`; NULL if there is none. */
 void *resolve_beside(enum ws_function_id id, const char *symbol);
 
-/* For dlsym_entry.S. If `answered` is set, dlsym returns `value`. If `answered` is 0, `value` is the address of the
- * next dlsym, to which dlsym_entry.S jumps. */
+/* What the dlsym of the shim (dlsym_entry.S) is to do. If `answered` is set, it returns `value`. If `answered` is 0,
+ * it jumps to `value`, the address of the next dlsym in the search order. */
 struct dlsym_answer {
     void *value;
     uintptr_t answered;
 };
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller);
 
-/* Does a library in front of the shim define dlsym, and has it never called the shim's dlsym? If so, look-ups go
- * around the shim. */
+/* True if a library in front of the shim in the search order defines dlsym, but has never called the shim's dlsym.
+ * Look-ups then go around the shim. */
 bool dlsym_is_passed_over(void);
 
 #endif

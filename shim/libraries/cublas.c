@@ -8,7 +8,7 @@
 /* The function that a wrapper calls. */
 struct target {
     void *real;           /* the real function; NULL: not looked up yet, or not found */
-    struct lt_library lt; /* for cublasLtMatmul: how to read descriptors of its library */
+    struct lt_library lt; /* for cublasLtMatmul: how to read the descriptors of the library that contains `real` */
 };
 
 static __attribute__((noinline, cold)) void *find_target(struct target *target, enum ws_function_id id,
@@ -57,8 +57,8 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
         return status;                                                                      \
     }
 
-/* Each function has four wrappers. Look-ups return the first wrapper, and no program is linked against it. The other
- * wrappers are for programs that are linked against version 11, 12 or 13 of the library. */
+/* Each function has four wrappers. dlsym returns the first wrapper. A program that is linked against version 11, 12
+ * or 13 of the library calls one of the other wrappers. */
 #define CUBLAS_ROW(library, symbol, parameters, arguments, gemm)                                 \
     CUBLAS_WRAPPER(symbol, symbol, "WALLSHIM", parameters, arguments, gemm)                      \
     CUBLAS_WRAPPER(symbol##_of_11, symbol, "lib" #library ".so.11", parameters, arguments, gemm) \

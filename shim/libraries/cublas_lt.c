@@ -2,14 +2,14 @@
  *
  * Layouts and descriptors are plain memory, of which cublasLt.h gives only the size. Only the library can interpret
  * their contents, and its functions take longer than all other work of recording a launch. Equal contents mean the
- * same GEMM, so the library's answers are cached. The key is the contents of the layouts and of the descriptor, in
- * 8-byte words. Addresses cannot be the key, because programs reuse an address with other contents. If the contents
- * include a pointer (a bias), the same GEMM gets several entries.
+ * same GEMM, so the library's answers are cached. The cache's key is the contents of the layouts and of the
+ * descriptor, in 8-byte words. Addresses cannot be the key, because programs reuse an address with other contents. A
+ * descriptor may contain a pointer (to a bias). The same GEMM then gets one entry for each pointer.
  *
  * A layout has had the same size since CUDA 11.0. A descriptor had 11 words in CUDA 11.0, 23 in 12.0 and 32 in 13.0.
  * So the first 11 words of a descriptor can always be read, and only these words are in the key. Each version of the
- * library is tested once: if the first 11 words do not contain the compute type and the epilogue, the library is
- * asked at every call. */
+ * library is tested once: do the first 11 words contain the compute type and the epilogue? If not, the library is
+ * asked for both at every call. */
 #include "shim/libraries/cublas_lt.h"
 
 #include <errno.h>
@@ -64,8 +64,8 @@ void lt_find_library(struct lt_library *library, const void *real)
     __atomic_store_n(&library->of_desc, found.of_desc, __ATOMIC_RELAXED);
 }
 
-/* Continues a hash with these words. The hash may be weak, because whole entries are compared. Callers pass only the
- * first words of a layout, which contain the sizes in all known versions. */
+/* Continues a hash with these words. The hash may be weak, because a look-up also compares the entry's whole key.
+ * Callers pass only the first words of a layout, which contain the sizes in all known versions. */
 HOT uint64_t mix(uint64_t hash, const uint64_t *words, size_t count)
 {
 #pragma GCC unroll 8
@@ -93,7 +93,7 @@ HOT pair differ(const uint64_t *a, const uint64_t *b, size_t count)
     return difference;
 }
 
-/* The key of a call, in the order of lt_entry.key: layouts, the descriptor, the library. */
+/* The parts of a call's key, in the order of lt_entry.key: the layouts, the descriptor, the library. */
 struct parts {
     const uint64_t *a, *b, *d, *desc;
     uint64_t library;
@@ -110,8 +110,8 @@ HOT bool is_entry(const struct lt_entry *entry, const struct parts *parts)
              (key[AT_LIBRARY] ^ parts->library));
 }
 
-/* Asks the library for the GEMM of the call, and fills the entry. A may be transposed: one of its two sizes is m, and
- * the other is k. */
+/* Asks the library for the GEMM of the call, and fills the entry. Matrix A may be transposed: one of its two sizes is
+ * m, and the other is k. */
 static __attribute__((noinline, cold)) void fill(struct shim_thread *thread, struct lt_entry *entry,
                                                  const struct parts *parts, cublas_get_attribute *get,
                                                  uint32_t compute, uint32_t epilogue)
@@ -154,7 +154,7 @@ const struct call_label *lt_gemm_label(struct shim_thread *thread, const struct 
     const uint64_t *words = desc->data;
     uint64_t whose = (uint64_t)(uintptr_t)library;
     if (__builtin_expect(!__atomic_load_n(&library->in_words, __ATOMIC_RELAXED), 0)) {
-        whose++; /* another key: `asked` contains the library's answers instead of a descriptor's words */
+        whose++; /* marks keys that have the library's answers (`asked`) in place of the descriptor's words */
         memset(asked, 0, sizeof(asked));
         asked[0] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_COMPUTE_TYPE, 4);
         asked[1] = ask(of_desc, desc, WS_CUBLASLT_MATMUL_DESC_EPILOGUE, 4);

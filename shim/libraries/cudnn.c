@@ -1,8 +1,9 @@
 /* The wrappers of cuDNN's functions, and the labels of convolutions that are called through cuDNN's older interface.
+ * A label tells the name and the inputs of a call.
  *
- * The older interface's descriptors are in the library's own memory. So the library is asked for their contents when
- * they are first used, and whenever they may have changed. A convolution has three descriptors. Asking for one of
- * them takes about 55 ns (cuDNN 9.19), longer than all other work of recording a launch. */
+ * The older interface's descriptors are in the library's own memory. So the shim asks the library for a descriptor's
+ * contents when the descriptor is first used, and whenever it may have changed. A convolution has three descriptors.
+ * Asking for one of them takes about 55 ns (cuDNN 9.19), longer than all other work of recording a launch. */
 #include "shim/libraries/cudnn.h"
 
 #include <errno.h>
@@ -18,8 +19,8 @@ typedef ws_cudnnStatus get_filter(ws_cudnnDescriptor filter, int most, ws_cudnnE
 /* The functions that a wrapper calls. */
 struct target {
     void *real;         /* the real function; NULL: not looked up yet, or not found */
-    get_tensor *tensor; /* NULL: not found */
-    get_filter *filter;
+    get_tensor *tensor; /* cudnnGetTensorNdDescriptor; NULL: not found */
+    get_filter *filter; /* cudnnGetFilterNdDescriptor; NULL: not found */
 };
 
 /* Finds a function that reads a descriptor's contents. The function is in libcudnn and in libcudnn_ops. Both
@@ -48,7 +49,7 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
 }
 
 /* ask_tensor and ask_filter read a descriptor. Both functions return true if the descriptor's contents fit into a
- * cache entry. Sizes beyond the rank stay uninitialized. */
+ * cache entry. Of `size`, they set as many elements as the tensor has dimensions. */
 static bool ask_tensor(get_tensor *get, ws_cudnnDescriptor descriptor, struct convolution_tensor *tensor)
 {
     ws_cudnnEnum type = 0;
@@ -68,8 +69,8 @@ static bool ask_filter(get_filter *get, ws_cudnnDescriptor descriptor, struct co
     return status == WS_CUDNN_STATUS_SUCCESS && filter->rank >= 3 && filter->rank <= CONVOLUTION_RANK;
 }
 
-/* Compares the sizes one by one. The library has just stored the sizes one by one, so wider loads would have to wait
- * until these stores are complete. */
+/* Compares the sizes one by one. The library has just stored the sizes one by one, so a wider load would have to wait
+ * until several stores are complete. */
 static inline bool same_tensor(const struct convolution_tensor *one, const struct convolution_tensor *other)
 {
     if (one->type != other->type || one->rank != other->rank)
@@ -117,8 +118,8 @@ static inline uint64_t hash_of(const struct convolution_tensor *filter, const st
     return hash;
 }
 
-/* How often descriptors were set, by a hash of their address. Two descriptors with the same hash share a count. The
- * only effect is that the library is asked about them more often than needed. */
+/* How often the program set descriptors, counted by a hash of the descriptor's address. Two descriptors with the same
+ * hash share a count. The only effect is that the library is asked about them more often than needed. */
 enum { CHANGE_PLACES = 1024 };
 static _Atomic uint32_t changes[CHANGE_PLACES];
 
@@ -174,7 +175,8 @@ static struct call_label convolution_label(struct shim_thread *thread, const str
                                            ws_cudnnDescriptor filter, ws_cudnnDescriptor result)
 {
     const void *const descriptors[3] = { image, filter, result };
-    uint32_t changed[3]; /* read before the descriptors: a later change is then noticed at the next call */
+    /* the counts are read before the descriptors, so that a later change is noticed at the next call */
+    uint32_t changed[3];
     for (int i = 0; i < 3; i++)
         changed[i] = atomic_load_explicit(changes_of(descriptors[i]), memory_order_acquire);
     uint64_t hash = hash_of_address(image) + 3 * hash_of_address(filter) + 5 * hash_of_address(result) + id;
@@ -236,9 +238,9 @@ _Static_assert(CONVOLUTIONS_SEEN == 2 << (64 - 56), "the hash's highest bits");
         return status;                                                                     \
     }
 
-/* Each function has four wrappers. Look-ups return the first wrapper, and no program is linked against it. The other
- * wrappers are for programs that are linked against libcudnn.so.8, libcudnn.so.9 or a part of cuDNN 9. cuDNN 8 had
- * another number for "not initialized". */
+/* Each function has four wrappers. dlsym returns the first wrapper. A program that is linked against libcudnn.so.8,
+ * libcudnn.so.9 or a part of cuDNN 9 calls one of the other wrappers. The status "not initialized" has another number
+ * in cuDNN 8 than in cuDNN 9. */
 #define CUDNN_BOUND(kind, part, symbol, ...)                                                                 \
     kind(symbol, symbol, "WALLSHIM", WS_CUDNN_STATUS_NOT_INITIALIZED, __VA_ARGS__)                           \
         kind(symbol##_of_8, symbol, "libcudnn.so.8", WS_CUDNN_8_STATUS_NOT_INITIALIZED, __VA_ARGS__)         \

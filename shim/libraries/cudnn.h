@@ -12,21 +12,22 @@ struct cudnn_tensor {
     int64_t size[WS_CUDNN_DIM_MAX];
     ws_cudnnEnum type;
     uint8_t rank;
-    bool is_virtual, by_value; /* if either is set, the tensor is not in device memory */
-    bool ragged;               /* it has gaps, whose sizes are in device memory */
-    bool vectors;              /* its elements are grouped in vectors, and `size` may count vectors */
+    bool is_virtual, by_value; /* if one of the two is set, the tensor is not in device memory */
+    /* the tensor has gaps, and the sizes of the gaps are in device memory */
+    bool ragged;
+    bool vectors; /* the tensor's elements are grouped in vectors, and `size` may count vectors */
 };
 
 enum { CUDNN_OPERANDS = 14 };
 
 /* An operation of a graph, with its attributes. */
 struct cudnn_operation {
-    ws_cudnnEnum type;    /* type of its descriptor */
+    ws_cudnnEnum type;    /* type of the operation's descriptor */
     ws_cudnnEnum compute; /* data type of the computation; -1: not set */
     bool by_index;        /* the operation uses elements' indices, as masks do */
-    uint32_t count;
+    uint32_t count;       /* number of operands that are set */
     struct {
-        ws_cudnnEnum name; /* of the attribute */
+        ws_cudnnEnum name; /* the attribute (CUDNN_ATTR_…) by which the program set this tensor */
         struct cudnn_tensor tensor;
     } operands[CUDNN_OPERANDS];
 };
@@ -38,8 +39,9 @@ struct call_label cudnn_graph_label(const struct cudnn_operation *const *operati
 /* The label of a convolution's tensors: the input, the filter, the result. Each tensor may be a gradient. */
 uint32_t cudnn_convolution_label(const struct cudnn_tensor tensors[3]);
 
-/* Called when a cuDNN function has created, set, got or finalized a descriptor. Only cudnn_destroying is called
- * before the cuDNN function. All take LOCK_DESCRIPTORS for a moment. */
+/* Called when a cuDNN function has created, set, got or finalized a descriptor. cudnn_destroying alone is called
+ * before the cuDNN function, which destroys the descriptor. All these functions take LOCK_DESCRIPTORS for a moment.
+ */
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type);
 void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
                const void *elements);
@@ -48,7 +50,7 @@ void cudnn_finalized(ws_cudnnDescriptor descriptor);
 void cudnn_destroying(ws_cudnnDescriptor descriptor);
 
 /* The label of a finalized plan. label.inputs is 0 if the label is not known, or if the variant pack overrides sizes.
- * Takes a lock only in programs with a pack that overrides sizes. */
+ * Takes a lock only if some variant pack of the program has overridden sizes. */
 struct call_label cudnn_plan_label(ws_cudnnDescriptor plan, ws_cudnnDescriptor pack);
 
 #endif

@@ -3,9 +3,10 @@
  * A program sets tensors into operations, and operations into a graph. By way of heuristics, engines and engine
  * configurations, the graph becomes a plan. When a program sets one descriptor into another, cuDNN copies the
  * contents, and the program may destroy the first descriptor afterwards. So the shim copies the contents, too. A
- * graph gets its label when its operations are set. When a program sets a descriptor with a label into another
- * descriptor, the other descriptor gets the same label. A descriptor that the program gets from a descriptor with a
- * label gets the same label, too. A plan that the program loads from text has no label.
+ * graph gets its label (a text that tells what it computes) when its operations are set. When a program sets a
+ * descriptor with a label into another descriptor, the other descriptor gets the same label. When a program gets an
+ * attribute of a descriptor with a label, and the attribute is a descriptor itself, this descriptor gets the same
+ * label, too. A plan that the program loads from text has no label.
  *
  * All data here is guarded by one lock (LOCK_DESCRIPTORS). Only the table with the labels of plans is read without
  * the lock. */
@@ -26,25 +27,27 @@ union details {
     struct {
         ws_cudnnEnum compute;
         bool by_index;
-    } how;         /* for convolutions, products and pointwise operations */
-    uint32_t next; /* when this entry is free: the next free entry */
+    } how;         /* the contents of a descriptor that says how to convolve, multiply or compute pointwise */
+    uint32_t next; /* if this entry is free: number of the next free entry; 0: there is none */
 };
 
 /* The shim's knowledge of a descriptor. It fits into the 64 bits of a map's value. */
 struct descriptor {
-    uint32_t type : 8; /* the descriptor's type plus one; 0: not known */
-    uint32_t name : 24;
-    uint32_t rest; /* the label's inputs; or, for tensors and operations, the number of their details */
+    uint32_t type : 8;  /* the descriptor's type plus one; 0: not known */
+    uint32_t name : 24; /* call_label.name of the descriptor's label; 0: it has no label */
+    /* If the descriptor has a label, call_label.inputs. For tensors and operations, the index of their entry in
+     * `details`. For variant packs, 1 if the pack overrides sizes. */
+    uint32_t rest;
 };
 
 struct plan {
-    _Atomic uint64_t key;   /* address; 0: free */
-    _Atomic uint64_t label; /* struct call_label */
+    _Atomic uint64_t key;   /* the plan's address; 0: the entry is free */
+    _Atomic uint64_t label; /* the plan's label: a struct call_label */
 };
 
 static struct ws_map descriptors = { .limit = MOST_DESCRIPTORS };
 static union details *details;
-static uint32_t details_used, details_free; /* number of the first free entry; 0: none */
+static uint32_t details_used, details_free; /* details_free: number of the first free entry; 0: none */
 static struct plan plans[PLAN_ROWS][PLANS_IN_ROW];
 static _Atomic bool packs_override; /* a variant pack has overridden sizes of a plan */
 
@@ -74,7 +77,7 @@ static uint64_t key_of(ws_cudnnDescriptor descriptor)
     return (uint64_t)(uintptr_t)descriptor;
 }
 
-/* ---- plans: written under the lock, read without it */
+/* ---- the table of plans: written under LOCK_DESCRIPTORS, read without it */
 
 HOT struct plan *row_of(uint64_t key)
 {
@@ -135,7 +138,7 @@ struct call_label cudnn_plan_label(ws_cudnnDescriptor plan, ws_cudnnDescriptor p
     return label;
 }
 
-/* ---- descriptors, under the lock */
+/* ---- descriptors: these functions are called with LOCK_DESCRIPTORS held */
 
 static struct descriptor descriptor_of(ws_cudnnDescriptor descriptor)
 {
@@ -261,7 +264,7 @@ static void set_details(struct descriptor descriptor, union details *of, ws_cudn
             set_operand(&of->operation, name, ((const ws_cudnnDescriptor *)elements)[i]);
 }
 
-/* The label of a graph of these operations; empty if an operation among them is not known. */
+/* The label of a graph of these operations; empty if the shim does not know one of them. */
 static struct call_label label_of_operations(int64_t count, const ws_cudnnDescriptor *elements)
 {
     enum { MOST = 256 };
@@ -276,9 +279,10 @@ static struct call_label label_of_operations(int64_t count, const ws_cudnnDescri
     return cudnn_graph_label(operations, (size_t)count);
 }
 
-/* ---- notes */
+/* ---- what the wrappers note */
 
-/* Takes the lock, or returns from the function. In a forked child of a process that recorded, nothing is noted. */
+/* Takes LOCK_DESCRIPTORS, or else returns from the function that contains this macro. In a forked child of a process
+ * that recorded, nothing is noted. */
 #define WITH_LOCK                                        \
     if (!shim_started() || !lock_take(LOCK_DESCRIPTORS)) \
         return;

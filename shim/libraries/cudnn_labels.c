@@ -6,10 +6,10 @@
 enum { MOST_WORDS = 30 };
 
 struct text {
-    char data[6144]; /* room for all words at their longest */
+    char data[6144]; /* has room for MOST_WORDS words of the greatest length */
     size_t length;
     int words;
-    int64_t uids[MOST_WORDS]; /* of the tensors that were written with a type */
+    int64_t uids[MOST_WORDS]; /* uid of each tensor that was written with its type */
     int uid_count;
 };
 
@@ -59,7 +59,7 @@ static const char *compute_word(ws_cudnnEnum type)
     }
 }
 
-/* Appends a word; leaves it out if it does not fit. */
+/* Appends a word to the text, or leaves the word out if it does not fit. */
 static void add(struct text *text, const char *word)
 {
     size_t length = strlen(word);
@@ -82,8 +82,8 @@ static bool is_written(const struct text *text, const struct cudnn_tensor *tenso
     return false;
 }
 
-/* Appends a tensor. The tensor's type is written only if the tensor is in device memory and was not written
- * before. */
+/* Appends a tensor's type and sizes. "-" takes the place of the type if the tensor is not in device memory, or was
+ * written before. */
 static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 {
     bool moves = is_moved(tensor) && !is_written(text, tensor);
@@ -105,8 +105,8 @@ static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 
 static const struct heavy {
     const char *name;
-    ws_cudnnEnum type, operands[4]; /* attributes, in the order of the label; 0: no more */
-    int most;                       /* how many such operations a graph may have */
+    ws_cudnnEnum type, operands[4]; /* operands: names of attributes, in the label's order; 0: no more */
+    int most;                       /* how many operations of this type a graph with a label may have */
 } heavies[] = {
     { "cudnnBackendExecute convolution_forward",
       WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
@@ -180,8 +180,8 @@ static const struct cudnn_tensor *operand(const struct cudnn_operation *operatio
     return NULL;
 }
 
-/* May the operation leave out parts of its work? It may if masks, gaps or lengths in device memory define the parts
- * to compute. */
+/* May the operation leave out parts of its work? True if masks, gaps or lengths in device memory decide which parts
+ * it computes. */
 static bool leaves_out(const struct cudnn_operation *operation)
 {
     bool partly = operation->by_index;
@@ -214,7 +214,7 @@ static bool add_heavy(struct text *text, const struct cudnn_operation *operation
     return true;
 }
 
-/* The inputs are written in this order: the operands of the multiplications, whether parts may be left out, the other
+/* label.inputs tells, in this order: the operands of the multiplications, whether parts may be left out, the other
  * tensors in device memory, and the data type of the computation. */
 struct call_label cudnn_graph_label(const struct cudnn_operation *const *operations, size_t count)
 {

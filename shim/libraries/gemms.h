@@ -1,11 +1,11 @@
-/* Each thread's cache of the GEMMs that libraries are asked to compute, with their labels. */
+/* Each thread's cache of the GEMMs that it computes with cuBLAS, and of their labels (the call's name and inputs). */
 #ifndef WALLSHIM_SHIM_LIBRARIES_GEMMS_H
 #define WALLSHIM_SHIM_LIBRARIES_GEMMS_H
 
 #include "shim/calls/call.h"
 #include "shim/objects/thread.h"
 
-/* Fills an entry of the cache. */
+/* Fills an entry of the cache with this GEMM and its label. */
 __attribute__((cold)) void gemm_fill(struct gemm_entry *entry, const struct gemm *gemm);
 
 /* The first of a GEMM's two places in the cache. The hash may be weak, because whole entries are compared. */
@@ -18,7 +18,8 @@ HOT struct gemm_entry *gemm_places(struct shim_thread *thread, const struct gemm
 }
 _Static_assert(GEMM_CACHE == 2 << (64 - 54), "the hash's highest bits");
 
-/* Neighbouring fields are not compared one after the other: see shape_is in calls/shape_cache.h. */
+/* Fields that are neighbours in memory are not compared one after the other. GCC would merge their comparisons (see
+ * shape_is in calls/shape_cache.h). */
 HOT bool is_gemm(const struct gemm *a, const struct gemm *b)
 {
     return a->m == b->m && a->a_type == b->a_type && a->n == b->n && a->compute == b->compute && a->k == b->k &&
@@ -32,13 +33,14 @@ HOT const struct call_label *gemm_find(struct shim_thread *thread, const struct 
         if (is_gemm(&entry[1].gemm, gemm))
             return &entry[1].label;
         entry[1] = entry[0];
-        const struct gemm kept = *gemm; /* a copy, so that the compiler can keep *gemm in registers */
+        /* a copy, whose address may be taken: the compiler can still keep *gemm in registers */
+        const struct gemm kept = *gemm;
         gemm_fill(entry, &kept);
     }
     return &entry->label;
 }
 
-/* gemm_find, not inlined. */
+/* Does the same as gemm_find, but is not inlined. */
 const struct call_label *gemm_label(struct shim_thread *thread, const struct gemm *gemm);
 
 #endif

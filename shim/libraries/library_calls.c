@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "shim/state/registry.h"
 
-static struct ws_map labels; /* hash of a text → its id; under the registry's lock */
+static struct ws_map labels; /* hash of a text → its id in the dictionary of labels; guarded by the registry's lock */
 
 static bool is_text(uint64_t id, const char *text)
 {
@@ -19,8 +19,8 @@ void *library_real(enum ws_function_id id, const char *bound)
     return strcmp(bound, "WALLSHIM") ? resolve_version(id, bound) : resolve_find(id);
 }
 
-/* Once the dictionary of labels is full, no more texts are stored. Without this limit, a program whose sizes change
- * in every call would use up the memory that kernels' names need. */
+/* Once the dictionary of labels is full, no more texts are stored. Without a limit, a program that calls a library
+ * with other sizes each time would use up the memory that kernels' names need. */
 uint32_t library_label(const char *text)
 {
     uint64_t hash = ws_hash_key(text, strlen(text));

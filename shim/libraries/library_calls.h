@@ -2,14 +2,15 @@
  * convolutions and the like.
  *
  * In the trace, such a library call is a range of the thread's time that encloses the call's launches. The label of a
- * call is its name and its inputs. A label is made once. Later calls find it in the thread's caches. */
+ * call is its name and its inputs. A label is made at the first call with these inputs. Later calls find the label in
+ * the thread's caches. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 #define WALLSHIM_SHIM_LIBRARIES_LIBRARY_CALLS_H
 
 #include "shim/calls/ops.h"
 
 /* Programs are linked against the symbols of one version of a library. A process may have two versions loaded, each
- * with its own handles. So each version has wrappers of its own, which call only that version. */
+ * with its own handles. So the shim has wrappers for each version, and they call only this version. */
 #define EXPORTED_AS(wrapper, symbol, version)                   \
     __asm__(".symver wrap_" #wrapper ", " #symbol "@" version); \
     __attribute__((visibility("default")))
@@ -28,8 +29,8 @@ HOT bool library_call_is_nested(struct shim_thread *thread)
            frame_makes(thread, thread->in_library, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* Returns the calling thread's state if the call is to be recorded and the program itself made it. NULL: the call is
- * only passed on. frame: see calls/frames.h. */
+/* Returns the calling thread's state if the program itself made the call and the call is to be recorded. Returns NULL
+ * if the wrapper is only to pass the call on to the library. frame: the marker of frame_begin (calls/frames.h). */
 HOT struct shim_thread *library_call_begins(uintptr_t *frame)
 {
     if (!(shim_phase() & SHIM_RECORDING))
@@ -41,7 +42,7 @@ HOT struct shim_thread *library_call_begins(uintptr_t *frame)
     return thread;
 }
 
-/* Records the call. label: NULL or without inputs if it is not known what the call computes; such a call is not
+/* Records the call. If it is not known what the call computes (`label` is NULL or has no inputs), the call is not
  * recorded. */
 HOT void library_call_ended(struct shim_thread *thread, const struct call_label *label, uint64_t begin, uint64_t end)
 {
@@ -49,13 +50,16 @@ HOT void library_call_ended(struct shim_thread *thread, const struct call_label 
     thread->in_library = 0;
     if (!label || !label->inputs)
         return;
-    frame_begin(thread, &thread->within, &word); /* keeps signal handlers out of the ring until the commit */
+    /* until the commit, calls of signal handlers count as nested, so they write no record */
+    frame_begin(thread, &thread->within, &word);
     struct ws_ring_range *record = ws_ring_reserve_one(&thread->ring);
     if (!record) {
         thread->within = 0;
         return;
     }
-    record->header = (struct ws_ring_header){ .kind = WS_RING_RANGE, .slots = 1, .shape = label->inputs };
+    record->header = (struct ws_ring_header){
+        .kind = WS_RING_RANGE, .slots = 1, .detail = WS_RANGE_OPERATOR, .shape = label->inputs
+    };
     record->name = label->name;
     record->ticks_begin = begin;
     record->ticks_end = end;

@@ -2,12 +2,14 @@
  *
  * NCCL launches a collective's kernels inside the collective's call, or, in a group, inside the outermost
  * ncclGroupEnd. The collective's record is written when the call that launches the kernels returns. The record
- * contains the first and the last correlation id of the launches; correlation ids count up within a thread. */
+ * contains the correlation ids of the first and the last launch. A thread numbers its launches and calls with
+ * correlation ids that count up. */
 #include <string.h>
 #include <unistd.h>
 
 #include "base/map.h"
 #include "shim/calls/notes.h"
+#include "shim/stacks/stacks.h"
 #include "shim/state/registry.h"
 
 #define EXPORTED(symbol)                                       \
@@ -18,10 +20,10 @@
 struct comm_state {
     uint64_t sequence;
     uint64_t name_hash;
-    uint64_t derived; /* how many communicators were made from it */
+    uint64_t derived; /* number of communicators that ncclCommSplit or ncclCommShrink made from this communicator */
 };
 
-static struct ws_map comm_ids; /* handle → id */
+static struct ws_map comm_ids; /* handle of a communicator → its dictionary id */
 static struct comm_state comm_states[4096];
 
 static uint32_t comm_known(ws_ncclComm comm, uint64_t *sequence)
@@ -60,8 +62,8 @@ static void comm_register(struct call *call, ws_ncclComm comm, struct ws_comm ro
     registry_unlock();
 }
 
-/* FNV-1a with an initial value of our own. Do not change it: the hash is in traces, and ranks of a job may be
- * recorded by different versions of the shim. */
+/* FNV-1a with an initial value of our own. Do not change this value: the hashes are in traces, and ranks of one job
+ * may be recorded by different versions of the shim. */
 static uint64_t hash_bytes(const void *data, size_t size)
 {
     const unsigned char *bytes = data;
@@ -72,8 +74,8 @@ static uint64_t hash_bytes(const void *data, size_t size)
 }
 
 /* A name for a communicator that was made from another communicator (`from`, the parent). The name is the same on all
- * ranks of the new communicator, because each rank computes it from the same three values: the parent's name, how
- * many communicators were made from the parent so far, and the key. Returns 0 if the parent's name is not known. */
+ * ranks of the new communicator, because each rank computes it from the same three values: the parent's name, the
+ * number of communicators made from the parent so far, and `key`. Returns 0 if the parent's name is not known. */
 static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
 {
     uint64_t words[3] = { 0, 0, key };
@@ -115,7 +117,7 @@ static void comms_made(struct call *call, const ws_ncclComm *comms, int count, c
     host_call(call, NO_STREAM, NULL, 0, 0);
 }
 
-/* A hash of the ranks that a shrunk communicator leaves out. */
+/* A hash of the ranks that ncclCommShrink leaves out of the new communicator. */
 static uint64_t excluded_hash(const int *ranks, int count)
 {
     return ranks && count > 0 ? hash_bytes(ranks, (size_t)count * sizeof(*ranks)) : 0;
@@ -129,7 +131,7 @@ static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, cons
         int rank = 0, size = 0;
         ws_ncclResult (*get_rank)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommUserRank");
         ws_ncclResult (*get_size)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommCount");
-        /* NCCL is not asked about a communicator that is still being made: it would print a warning. */
+        /* NCCL is not asked while it is still making the communicator, because it would print a warning. */
         if (get_rank && get_size && call->result == WS_ncclSuccess && !(call->thread && call->thread->group_depth)) {
             get_rank(*made, &rank);
             get_size(*made, &size);
@@ -192,8 +194,9 @@ static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws
         put_collective(thread, &made);
     else if (thread->collective_count < PENDING_COLLECTIVES)
         thread->collectives[thread->collective_count++] = made;
-    else /* no room to keep it until the group's end: the record is written now, without its launches */
+    else /* no room to keep the collective until ncclGroupEnd: it is recorded now, without its launches */
         put_collective(thread, &made);
+    stack_note(thread, made.ticks_begin, made.ticks_end, 0);
 }
 
 static void group_started(struct call *call)
@@ -222,7 +225,8 @@ static void group_ended(struct call *call)
     thread->collective_count = 0;
 }
 
-/* Only the outermost NCCL call sets thread->in_nccl. NCCL calls that NCCL itself makes inside it do not. */
+/* Only the outermost NCCL call sets thread->in_nccl. An NCCL call that NCCL itself makes inside the outermost one
+ * does not set it. */
 HOT void enter_nccl(struct call *call, uintptr_t *frame)
 {
     struct shim_thread *thread = call->thread;
@@ -241,8 +245,8 @@ static void leave_nccl(struct call *call, const uintptr_t *frame)
     call->thread->op_header.detail = 0;
 }
 
-/* Marks the thread while the call is noted, so that calls of a signal handler count as nested. In a child process
- * that a signal handler forked during the call, nothing is recorded. */
+/* Marks the thread as being in a wrapped call while the shim notes the call's effects. CUDA calls of a signal handler
+ * then count as nested. In a child process that a signal handler forked during the call, nothing is recorded. */
 static void begin_notes(struct call *call, uintptr_t *frame)
 {
     if (!shim_started())

@@ -1,8 +1,9 @@
-/* Entries of each thread's caches: shapes of operations, and computations of library calls. With a cache, a repeated
- * call costs only a few loads. shim/calls and shim/libraries fill the caches. */
+/* Entries of each thread's caches: for example shapes of operations (shapes.h), and what calls of cuBLAS and cuDNN
+ * compute. With a cache, a repeated call costs only a few loads. shim/calls and shim/libraries fill the caches. */
 #ifndef WALLSHIM_SHIM_OBJECTS_CACHES_H
 #define WALLSHIM_SHIM_OBJECTS_CACHES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct shim_stream;
@@ -13,41 +14,79 @@ struct shape_key {
                         `which` */
     uint64_t stream; /* the application's handle of the stream */
     uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
-    uint32_t which; /* call, memory spaces, kind of default stream and context, packed by shape_which */
+    uint32_t which; /* called function, kinds of memory, kind of default stream and context, packed by shape_which */
 };
 
 enum { SHAPE_CONTEXT_BIT = 18 }; /* the bit of shape_key.which at which the context's id begins */
 
-/* The fields that every launch needs are in one cache line. */
+/* An entry of the cache of shapes. The fields that every launch needs are in one cache line. */
 struct shape_entry {
     _Alignas(64) struct shape_key key;
-    uint32_t handles; /* shim_page.handles when the entry was filled */
+    uint32_t handles; /* shim_page.handles when the entry was filled; if it has changed, the entry is invalid */
     uint32_t shape, stream_id;
-    uint32_t params_wait; /* launches until the next call of kernel_params; 1: at the next launch */
+    uint32_t params_wait; /* launches until kernel_params (calls/notes.h) is called again; 1: at the next launch */
     uint32_t function;
-    uint32_t until_sample;  /* launches until the next one that is timed by two events (a sample); 0: never */
+    /* launches until the next launch that is timed by two events (a sample); 0: none will be */
+    uint32_t until_sample;
     uint32_t sample_gap;    /* launches from the last sample to the next; 0: no sample yet (calls/measure.h) */
     uint32_t params_left;   /* number of parameter blocks still to be kept in this window of one second */
     uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;
-    uint32_t counters; /* whether hardware counters are still wanted: see counters/counters.c */
+    /* whether hardware counters are still to be read for launches with this shape: see counters/counters.c */
+    uint32_t counters;
 };
 
-/* A stack that the thread had before. */
+/* A call stack that the thread had before. */
 struct stack_entry {
-    uint64_t key; /* hash of all its frames */
-    uint32_t frame;
+    uint64_t key;   /* hash of all frames of the stack */
+    uint32_t frame; /* id, in the dictionary of frames, of the stack's innermost frame */
 };
 
-/* The description of a library call's computation: ids of the dictionary "label". */
+/* The name of a range that the program sets with NVTX (libraries/nvtx_names.h). */
+struct range_label {
+    uint32_t label;  /* id of the dictionary "label"; 0: no name, or no room for it */
+    uint32_t kind;   /* enum ws_range_kind */
+    uint64_t number; /* the counter in the name, such as 12 in "step 12", or the range's payload; 0: none */
+};
+
+struct range_label_entry {
+    uint64_t key; /* hash of the range's NVTX domain and its text */
+    struct range_label name;
+};
+
+/* A range that the program has begun and not yet ended. */
+struct range_open {
+    struct range_label name;
+    uint64_t ticks;  /* when the range began */
+    uint64_t id;     /* the id by which the program ends the range; 0: ranges end in order, the innermost first */
+    uint32_t domain; /* number of the range's NVTX domain (libraries/nvtx_names.h); 0: the default domain */
+};
+
+/* An address in native code that was in the thread's earlier stacks, and how to find its caller's frame
+ * (stacks/cfi.h). */
+struct native_entry {
+    uint64_t pc;
+    uint32_t module; /* index of the module that contains pc, in the table of stacks/modules.c */
+    int32_t frame_offset, bp_offset;
+    uint8_t frame, bp;
+};
+
+/* The part of the thread's own stack, from low to high, that can be read. The shim asks the kernel page by page
+ * (stacks/stack_memory.h), so the part grows. */
+struct own_stack {
+    uintptr_t low, high; /* high 0: the readable part is not known yet */
+    bool is_whole;       /* the page below low cannot be read, so the stack ends there */
+};
+
+/* What a library call computes: its name and its inputs, as ids of the dictionary "label". */
 struct call_label {
-    uint32_t name, inputs; /* inputs 0: not known, so the call is not recorded */
+    uint32_t name, inputs; /* inputs 0: the inputs are not known, so the call is not recorded */
 };
 
 /* A matrix product. */
 struct gemm {
     uint64_t m, n, k, batch;
-    uint32_t function; /* enum ws_function_id; 0: none */
+    uint32_t function; /* enum ws_function_id of the called function */
     uint32_t a_type, b_type, compute, epilogue;
 };
 
@@ -77,11 +116,11 @@ struct convolution_entry {
     struct call_label label;
 };
 
-/* A convolution of cuDNN's older interface, found by its descriptors. `changes` holds how often each descriptor was
- * set (libraries/cudnn.c). The entry is valid until one of the descriptors is set again. */
+/* A convolution of cuDNN's older interface, found by its descriptors. The entry is valid until one of the descriptors
+ * is set again. */
 struct convolution_seen {
-    const void *descriptors[3]; /* NULL: none */
-    uint32_t changes[3];
+    const void *descriptors[3];
+    uint32_t changes[3]; /* how often each descriptor had been set when the entry was made (libraries/cudnn.c) */
     uint32_t function;
     struct call_label label;
 };
@@ -90,17 +129,20 @@ struct convolution_seen {
 struct shape_refused {
     uint64_t object, stream;
     uint32_t which, handles;
-    uint32_t skips; /* number of such operations to skip before the next attempt to add the shape */
+    uint32_t skips; /* number of operations with this shape to skip before the next attempt to add the shape */
 };
 
 enum {
     SHAPES_REFUSED = 64,
     SHAPE_CACHE = 4096,
     STACK_CACHE = 256,
+    NATIVE_CACHE = 1024,
     GEMM_CACHE = 2048,
     LT_CACHE = 1024,
     CONVOLUTION_CACHE = 256,
-    CONVOLUTIONS_SEEN = 512
+    CONVOLUTIONS_SEEN = 512,
+    RANGE_LABEL_CACHE = 256,
+    RANGES_OPEN = 64
 };
 
 #endif

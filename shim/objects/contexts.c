@@ -14,9 +14,9 @@
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
 
-enum { FIRST_EVENTS = 2048 }; /* number of events made by the thread that registers the context */
+enum { FIRST_EVENTS = 2048 }; /* number of events that the thread that registers a context makes in the context */
 
-static struct ws_map context_ids; /* handle → id */
+static struct ws_map context_ids; /* handle of a context → its dictionary id */
 static struct ws_chunks contexts = { .row_size = sizeof(struct shim_context) };
 
 struct shim_context *context_at(uint32_t id)
@@ -89,7 +89,8 @@ static bool has_events(void)
            driver.event_elapsed && driver.event_query && driver.context_set && driver.stream_create;
 }
 
-/* Called before other threads can see the entry. Does not call the driver, because the registry's lock is held. */
+/* Called before other threads can see the context's entry. Does not call the driver, because the registry's lock is
+ * held. */
 static void prepare_events(struct shim_context *context)
 {
     context->one_queue = shim_one_queue;
@@ -97,8 +98,8 @@ static void prepare_events(struct shim_context *context)
         event_pool_init(&context->pool, (uint32_t)shim_options.events);
 }
 
-/* The context is current on this thread. */
-static void make_events(struct shim_context *context)
+/* Makes the first events of the context, which must be current on the calling thread. */
+void context_make_events(struct shim_context *context)
 {
     if (!has_events())
         return;
@@ -115,12 +116,12 @@ static void make_events(struct shim_context *context)
     wake_drain_soon(); /* the drain makes more events in advance */
 }
 
-/* The context is current on this thread. */
+/* Adds an entry for the context, unless there is one. The context must be current on the calling thread. */
 static struct shim_context *register_context(ws_CUcontext handle)
 {
     ws_CUdevice device = 0;
     unsigned flags = 0;
-    /* A context that was destroyed may still be current; nothing can be done in it. */
+    /* A context that was destroyed may still be current. The driver then returns an error, and there is no entry. */
     if ((driver.context_device && driver.context_device(&device) != WS_CUDA_SUCCESS) ||
         (driver.context_flags && driver.context_flags(&flags) != WS_CUDA_SUCCESS))
         return NULL;
@@ -153,8 +154,24 @@ static struct shim_context *register_context(ws_CUcontext handle)
     if (!context || !is_new)
         return context;
     shim_life.has_context();
-    if (!green)
-        make_events(context);
+    /* If the process records no trace now (shim_asleep), or the shim was loaded late, the drain thread makes the
+     * events: this call must not delay the program. */
+    if (!green && (shim_asleep || shim_late)) {
+        atomic_store(&context->lacks_events, true);
+        wake_drain_soon();
+    } else if (!green) {
+        context_make_events(context);
+    }
+    return context;
+}
+
+/* Called when a call of the program uses this context again, or uses a new context with the same handle. The two
+ * cases need no distinction, because forget_events has removed all events and streams of the former context. */
+static struct shim_context *seen_again(struct shim_context *context)
+{
+    uint32_t unseen = CONTEXT_UNSEEN;
+    if (atomic_compare_exchange_strong(&context->life, &unseen, CONTEXT_ALIVE))
+        wake_drain_soon(); /* the drain makes the context's events */
     return context;
 }
 
@@ -165,7 +182,7 @@ struct shim_context *context_current(void)
         return NULL;
     struct shim_context *context = context_find(handle);
     if (context)
-        return context;
+        return seen_again(context);
     struct driver_ask asking;
     driver_ask_begin(&asking);
     context = register_context(handle);
@@ -173,7 +190,74 @@ struct shim_context *context_current(void)
     return context;
 }
 
-/* A new context is made current for a moment, because cuCtxGetDevice answers only for the current context. */
+static void find_primary(ws_CUdevice device)
+{
+    ws_CUcontext handle = NULL;
+    unsigned flags;
+    int active = 0;
+    if (driver.primary_state(device, &flags, &active) != WS_CUDA_SUCCESS || !active ||
+        driver.primary_retain(&handle, device) != WS_CUDA_SUCCESS)
+        return;
+    if (driver.context_set(handle) == WS_CUDA_SUCCESS)
+        context_current();
+    driver.context_set(NULL);
+    driver.primary_release(device);
+}
+
+void contexts_find_primaries(void)
+{
+    int count = 0;
+    if (!driver.primary_state || !driver.primary_retain || !driver.primary_release || !driver.context_set ||
+        !driver.device_count || driver.device_count(&count) != WS_CUDA_SUCCESS)
+        return;
+    for (ws_CUdevice device = 0; device < count; device++)
+        find_primary(device);
+}
+
+static void destroy_events(struct shim_context *context)
+{
+    for (uint32_t event = 1; event <= context->pool.made; event++)
+        driver.event_destroy(event_at(&context->pool, event)->handle);
+    for (int i = 0; i < 2; i++) {
+        if (context->base[i].handle && !context->base[i].event)
+            driver.event_destroy(context->base[i].handle);
+        if (context->dispatch.events[i])
+            driver.event_destroy(context->dispatch.events[i]);
+    }
+    if (context->clock_stream)
+        driver.stream_destroy(context->clock_stream);
+}
+
+/* Forgets the events and streams that the shim has made in the context. The other fields of the context hold
+ * measurements, which a later recording session makes anew. */
+static void forget_events(struct shim_context *context)
+{
+    atomic_store(&context->timed, false);
+    event_pool_empty(&context->pool);
+    memset(context->base, 0, sizeof(context->base));
+    memset(context->dispatch.events, 0, sizeof(context->dispatch.events));
+    context->clock_stream = NULL;
+    atomic_store(&context->lacks_events, context->pool.events != NULL);
+}
+
+void contexts_release(bool quiet)
+{
+    for (uint32_t id = 1; id <= context_count(); id++) {
+        struct shim_context *context = context_at(id);
+        uint32_t alive = CONTEXT_ALIVE;
+        if (!atomic_compare_exchange_strong(&context->life, &alive, CONTEXT_UNSEEN))
+            continue;
+        if (quiet && driver.event_destroy && driver.stream_destroy && driver.context_set &&
+            driver.context_set(context->handle) == WS_CUDA_SUCCESS)
+            destroy_events(context);
+        forget_events(context);
+    }
+    if (driver.context_set)
+        driver.context_set(NULL);
+}
+
+/* A stream's context that has no entry yet is made current for a moment, because cuCtxGetDevice answers only for the
+ * current context. */
 struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current)
 {
     ws_CUcontext owner = NULL;
@@ -185,7 +269,7 @@ struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *
         return current ? current : context_current();
     struct shim_context *context = context_find(owner);
     if (context)
-        return context;
+        return seen_again(context);
     ws_CUcontext saved = NULL;
     if (driver.context_current(&saved) != WS_CUDA_SUCCESS || driver.context_set(owner) != WS_CUDA_SUCCESS)
         return NULL;

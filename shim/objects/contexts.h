@@ -27,10 +27,12 @@ static inline enum copy_direction copy_direction(const struct ws_shape *shape)
     if (from_host == to_host &&
         from_device == to_device) /* both on the device, both on the host, or nothing is known */
         return COPY_DIRECTIONS;
-    return from_host || to_device ? COPY_TO_DEVICE : COPY_TO_HOST; /* one side may be unknown */
+    return from_host || to_device ? COPY_TO_DEVICE : COPY_TO_HOST; /* either space may be unknown */
 }
 
-enum context_life { CONTEXT_ALIVE, CONTEXT_ENDING, CONTEXT_GONE };
+/* CONTEXT_UNSEEN: no call of the program has used the context since contexts_release was called, so the program may
+ * have destroyed the context unseen. */
+enum context_life { CONTEXT_ALIVE, CONTEXT_ENDING, CONTEXT_GONE, CONTEXT_UNSEEN };
 
 /* A comparison of the context's clock with the host's: host_ns = device_ns + offset ± error. */
 struct clock_fit {
@@ -38,80 +40,82 @@ struct clock_fit {
     int64_t offset, error;
 };
 
-/* An event whose time on the context's clock is known. The times of other events are measured from it. */
+/* An event from which the times of other events on the context's clock are measured. */
 struct clock_base {
     ws_CUevent handle;
-    int64_t time;
-    bool known;
-    uint32_t event; /* the pool's event that serves as base; 0: `handle` was made for the clock */
+    int64_t time;   /* ns on the context's clock */
+    bool known;     /* `time` is known: the event has completed, and its time was read */
+    uint32_t event; /* number of the event in the pool; 0: `handle` is an event that was made as a base */
 };
 
-/* The state of timing/arrival.h, which estimates when launches reach the device. It is declared here because contexts
- * contain it. */
+/* The state of the estimate of timing/arrival.h: when do launches reach the device? A probe is an event of the shim
+ * in an idle stream. This structure is declared here because contexts contain it. */
 struct arrival {
     int64_t base;          /* subtracted from all differences of device and host time, so that they stay small */
-    int64_t at;            /* host ns of the last probe that was used */
+    int64_t at;            /* host time, ns, of the last probe that was used */
     double delay, drift;   /* delay: device minus host time, ns; drift: change of `delay`, ns per ns */
     double var, cov, dvar; /* variance of delay; covariance of delay and drift; variance of drift */
-    unsigned probes;       /* probes used so far; 0: nothing is known yet */
-    unsigned apart;        /* successive probes that were far from the estimate */
+    unsigned probes;       /* number of probes used so far; 0: there is no estimate yet */
+    unsigned apart;        /* number of the latest probes, in succession, that were far from the estimate */
 };
 
 /* The time that a stream takes from one entry of its queue to the next, ns. */
 struct dispatch {
     double mean, var; /* var: variance of the mean */
-    unsigned count;   /* measurements so far; 0: nothing is known yet */
+    unsigned count;   /* number of measurements so far; 0: `mean` is not known yet */
     bool wanted;      /* a launch behind a gate (timing/gates.h) was measured since the last measurement of `mean` */
     ws_CUevent events[2];
     int64_t next; /* host time before which `mean` is not measured again, ns */
 };
 
-/* A context, or a green context. The shim's threads must not use a green context, because only one thread at a time
- * may use it, and the driver does not check that (documentation of cuGreenCtxCreate). So the default stream of a
- * green context is not timed. A stream that was created in a green context belongs to the primary context, whose
- * events can be recorded into the stream. */
+/* A context, or a green context. Only one thread at a time may use a green context, and the driver does not check
+ * that (documentation of cuGreenCtxCreate). The shim's threads could use one while the program's thread does, so they
+ * must not use any. For this reason, operations in the default stream of a green context are not timed. A stream that
+ * was created in a green context belongs to the primary context, whose events can be recorded into the stream. */
 struct shim_context {
     ws_CUcontext handle;
     ws_CUgreenCtx green; /* NULL: it is no green context */
     uint32_t id, device;
-    _Atomic bool created; /* the shim saw the program create it, so it is not a primary context */
+    _Atomic bool created;      /* the shim saw the program create it, so it is not a primary context */
+    _Atomic bool lacks_events; /* the context has no events, and the drain is to make them */
     /* Each launch reads the following fields, so they have a cache line that is seldom written. */
     _Alignas(64) _Atomic uint32_t life; /* enum context_life */
     _Atomic bool timed;                 /* events can be recorded in this context; set once the pool has events */
     struct legacy_order legacy_order;
     _Alignas(64) struct event_pool pool;
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* copies that were ever put into the context's streams */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that were ever put into the context's streams */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
-    unsigned failed_probes;      /* clock probes that failed before the first success */
-    bool one_queue;              /* the shim uses no stream of its own here: see timing/device_clock.h */
+    unsigned failed_probes; /* clock probes that failed before the first one that succeeded */
+    bool one_queue;         /* the shim uses no stream of its own in the context (timing/device_clock.h says why) */
     struct gates *_Atomic gates; /* NULL: the context has no gates; see timing/gates.h */
-    _Atomic uint32_t settle_ns;  /* time from a call's return until its work has reached the device */
+    _Atomic uint32_t settle_ns;  /* estimated time, ns, from a call's return until its work has reached the device */
     /* Used only by the drain thread: */
     ws_CUstream clock_stream;
     struct clock_base base[2];
     unsigned current_base;
     struct clock_fit first_fit, last_fit;
     unsigned fits, fits_reported;
-    int64_t offset_low, offset_high; /* with one_queue: bounds of the host's clock minus the context's */
+    int64_t offset_low, offset_high; /* with one_queue: bounds of the difference of clocks, ns: host minus context */
     int64_t first_base;
-    int64_t next_base, next_fit; /* host times of the next base and the next comparison, ns */
+    int64_t next_base, next_fit; /* host times of the next base event and the next comparison of clocks, ns */
     uint32_t shortest_submit;
     struct arrival arrival;
     struct dispatch dispatch;
     bool gates_tried;
     uint32_t submit_ns;          /* upper bound of the time that work takes to reach an idle device */
-    struct shim_stream *used_up; /* entries of destroyed streams, to be reused; under the registry's lock */
+    struct shim_stream *used_up; /* entries of destroyed streams, for reuse; guarded by the registry's lock */
 };
 
-/* The entry of the calling thread's current context, added if it is new; NULL: there is no context. Asks the
- * driver. */
+/* Asks the driver for the calling thread's current context, and returns its entry. Adds the entry if it is new.
+ * Returns NULL if no context is current. */
 struct shim_context *context_current(void);
 
-/* Like context_current, for a thread that has a state: takes the context that the state holds, if this context is
- * still valid. handles: shim_page.handles. */
+/* Like context_current, for a thread that has a state: returns the context that the state holds, if this context
+ * is still valid. handles: shim_page.handles. */
 struct shim_context *context_of_thread(struct shim_thread *thread, uint32_t handles);
 
-/* Called when this context has become the thread's current one; NULL: it is not known which context is current. */
+/* Called when this context has become the thread's current context. context NULL: it is not known which context is
+ * current. */
 void context_set_of_thread(struct shim_thread *thread, struct shim_context *context, uint32_t handles);
 
 /* `handle` is a stream that the program created. Returns the entry of the stream's context, and adds the entry if it
@@ -124,6 +128,19 @@ struct shim_context *context_find(ws_CUcontext handle);
 /* The entry with this dictionary id; NULL for 0. */
 struct shim_context *context_at(uint32_t id);
 uint32_t context_count(void);
+
+/* Makes the first events of a context that is current. Called by the thread that registers the context, or by the
+ * drain if lacks_events is set. */
+void context_make_events(struct shim_context *context);
+
+/* Called by the drain thread if the shim was loaded into a running program. Registers the primary contexts that the
+ * program already has. */
+void contexts_find_primaries(void);
+
+/* Called by the drain thread, only if the shim was loaded into a running program, once the shim no longer sees the
+ * program's calls. From then on, the program may destroy contexts unseen. If `quiet` is set (no thread uses the
+ * contexts), destroys the shim's events and streams in all contexts. Otherwise only forgets them. */
+void contexts_release(bool quiet);
 
 /* Called with the registry's lock held, when the context is gone: the driver may reuse its handle for another
  * context. */

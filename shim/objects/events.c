@@ -17,8 +17,16 @@ int event_pool_init(struct event_pool *pool, uint32_t limit)
     return 0;
 }
 
-/* The count in the upper half of free_top changes at every push and pop. So an event that other threads took
- * and put back in between is not mistaken for one that never moved (the ABA problem). */
+void event_pool_empty(struct event_pool *pool)
+{
+    pool->made = 0;
+    atomic_store(&pool->free_top, 0);
+    atomic_store(&pool->free_count, 0);
+    atomic_store(&pool->few, 0);
+}
+
+/* The count in the upper half of free_top changes at every push and pop. If other threads take the top event and put
+ * it back during this call, the changed count makes the compare-and-swap fail (the ABA problem). */
 static void push_free(struct event_pool *pool, uint32_t event)
 {
     uint64_t top = atomic_load_explicit(&pool->free_top, memory_order_relaxed);
@@ -44,9 +52,9 @@ static ws_CUresult make_events(struct event_pool *pool, uint32_t count)
     return WS_CUDA_SUCCESS;
 }
 
-/* Sets pool->few: if fewer events than this are free, threads wake the drain. While the pool can grow, `few` is half
- * of the pool, because threads may use up that half before the drain has made more events. For a pool at its limit,
- * `few` is smaller: the drain's regular rounds free events. */
+/* Sets pool->few: if fewer events than this are free, threads wake the drain thread. While the pool can grow, `few`
+ * is half of the pool's events: the threads can use up that half while the drain makes more. For a pool at its limit,
+ * `few` is smaller, because the drain's regular rounds free events. */
 static void set_few(struct event_pool *pool)
 {
     uint32_t few = pool->made < pool->limit       ? pool->made / 2
@@ -72,7 +80,7 @@ void event_pool_keep(struct event_pool *pool, uint32_t early)
 {
     uint32_t count = pool->made < early ? early - pool->made : pool->made;
     if (event_pool_is_to_grow(pool, early) && event_pool_grow(pool, count) != WS_CUDA_SUCCESS) {
-        pool->limit = pool->made; /* so that the driver is not asked again and again */
+        pool->limit = pool->made; /* the driver refused an event: it is not asked for more */
         set_few(pool);
     }
 }

@@ -16,32 +16,37 @@ enum event_state { EVENT_UNREAD, EVENT_READ, EVENT_FAILED };
 
 struct pool_event {
     ws_CUevent handle;
-    int64_t time;   /* once read: ns on the context's clock */
-    uint32_t error; /* error of `time`, ns: only from the resolution of events and from arithmetic */
-    uint8_t state;  /* enum event_state; used only by the drain */
-    _Atomic uint8_t users;
-    _Atomic uint32_t next; /* in the stack of free events */
+    int64_t time; /* the event's time, ns on the context's clock; valid once the drain has read it */
+    /* bound of the error of `time`, ns: from the resolution of events and from rounding only */
+    uint32_t error;
+    uint8_t state;         /* enum event_state; used only by the drain */
+    _Atomic uint8_t users; /* how many operations and streams still use the event */
+    _Atomic uint32_t next; /* number of the next event in the stack of free events; 0: none */
 };
 
 struct event_pool {
     struct pool_event *events;
-    uint32_t limit;            /* events this context may hold */
-    uint32_t made;             /* events it holds now; only one thread at a time makes more */
-    _Atomic uint64_t free_top; /* number of changes << 32 | the top event */
+    uint32_t limit; /* the largest number of events that the pool may have */
+    uint32_t made;  /* number of events in the pool now; only one thread at a time makes more */
+    /* the stack of free events: count of pushes and pops << 32 | number of the top event */
+    _Atomic uint64_t free_top;
     _Atomic uint32_t free_count;
-    _Atomic uint32_t few; /* if fewer events are free, a thread wakes the drain, which makes or frees some */
+    _Atomic uint32_t few; /* if fewer events are free, a thread wakes the drain thread, which makes or frees some */
 };
 
 /* Reserves memory for `limit` events, but makes no event. Returns 0 or -ENOMEM. */
 int event_pool_init(struct event_pool *pool, uint32_t limit);
+
+/* Forgets all events. No thread may use the pool. */
+void event_pool_empty(struct event_pool *pool);
 
 /* Makes up to `count` more events in the current context. Returns success, or the error with which the driver refused
  * an event. */
 ws_CUresult event_pool_grow(struct event_pool *pool, uint32_t count);
 
 /* event_pool_is_to_grow: is the pool to get more events? If so, event_pool_keep makes them; the pool's context must
- * then be current. A pool gets `early` events in advance. Beyond that, it doubles when fewer than half of its events
- * are free. */
+ * then be current. A pool gets `early` events in advance. After that, it doubles whenever fewer than half of its
+ * events are free. */
 bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early);
 void event_pool_keep(struct event_pool *pool, uint32_t early);
 

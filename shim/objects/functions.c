@@ -13,7 +13,7 @@
 #include "shim/state/registry.h"
 
 enum {
-    MOST_PARAMS = 64, /* most parameters of one kernel that the driver is asked about */
+    MOST_PARAMS = 64, /* largest number of parameters of one kernel that the driver is asked about */
     MOST_KNOWN = 1 << 17,
     MOST_LAYOUTS_SIZE = 16 << 20,
     /* CUfunction_attribute of the toolkit's cuda.h */
@@ -21,23 +21,24 @@ enum {
     ATTRIBUTE_REGISTERS = 4,
 };
 
-static const uint32_t NO_ROOM = UINT32_MAX; /* used in place of an id if the dictionary is full */
+static const uint32_t NO_ROOM = UINT32_MAX; /* stands for a kernel's id if the dictionary is full */
 
+/* What the shim knows about a handle of a kernel. */
 struct known {
     const void *module;
-    struct ws_text name; /* as the program asked for it; may be empty */
-    bool is_kernel;      /* a CUkernel, not a CUfunction */
-    bool has_no_room;    /* the dictionary was full */
+    struct ws_text name; /* the name by which the program looked the kernel up; may be empty */
+    bool is_kernel;      /* the handle is a CUkernel, not a CUfunction */
+    bool has_no_room;    /* the kernel is not in the dictionary, because the dictionary was full */
     bool is_doubtful;    /* its context may be gone, and the driver may have reused the handle for another function */
-    uint32_t id;         /* 0: not found yet, or not found again since the entry became doubtful */
-    const void *function; /* the handle; NULL: it was forgotten */
+    uint32_t id; /* the kernel's dictionary id; 0: not looked up since the entry was made or became doubtful */
+    const void *function; /* the handle; NULL: the handle was forgotten */
 };
 
-static struct ws_map handles; /* handle → index + 1 into known */
-static struct ws_map ids;     /* hash of name, registers, parameters → id */
+static struct ws_map handles; /* handle of a kernel → index of its entry in `known`, plus one */
+static struct ws_map ids;     /* hash of a kernel's name, registers and parameters → its dictionary id */
 static struct ws_chunks known = { .row_size = sizeof(struct known) };
 static uint32_t known_count;
-static struct ws_chunks layouts = { .row_size = sizeof(const struct function_layout *) }; /* by id − 1 */
+static struct ws_chunks layouts = { .row_size = sizeof(const struct function_layout *) }; /* index: id − 1 */
 static struct ws_pieces layout_pieces;
 static const struct function_layout no_layout;
 
@@ -46,7 +47,7 @@ static struct known *known_at(uint64_t index)
     return ws_chunks_row(&known, (uint32_t)index - 1);
 }
 
-/* With the lock held: finds or adds the handle's entry. NULL: there is no room. */
+/* Called with the registry's lock held. Finds or adds the handle's entry. Returns NULL if there is no room. */
 static struct known *known_entry(const void *function)
 {
     uint64_t *index = ws_map_put(&handles, (uintptr_t)function);
@@ -113,7 +114,7 @@ static bool name_of_kernel(ws_CUkernel kernel, const char **name)
     return driver.kernel_name && driver.kernel_name(name, kernel) == WS_CUDA_SUCCESS && *name;
 }
 
-/* Asks the driver for all facts about the function. Called without the lock. */
+/* Asks the driver for all facts about the function. Called without the registry's lock. */
 static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts)
 {
     ws_CUkernel kernel = (ws_CUkernel)function;
@@ -154,13 +155,13 @@ static uint64_t identity(const char *name, const struct facts *facts)
     return ws_hash_key(words, sizeof(words));
 }
 
-/* How many words of the kernel's parameter block go into an image. An image is kept only for kernels whose structures
- * the reports can read (src/analysis/cost/argument_grammars.h). Structures of other kernels may hold random seeds,
- * and would give a new image for every launch. */
+/* How many words of the kernel's parameter block are kept as the launch's image (param_image.h). An image is kept
+ * only if the kernel takes structures that the reports can read (src/analysis/cost/argument_grammars.h). Structures
+ * of other kernels may hold random seeds, which would make the image of every launch a new one. */
 static uint32_t image_words(const char *name)
 {
     static const struct {
-        const char *part; /* of the kernel's name */
+        const char *part; /* part of the kernel's name */
         uint32_t bytes;
     } kernels[] = {
         { "gpu_kernel_impl", 8 * WS_IMAGE_WORDS },
@@ -190,7 +191,8 @@ static const struct function_layout *keep_layout(const struct facts *facts, cons
     return layout;
 }
 
-/* With the lock held: the id of a new row, or NO_ROOM. A kernel that is not added is counted once. */
+/* Called with the registry's lock held. Adds the kernel to the dictionary, and returns its id. If the dictionary is
+ * full, counts the kernel once as refused, and returns NO_ROOM. */
 static uint32_t add_function(struct ws_function *row, const struct facts *facts, const char *name)
 {
     uint32_t next = atomic_load_explicit(&registry.function.count, memory_order_relaxed);
@@ -218,7 +220,7 @@ uint32_t function_find(ws_CUfunction function)
     struct known *entry = known_entry(function);
     if (entry) {
         id = entry->id;
-        seen = entry->name.data; /* zero-terminated, and never freed */
+        seen = entry->name.data; /* the text is zero-terminated and never freed */
         kernel = entry->is_kernel;
         has_no_room = entry->has_no_room;
     }
@@ -259,8 +261,9 @@ const struct function_layout *function_layout(uint32_t id)
     return id ? *(const struct function_layout **)ws_chunks_row(&layouts, id - 1) : &no_layout;
 }
 
-/* All handles become doubtful, because it is not known which modules belonged to the context. If the driver does not
- * know a kernel's name, the entry keeps the name until the program looks the kernel up again. */
+/* All handles become doubtful, because the shim does not know which modules belonged to the destroyed context. An
+ * entry keeps the kernel's name until the program looks the kernel up again: the driver may be too old to tell the
+ * name. */
 void functions_doubt(void)
 {
     bool locked = registry_lock();
@@ -279,8 +282,8 @@ void functions_forget_module(const void *module)
     bool locked = registry_lock();
     for (uint32_t i = 0; locked && i < known_count; i++) {
         struct known *entry = known_at(i + 1);
-        /* An entry without a module is forgotten, too: the shim did not see its look-up, so the kernel may be in this
-         * module. */
+        /* An entry without a module is forgotten, too: the shim did not see the program look its kernel up, so the
+         * kernel may be in the unloaded module. */
         if (!entry->function || (entry->module && entry->module != module))
             continue;
         ws_map_remove(&handles, (uintptr_t)entry->function);

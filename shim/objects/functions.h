@@ -1,5 +1,5 @@
-/* Kernels. A kernel's dictionary id is found by the handle that a launch names. The layout of the kernel's parameter
- * block is found by the dictionary id.
+/* Finds two things: a kernel's dictionary id by the handle that a launch names, and the layout of the kernel's
+ * parameter block by this id.
  *
  * A launch may name a CUfunction, or a CUkernel cast to CUfunction. The kernel's name comes from the driver (12.3 and
  * later), or from the call that looked the function up. Handles are forgotten when their module is unloaded. When a
@@ -17,19 +17,20 @@ struct function_param {
 };
 
 struct function_layout {
-    uint32_t count;       /* number of parameters; 0: the driver cannot say */
-    uint32_t image_words; /* 8-byte words, from the block's start, that go into the image (record/param_image.h) */
+    uint32_t count;       /* number of parameters; 0: there are none, or they are not known */
+    uint32_t image_words; /* how many 8-byte words of the block, from its start, are kept as image (param_image.h) */
     struct function_param params[];
 };
 
-/* Called when a look-up by name found the function. module: the CUmodule or CUlibrary to which the function
+/* Called when the program has looked the function up by name. module: the CUmodule or CUlibrary to which the function
  * belongs. */
 void function_named(const void *function, bool is_kernel, const void *module, const char *name);
 
 /* Called when cuKernelGetFunction returned this function: the function has the kernel's name and library. */
 void function_same_as(const void *function, const void *kernel);
 
-/* The function's dictionary id; 0: there is no room. The first call asks the driver and adds the function. */
+/* The function's dictionary id; 0: the dictionary has no room for it. The first call asks the driver and adds the
+ * function. */
 uint32_t function_find(ws_CUfunction function);
 
 /* The layout of the function with this dictionary id; never NULL. */

@@ -12,7 +12,7 @@
 
 enum { MOST_NODES = 65536, DEEPEST = 8 };
 
-static struct ws_map graph_ids; /* executable graph → number */
+static struct ws_map graph_ids; /* handle of an executable graph → its number in the trace */
 static uint32_t graph_count;
 
 uint32_t graph_id(ws_CUgraphExec exec)
@@ -28,7 +28,7 @@ uint32_t graph_id(ws_CUgraphExec exec)
 static bool describe_kernel(ws_CUgraphNode node, struct ws_shape *shape)
 {
     ws_CUDA_KERNEL_NODE_PARAMS now;
-    ws_CUDA_KERNEL_NODE_PARAMS_v1 *old = (ws_CUDA_KERNEL_NODE_PARAMS_v1 *)&now; /* both structures begin alike */
+    ws_CUDA_KERNEL_NODE_PARAMS_v1 *old = (ws_CUDA_KERNEL_NODE_PARAMS_v1 *)&now; /* both begin with the same fields */
     now.kern = NULL;
     if (driver.node_kernel ? driver.node_kernel(node, &now) != WS_CUDA_SUCCESS
                            : !driver.node_kernel_v1 || driver.node_kernel_v1(node, old) != WS_CUDA_SUCCESS)
@@ -125,7 +125,7 @@ void graph_describe(ws_CUgraphExec exec, ws_CUgraph graph)
     if (number && driver.graph_nodes && driver.node_type)
         add_nodes(graph, number, &index, 0);
     driver_ask_end(&asking);
-    shim_forget_handles(); /* launches of this handle now mean other work */
+    shim_forget_handles(); /* launches of this handle now run other work, so what the caches found by it is invalid */
 }
 
 void graph_forget(ws_CUgraphExec exec)

@@ -29,8 +29,8 @@ static inline void legacy_order_count(_Atomic uint32_t *work)
 }
 
 /* Called before an operation goes into a stream of one side (is_legacy: the legacy stream). Returns whether the other
- * side may have had work since the stream's last operation. seen: the other side's `work` at the last call for this
- * stream; 0 at first. */
+ * side may have had work since the stream's last operation. seen: the other side's `work` when this function was last
+ * called for the stream; 0 at first. */
 static inline bool legacy_order_moved(struct legacy_order *order, bool is_legacy, _Atomic uint32_t *seen)
 {
     _Atomic uint32_t *other = &order->work[!is_legacy];

@@ -8,20 +8,20 @@
 #include "base/reserve.h"
 #include "shim/state/lock.h"
 
-/* Written under the lock, read without it: see look_up. */
+/* A range of addresses. Its fields are written with LOCK_MEMORY held, and read without that lock (see look_up). */
 struct range {
     _Atomic uint64_t start, end;
     _Atomic uint32_t space; /* enum ws_space */
 };
 
-/* Ranges of host memory known to the driver, sorted by start. Device allocations are not kept one by
- * one: there may be a great many, and their lowest and highest address are enough. */
+/* Ranges of pinned and managed memory, sorted by start. Device allocations are not kept one by one: there may be a
+ * great many, and their lowest and highest address are enough. */
 enum { RANGES = 65536, ATTEMPTS = 16 };
 static struct range *_Atomic ranges;
 static _Atomic size_t range_count;
-static _Atomic bool ranges_dropped; /* a range that exists could not be added */
-static _Atomic bool ranges_stale;   /* a range that was freed could not be removed */
-static _Atomic uint32_t version;    /* odd while the ranges change */
+static _Atomic bool ranges_dropped; /* the program allocated a range that could not be added */
+static _Atomic bool ranges_stale;   /* the program freed a range that could not be removed */
+static _Atomic uint32_t version; /* incremented before and after each change of the ranges: odd while they change */
 static _Atomic uint64_t device_low = UINT64_MAX, device_high;
 
 static void widen(uint64_t low, uint64_t high)
@@ -83,8 +83,8 @@ static void change_ends(void)
 }
 
 /* Finds the start of the last range that begins at or before the address, and the kind of memory at the address.
- * Every copy calls this function, so it takes no lock. If the ranges change meanwhile, it tries again. Returns false
- * if the ranges changed in every attempt. */
+ * Every copy calls this function, so it takes no lock. If another thread changes the ranges during the search, the
+ * search starts again. Returns false if the ranges changed during all ATTEMPTS searches. */
 static bool look_up(uint64_t address, uint64_t *start, enum ws_space *space)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -12,7 +12,7 @@ void memory_added(uint64_t address, uint64_t bytes, enum ws_space space);
 void memory_removed(uint64_t address);
 
 /* The kind of memory at the address: PINNED or MANAGED if the shim saw it allocated, else UNKNOWN. *complete: has the
- * shim kept all ranges that it saw? If not, an UNKNOWN address may be pinned after all. */
+ * shim kept all ranges that it saw the program allocate? If not, an UNKNOWN address may be pinned after all. */
 enum ws_space memory_space(uint64_t address, bool *complete);
 
 /* Could this value be a device address? */

@@ -9,9 +9,10 @@
 
 enum { GENERAL_SHAPES = 32768 }; /* the table's last rows, reserved for shapes without grid and block */
 
-enum { ROW_SIZE = sizeof(struct ws_shape) - offsetof(struct ws_shape, kind) }; /* all but the id */
+/* bytes of a row, without the shape's id */
+enum { ROW_SIZE = sizeof(struct ws_shape) - offsetof(struct ws_shape, kind) };
 
-static struct ws_map shape_ids; /* hash of the row → id */
+static struct ws_map shape_ids; /* hash of a shape's row → the shape's dictionary id */
 
 static bool is_full(uint32_t most)
 {
@@ -19,7 +20,7 @@ static bool is_full(uint32_t most)
 }
 
 /* Finds or adds the row, and returns its id. Rows with equal hashes are compared whole. A table with `most` rows or
- * more gets no new row. *looked: was the lock free in time? */
+ * more gets no new row. *looked: was the registry's lock free in time, so that the table could be searched? */
 static uint32_t find_or_add(const struct ws_shape *shape, uint32_t most, bool *looked)
 {
     uint32_t id = 0;

@@ -10,15 +10,15 @@
 
 enum {
     STREAMS_BEFORE_REUSE =
-        1024,        /* entries of destroyed streams are reused only if there are at least this many entries */
+        1024,        /* entries of destroyed streams are reused only if there are at least this many entries in all */
     MOST_LOOKS = 64, /* at most this many entries of destroyed streams are searched for one of the same kind */
 };
 
-static struct ws_map stream_ids; /* stream_key → id */
+static struct ws_map stream_ids; /* value of stream_key → dictionary id of the stream */
 static struct ws_chunks streams = { .row_size = sizeof(struct shim_stream) };
 static struct shim_stream
-    *_Atomic streams_over;          /* destroyed since the drain's last round; under the registry's lock */
-static struct shim_stream *closing; /* only for the drain: destroyed streams that still have operations */
+    *_Atomic streams_over; /* streams destroyed since the drain's last round; guarded by the registry's lock */
+static struct shim_stream *closing; /* used only by the drain: destroyed streams whose last operations are unread */
 
 struct shim_stream *stream_at(uint32_t id)
 {
@@ -41,7 +41,7 @@ static uint64_t stream_key(ws_CUstream handle, const struct shim_context *contex
     return (uintptr_t)handle;
 }
 
-/* If the handle means the calling thread's own default stream, the thread's number; else 0. */
+/* Returns the thread's number if the handle names the calling thread's own default stream, else 0. */
 static uint32_t owner_of(ws_CUstream handle)
 {
     struct shim_thread *thread = thread_if_known();
@@ -71,8 +71,8 @@ struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const stru
     return stream;
 }
 
-/* Takes the entry of a destroyed stream with the same kind, flags and priority. NULL: there is none, or there are
- * still few entries. */
+/* Takes the entry of a destroyed stream with the same kind, flags and priority, to reuse it. Returns NULL if there is
+ * no such entry, or while there are fewer than STREAMS_BEFORE_REUSE entries in all. */
 static struct shim_stream *used_entry(struct shim_context *context, const struct ws_stream *row)
 {
     unsigned looks = 0;
@@ -89,7 +89,7 @@ static struct shim_stream *used_entry(struct shim_context *context, const struct
     return NULL;
 }
 
-/* With the registry's lock: makes an entry and returns the stream's id, or 0. */
+/* Called with the registry's lock held. Makes an entry, and returns the stream's id, or 0 if there is no room. */
 static uint32_t new_entry(struct shim_context *context, ws_CUstream handle, const struct ws_stream *row)
 {
     struct shim_thread *thread = thread_if_known();
@@ -122,6 +122,19 @@ static uint32_t new_entry(struct shim_context *context, ws_CUstream handle, cons
         thread->own_streams = stream;
     }
     return stream->id;
+}
+
+/* Asks the driver, because the stream may be in a capture that began before the shim was loaded. If the stream has
+ * joined another stream's capture, no call tells the shim when this capture ends. `capturing` then stays set until
+ * the session ends, and until then the shim asks the driver before each event that it records (may_record in
+ * calls/ops.c). */
+static void ask_for_capture(struct shim_stream *stream)
+{
+    ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
+    if (stream->kind != WS_STREAM_LEGACY && driver.stream_is_capturing &&
+        driver.stream_is_capturing(stream->handle, &status) == WS_CUDA_SUCCESS &&
+        status != WS_CU_STREAM_CAPTURE_STATUS_NONE && !atomic_exchange(&stream->capturing, 1))
+        shim_capture_begins();
 }
 
 struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context)
@@ -169,6 +182,8 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
     else
         ws_map_remove(&stream_ids, key);
     registry_unlock();
+    if (stream && shim_late)
+        ask_for_capture(stream);
     return stream;
 }
 
@@ -189,7 +204,7 @@ void stream_copy_done(struct shim_stream *stream, enum copy_direction direction)
 void stream_capture_over(struct shim_stream *stream)
 {
     struct shim_quiet quiet;
-    quiet_begin(&quiet); /* a signal handler could leave by longjmp between the two steps */
+    quiet_begin(&quiet); /* blocks signals: a handler could leave by longjmp before the capture is uncounted */
     if (atomic_exchange(&stream->capturing, 0))
         shim_capture_ends();
     quiet_end(&quiet);
@@ -225,8 +240,8 @@ void streams_of_gone_thread(struct shim_thread *thread)
     registry_unlock();
 }
 
-/* The streams in the list were destroyed before this round of the drain began. So this round reads the last records
- * of their operations. */
+/* The streams in the list were destroyed before this round of the drain thread began. So this round reads the last
+ * records of their operations. */
 void streams_over_begin(void)
 {
     if (!atomic_load(&streams_over) || !registry_lock())

@@ -16,34 +16,35 @@ struct shim_stream {
     struct shim_context *context;
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
     uint32_t id, kind;
-    bool blocking;  /* it waits for the legacy stream, and the legacy stream for it */
+    bool blocking;  /* the stream waits for the legacy stream, and the legacy stream for this stream */
     uint32_t owner; /* number of the thread whose default stream it is; 0: it is not a thread's default stream */
-    _Atomic uint32_t capturing;
-    _Atomic uint32_t turn; /* number of the thread whose turn it is to put in an operation; see calls/turns.h */
+    _Atomic uint32_t capturing; /* 1: a capture is under way in the stream, and is counted in shim_page.phase */
+    _Atomic uint32_t turn; /* number of the thread whose turn it is to put in an operation (calls/turns.h); 0: none */
     /* Upper 48 bits: how many operations, waits and other entries were put into the stream. Lower 16 bits: number of
      * waits under way, plus number of operations under way without the turn. */
     _Atomic uint64_t order;
-    _Atomic uint32_t last_event; /* the event recorded after the last operation; the stream is one of its users */
+    _Atomic uint32_t last_event; /* number of the event recorded after the last operation; 0: no event is kept */
     _Atomic uint32_t fresh;      /* 1: last_event does not tell when the next operation may begin */
-    _Atomic uint32_t other_work; /* the other side's work (legacy_order.h) at the stream's last check */
-    _Atomic uint32_t holding;    /* number of further operations that get no end event: see calls/ops.c */
-    _Atomic uint32_t held;       /* operations that still lack an end event */
-    _Atomic uint32_t user;       /* number of the only thread that launched into it; STREAM_SHARED: several did */
-    _Atomic uint64_t anchor_due; /* ticks at which an operation's end is to be measured again (calls/measure.h) */
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* number of copies that were ever put into this stream */
+    _Atomic uint32_t other_work; /* count of the other side's work (legacy_order.h) at the stream's last check */
+    _Atomic uint32_t holding;    /* number of the stream's next operations without an end event (calls/ops.c) */
+    _Atomic uint32_t held;       /* number of the stream's operations that still lack an end event */
+    /* Number of the only thread that has launched into the stream. 0: none has. STREAM_SHARED: several have. */
+    _Atomic uint32_t user;
+    _Atomic uint64_t anchor_due; /* ticks; the first launch after this time gets an end event (calls/measure.h) */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that were ever put into this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     struct shim_stream *next_own; /* next stream in the list of its thread's own streams */
-    struct shim_stream *next;     /* next stream in the same list of destroyed streams (see streams.c) */
+    struct shim_stream *next;     /* next stream in the same list of destroyed streams (streams.c) */
     bool over;                    /* the stream was destroyed and put into the list of destroyed streams */
-    /* Used only by the drain: operations whose events are not read yet, in order. The drain writes the following
-     * fields for each operation, so they have a cache line that launches do not read. */
+    /* Used only by the drain thread: operations whose events are not read yet, in order. The drain writes the
+     * following fields for each operation, so they have a cache line that launches do not read. */
     _Alignas(64) struct pending *first, *last;
-    uint32_t waiting; /* number of those operations */
+    uint32_t waiting; /* number of operations from `first` to `last` */
     bool unsorted; /* the operations are not in the order of their launches, because several threads launched them */
     bool closing;  /* the stream was destroyed before the drain's current round, which reads its last records */
-    bool line_known; /* state of the computed times: struct line in timing/reconstruct.c */
+    bool line_known; /* line_…: the state from which the next times are computed (struct line in timing/runs.h) */
     int8_t line_apart;
-    float line_var, line_seen;
+    float line_var, line_seen, line_early;
     int64_t line_free;
 };
 
@@ -66,9 +67,10 @@ void stream_copy_done(struct shim_stream *stream, enum copy_direction direction)
  * in its `copies`. of_stream: the stream has counted it in its `copies`, too. */
 void stream_copy_left(struct shim_stream *stream, enum copy_direction direction, bool of_stream);
 
-/* Has the other side (objects/legacy_order.h) had work since the last call of this function for the stream? If so,
- * the stream's last event does not tell when its next operation may begin. Also counts an operation on the stream's
- * own side. */
+/* The legacy default stream and the blocking streams of a context are two sides, which wait for each other
+ * (legacy_order.h). Has the other side had work since this function was last called for the stream? If so, the
+ * stream's last event does not tell when its next operation may begin. Also counts an operation on the stream's own
+ * side. */
 static inline bool stream_other_side_moved(struct shim_stream *stream)
 {
     return stream->blocking &&
@@ -85,7 +87,8 @@ extern _Atomic uint32_t streams_held;
 /* Called when a capture that began in the stream has ended, or the stream was destroyed. */
 void stream_capture_over(struct shim_stream *stream);
 
-/* Forgets all streams but the default streams. Streams that still exist are looked up again at their next use. */
+/* Forgets all streams but the default streams. For a stream that still exists, a new entry is made when the program
+ * next uses the stream. */
 void streams_forget_created(void);
 
 /* Called when the stream is about to be destroyed. */
@@ -94,12 +97,12 @@ void stream_forget(ws_CUstream handle);
 /* Releases the event that was recorded after the stream's last operation. */
 void stream_let_go(struct shim_stream *stream);
 
-/* For the drain: called when the thread is gone, and its default streams with it. */
+/* Called by the drain thread when the thread has ended: its own default streams have ended, too. */
 void streams_of_gone_thread(struct shim_thread *thread);
 
-/* Called before and after the drain reads all rings and events. Between the two calls, the drain takes the last
- * operations of destroyed streams. The entries of these streams can then be reused, so a program may create any
- * number of streams. */
+/* streams_over_begin is called before the drain thread reads all rings and events, and streams_over_end afterwards.
+ * In between, the drain reads the last operations of destroyed streams. The entries of these streams can then be
+ * reused, so a program may create any number of streams. */
 void streams_over_begin(void);
 void streams_over_end(void);
 

@@ -8,8 +8,10 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/reserve.h"
 #include "shim/hook/elf_lookup.h"
 #include "shim/state/life.h"
@@ -25,22 +27,27 @@
 __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 
 enum {
+    LEAVE_LOOK_NS = 200000, /* ns between two checks whether threads are still in wrapped calls */
+    /* if a lock was not free in time, the calls that a thread skips before it tries again to make its state */
+    SKIPS = 1024,
     LIMIT_PER_RING = 256, /* a ring takes at most 1/256 of the process's memory limits */
-    STACK_SIZE = 1 << 20, /* of the shim's threads, without the space that the C library uses on the stack. Small,
-                             because mlockall in the program makes the whole stack resident */
+    /* Bytes of stack for each thread of the shim, without the space that the C library uses on the stack. The stack
+     * is small, because mlockall in the program makes all of it resident. */
+    STACK_SIZE = 1 << 20,
 };
 
 static struct shim_thread *_Atomic slots[THREAD_SLOTS];
 static _Atomic unsigned slots_used;
 static _Atomic uint32_t slots_taken;
 static _Atomic uint32_t threads_ever;
-static _Atomic uint32_t begun; /* threads that ever got a slot */
+static _Atomic uint32_t begun; /* number of threads that ever got a slot */
 static _Atomic uint64_t refused;
 static _Atomic uint64_t passed_unknown;
 
-/* The key's destructor tells the shim that a thread ends. A C++ thread_local would take the loader's lock, and could
- * deadlock: dlopen holds this lock while it runs a library's constructors, and a constructor may wait for this
- * thread. The pthread functions are looked up at run time, because glibc's version decides which library has them. */
+/* The destructor of this pthread key tells the shim that a thread ends. A C++ thread_local would take the loader's
+ * lock, and could deadlock: dlopen holds this lock while it runs a library's constructors, and a constructor may wait
+ * for this thread. The pthread functions are looked up at run time, because glibc's version decides which library has
+ * them. */
 static pthread_key_t key;
 static int (*set_specific)(pthread_key_t, const void *);
 
@@ -78,7 +85,7 @@ static bool take_slot(struct shim_thread *thread)
     return false;
 }
 
-/* The number of slots of a ring: given by the option, and limited by LIMIT_PER_RING. */
+/* The number of slots of a ring: given by the option --ring, and limited by LIMIT_PER_RING. */
 static uint64_t ring_slots(void)
 {
     static const int resources[] = { RLIMIT_AS, RLIMIT_DATA };
@@ -132,7 +139,9 @@ void threads_after_fork(void)
         live_copy_for_child(thread, state_size(), thread->mapping);
 }
 
-static struct shim_thread *thread_create(void)
+/* Makes the calling thread's state. Returns NULL on failure. *missed: a lock was not free in time, so a later attempt
+ * may succeed. */
+static struct shim_thread *thread_create(bool *missed)
 {
     uint64_t ring = ring_slots();
     size_t head = state_size();
@@ -145,16 +154,18 @@ static struct shim_thread *thread_create(void)
         return NULL;
     if (!part)
         live_lacks_ring();
-    /* The ring reads as zero in a forked child: it is large, and nobody reads it there. The thread's state is copied
-     * by fork: if a signal handler forks inside a call, the child returns through the wrapper, which needs the
-     * state. The live memory is shared, so threads_after_fork does the same there. */
+    /* In a forked child the ring is zeroed: a copy would be large, and nobody reads the ring there. The thread's
+     * state is copied by fork: if a signal handler forks inside a call, the child returns through the wrapper, which
+     * needs the state. If ring and state lie in the live memory, which the child shares with its parent,
+     * threads_after_fork gives the child a zeroed ring and a copy of the state. */
     if (!part)
         madvise((char *)thread + head, size - head, MADV_WIPEONFORK);
     ws_reserve_small_pages(thread, size);
     char name[16] = "";
     prctl(PR_GET_NAME, name);
     struct ws_thread row = { .tid = (uint32_t)syscall(SYS_gettid) };
-    if (registry_lock()) {
+    *missed = !registry_lock();
+    if (!*missed) {
         thread->id = add_row(&row, name);
         registry_unlock();
     }
@@ -179,18 +190,28 @@ struct shim_thread *thread_get(void)
     struct shim_thread *thread = thread_if_known();
     if (thread || thread_self.ours || !shim_life.start())
         return thread;
+    if (thread_self.skips) {
+        thread_self.skips--;
+        atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
+        return NULL;
+    }
+    bool missed = false;
     struct shim_quiet quiet;
     quiet_begin(&quiet); /* blocks signals: a handler that calls CUDA here would make a second state */
     thread = thread_self.thread;
     if (!thread && thread_self.refused != shim_page.generation)
-        thread = thread_create();
+        thread = thread_create(&missed);
     if (thread && !thread_self.thread) {
         thread_self.thread = thread;
         if (set_specific) /* otherwise the drain asks the kernel whether the thread has ended (all_may_be_gone) */
             set_specific(key, thread);
-        wake_drain_soon(); /* the drain may sleep long, and thousands of threads could end meanwhile */
+        /* The drain thread frees the slots of ended threads. It must not sleep long while threads come and go. */
+        wake_drain_soon();
     } else if (!thread) {
-        thread_self.refused = shim_page.generation;
+        if (missed)
+            thread_self.skips = SKIPS;
+        else
+            thread_self.refused = shim_page.generation;
         atomic_fetch_add_explicit(&refused, 1, memory_order_relaxed);
     }
     quiet_end(&quiet);
@@ -207,18 +228,39 @@ unsigned thread_slots_used(void)
     return atomic_load_explicit(&slots_used, memory_order_acquire);
 }
 
-/* Signal 0 only asks whether the thread exists. If the kernel has given the same id to a new thread, the old thread
- * counts as alive until the new one ends. */
+/* Signal 0 is not delivered: tgkill only checks whether the thread exists. If the kernel has given the same id to a
+ * new thread, the old thread counts as alive until the new one ends. */
 bool thread_is_gone(const struct shim_thread *thread)
 {
     return syscall(SYS_tgkill, getpid(), thread->tid, 0) && errno == ESRCH;
 }
 
-/* ThreadSanitizer is off, because the thread writes these without any order. */
+/* ThreadSanitizer is off, because another thread (`thread`) writes these fields by ordinary stores. */
 __attribute__((no_sanitize("thread"))) bool thread_is_in_call(const struct shim_thread *thread, bool *in_nccl)
 {
     *in_nccl = __atomic_load_n(&thread->in_nccl, __ATOMIC_RELAXED) != 0;
     return __atomic_load_n(&thread->within, __ATOMIC_RELAXED) != 0;
+}
+
+__attribute__((no_sanitize("thread"))) static bool is_in_call(const struct shim_thread *thread)
+{
+    return __atomic_load_n(&thread->slow, __ATOMIC_RELAXED) || __atomic_load_n(&thread->within, __ATOMIC_RELAXED);
+}
+
+static bool any_in_call(void)
+{
+    for (unsigned slot = 0; slot < thread_slots_used(); slot++)
+        if (thread_at(slot) && is_in_call(thread_at(slot)) && !thread_is_gone(thread_at(slot)))
+            return true;
+    return false;
+}
+
+bool threads_leave_calls(int64_t patience)
+{
+    bool any;
+    for (int64_t end = ws_clock_ns() + patience; (any = any_in_call()) && ws_clock_ns() < end;)
+        nanosleep(&(struct timespec){ 0, LEAVE_LOOK_NS }, NULL);
+    return !any;
 }
 
 void thread_retire(unsigned slot)
@@ -255,8 +297,9 @@ uint64_t threads_passed_unknown(void)
     return atomic_load_explicit(&passed_unknown, memory_order_relaxed);
 }
 
-/* With sanitizers, pthread_create is called directly, so that they see each new thread. Otherwise it is looked up:
- * glibc has moved pthread_create to another library, and a direct call would tie the shim to one symbol version. */
+/* With sanitizers, pthread_create is called directly, so that they see each new thread. Without sanitizers,
+ * pthread_create is looked up: glibc has moved it to another library, and a direct call would tie the shim to one
+ * symbol version. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FIND_PTHREAD_CREATE() pthread_create
 #else
@@ -265,9 +308,9 @@ uint64_t threads_passed_unknown(void)
 #endif
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-/* The thread-local storage of the program and its libraries lies on each thread's stack, and may be larger than
- * everything else there. glibc says how large it is (__pthread_get_minstack). If glibc lacks that function, the stack
- * gets the program's default size. */
+/* Each thread's stack contains the thread-local storage of the program and its libraries, which may need more space
+ * than everything else on it. glibc says how large it is (__pthread_get_minstack). If glibc lacks that function, the
+ * stack gets the program's default size. */
 static void choose_stack(pthread_attr_t *attributes)
 {
     size_t (*least)(const pthread_attr_t *) =
@@ -299,7 +342,7 @@ int thread_start(void *(*main)(void *))
     sigfillset(&all);
     sigprocmask(SIG_SETMASK, &all, &saved);
     int error = create(&thread, &attributes, main, NULL);
-    if (error == EINVAL) { /* the stack was too small after all */
+    if (error == EINVAL) { /* the chosen stack was too small: the thread gets a stack of the default size */
         pthread_attr_destroy(&attributes);
         pthread_attr_init(&attributes);
         pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);

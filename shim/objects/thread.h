@@ -15,7 +15,7 @@ struct shim_stream;
 
 enum {
     PENDING_COLLECTIVES = 64,
-    NESTED_KNOWN = 16 /* how many nested calls frame_makes remembers (struct thread_nested); a power of 2 */
+    NESTED_KNOWN = 16 /* how many nested calls frame_makes (calls/frames.h) remembers; a power of 2 */
 };
 
 /* Are hardware counters read for the current operation? COUNTED_NOT_ASKED: counters_before was not called. */
@@ -24,27 +24,34 @@ enum thread_counted { COUNTED_NOT_ASKED, COUNTED_NOTHING, COUNTED_LAUNCH };
 /* A launch's parameters, as the program passed them. */
 struct thread_params {
     bool wanted;
-    uint32_t function; /* dictionary id */
+    uint32_t function; /* dictionary id of the launched kernel */
     void **params, **extra;
 };
 
 /* The approximate time that a thread takes to write a record, measured by tests/bench ("shim per launch"). */
 enum { RECORD_NS = 40 };
 
-/* The cost of measuring device times in this thread (calls/measure.h). Times are in ticks. */
+/* The time that measuring device times costs this thread, which --overhead limits (calls/measure.h). All times are in
+ * ticks. */
 struct thread_measuring {
     uint64_t paid_until; /* nothing is measured before this time, to stay within --overhead */
+    /* A part of --overhead is kept for early samples of a shape. From early_paid_until on, an early sample may be
+     * taken even before paid_until. */
+    uint64_t early_paid_until;
+    bool early; /* the measurement under way is charged to the part of --overhead that is kept for early samples */
     uint32_t unmeasured; /* operations since the last measured one */
-    bool anchor_next;    /* the last measurement was a sample, so an anchor comes next if both are due */
-    uint64_t spent;      /* ticks that recording events and stacks has taken so far; read relaxed by the drain */
+    /* the last measurement was a sample (of an operation's duration), so the next is an anchor (of an operation's
+     * end) if both are due */
+    bool anchor_next;
+    uint64_t spent; /* ticks that recording events and stacks has taken so far; read relaxed by the drain */
 };
 
-/* A thread that is ending may still make calls, in destructors of thread-specific data. It is gone only when the
- * kernel says so (thread_is_gone). */
+/* A thread that is ending may still make calls, in destructors of thread-specific data. The thread is gone only when
+ * the kernel no longer knows it (thread_is_gone). */
 enum thread_life { THREAD_ALIVE, THREAD_ENDING };
 
-/* A nested call that frame_makes has found. The arguments of frame_makes are kept to recognize the call again.
- */
+/* A nested call that frame_makes (calls/frames.h) has found: the arguments of frame_makes, kept to recognize the same
+ * call again. */
 struct thread_nested {
     uintptr_t at, caller;
     const void *from;
@@ -55,43 +62,43 @@ struct shim_thread {
     uint32_t id;         /* dictionary id; once the dictionary is full, all later threads share one id */
     uintptr_t within;    /* address of the marker of the wrapped call under way (calls/frames.h); 0: no such call */
     struct ws_ring_header op_header; /* header of operations' records; has WS_OP_IN_COLLECTIVE during an NCCL call */
-    uint64_t correlation;            /* number of the last operation or call */
+    uint64_t correlation;            /* number of the thread's last operation or call */
     uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
-    uint64_t unregistered; /* operations not recorded because their stream or shape could not be registered */
-    uint64_t inside;       /* the program's nested calls, and calls left by longjmp; read relaxed by the drain */
-    uint64_t damaged;      /* damaged records that the drain found in the ring; used only by the drain */
+    uint64_t unregistered;        /* operations not recorded because their stream or shape could not be registered */
+    uint64_t damaged;             /* damaged records that the drain found in the ring; used only by the drain */
     struct shim_context *context; /* current context while `handles` equals shim_page.handles; NULL: unknown */
-    uint32_t handles;             /* shim_page.handles when `context` was found */
-    uint32_t context_bits;        /* the context's dictionary id, shifted as shape_which needs it */
+    uint32_t handles;      /* shim_page.handles when `context` was found: if it has changed, `context` is invalid */
+    uint32_t context_bits; /* the context's dictionary id, shifted as shape_which needs it */
     /* Fields of the current operation: */
-    bool slow;                 /* op_end_slowly must be called when the operation's call returns */
-    uint8_t measure;           /* enum measure */
-    uint8_t counted;           /* enum thread_counted */
-    uint64_t gate;             /* the gate that holds the operation's stream (timing/gates.h); 0: none */
-    uint64_t measuring_took;   /* ticks spent on measuring the operation, before its call */
-    bool has_turn;             /* the operation has the stream's turn (calls/turns.h) */
-    bool beside;               /* the operation goes without the turn, and stream->order counts it as under way */
+    bool slow;               /* op_end_slowly must be called when the operation's call returns */
+    uint8_t measure;         /* enum measure */
+    uint8_t counted;         /* enum thread_counted */
+    uint64_t gate;           /* the gate that holds the operation's stream (timing/gates.h); 0: none */
+    uint64_t measuring_took; /* ticks that the shim spent on measuring the operation before its driver call */
+    bool has_turn;           /* the operation has the stream's turn (calls/turns.h) */
+    /* the operation goes into the stream without the turn, and stream->order counts it as under way */
+    bool beside;
     uint64_t order;            /* stream->order before the operation was counted there */
     struct shim_stream *timed; /* the stream into which the operation's events go; NULL: it gets no events */
     uint32_t first_waiting, waiting_count; /* streams that the call makes wait for an event: first id, number */
     uint32_t begin_event, end_event; /* the operation's events; 0: none. The thread gives them back if the call is
                                         left before its record is committed */
     uint64_t begun_at;    /* the ring's head when the operation began; the head moves at the record's commit */
-    uint8_t end_users;    /* users of the end event that are still to be released */
+    uint8_t end_users;    /* users of end_event (operations and streams) that are still to be released */
     uint8_t copies_noted; /* where a copy is counted: 0 nowhere, 1 in the context, 2 in context and stream */
     struct thread_measuring measuring;
-    struct thread_params due; /* parameters to be kept when the launch returns */
+    struct thread_params due; /* parameters of the launch under way, to be recorded when its call returns */
     uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: no copy between host and device */
     uintptr_t in_library;     /* like `within`, for the cuBLAS or cuDNN call under way; cuBLAS and cuDNN calls that it
                                  makes are not recorded */
     uintptr_t in_nccl;        /* like `within`, for the NCCL call under way; launches that it makes are flagged */
     struct thread_nested nested[NESTED_KNOWN];
-    uint32_t captures_beginning; /* how many captures the call under way begins; the phase counts them already */
+    uint32_t captures_beginning; /* how many captures the call under way begins; shim_page.phase has them counted */
     bool capture_ending;         /* the call under way ends a capture */
     uint64_t capture_handle;     /* handle of the stream whose capture begins or ends; 0: not known */
     uint32_t group_depth;        /* how many ncclGroupStart are still open */
     uint32_t collective_count;
-    struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* they wait until ncclGroupEnd */
+    struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* collectives that wait for ncclGroupEnd */
     struct shape_entry shapes[SHAPE_CACHE];
     struct gemm_entry gemms[GEMM_CACHE];
     struct lt_entry lt_gemms[LT_CACHE];
@@ -99,42 +106,57 @@ struct shim_thread {
     struct convolution_seen convolutions_seen[CONVOLUTIONS_SEEN];
     struct shape_refused shapes_refused[SHAPES_REFUSED];
     struct stack_entry stacks[STACK_CACHE];
-    uint64_t stacks_paid_until; /* ticks: no stack is taken much before this time (stacks/stacks.h) */
-    const void *python;    /* the interpreter's state of this thread, as it was last; NULL: none. Read by the drain */
+    uint64_t stacks_paid_until; /* ticks; until about this time no stack is recorded (stacks/stacks.h) */
+    /* Address of the thread state that the Python interpreter had for this thread when the shim last looked. NULL: it
+     * had none. Read by the drain thread. */
+    const void *python;
+    struct range_label_entry range_labels[RANGE_LABEL_CACHE];
+    struct range_open ranges[RANGES_OPEN]; /* open ranges of the program, in the order in which they began */
+    uint32_t ranges_open;                  /* number of entries in `ranges`; read relaxed by the drain */
+    uint32_t range_number;                 /* how many ranges with an id the thread has begun; part of the next id */
+    /* ranges not recorded, because they never ended or have no name; read relaxed by the drain */
+    uint64_t ranges_left;
     uint64_t simplified;   /* operations recorded without grid and block */
     _Atomic uint32_t life; /* enum thread_life */
     uint32_t number;       /* unique to this thread, from 1 on */
     int32_t tid;
-    struct shim_stream *own_streams; /* the thread's own default streams; under the registry's lock */
+    struct shim_stream *own_streams; /* list of the thread's own default streams; guarded by the registry's lock */
     size_t mapping;                  /* bytes of memory mapped for this structure and the ring */
-    uint32_t live_part;              /* of the live memory (state/live.h), where this structure lies; 0: elsewhere */
-    /* Used only by the drain: */
+    uint32_t live_part; /* the part of the live memory (record/live.h) that holds this structure; 0: none */
+    /* Used only by the drain thread: */
     uint64_t reported_lost, reported_passed, reported_unregistered, reported_simplified;
-    uint64_t reported_inside, reported_damaged, reported_spent;
-    uint64_t window_head; /* the ring's head when drain/cost.c last looked */
-    uint32_t params;      /* id of the parameters, for the operation that follows them in the ring */
-    uint64_t touched;     /* slots of the ring whose pages have memory (drain/ring_pages.h) */
-    uint64_t head_before; /* the ring's head when pages were last touched */
-    int64_t pause_begin;  /* ns: the end of the last call that the drain has read */
+    uint64_t reported_nested, reported_damaged, reported_spent, reported_ranges;
+    uint64_t window_head; /* the ring's head when the last window of drain/cost.c ended */
+    uint32_t params;      /* id of the parameters read last, which belong to the operation after them in the ring */
+    uint64_t touched;     /* number of the ring's slots whose pages are in memory (drain/ring_pages.h) */
+    uint64_t head_before; /* the ring's head when the drain last brought pages into memory */
+    int64_t pause_begin;  /* host time, ns, at which the last call that the drain has read ended */
+    /* Used only by the thread itself, if native stacks are recorded: */
+    struct own_stack own_stack;
+    struct native_entry native[NATIVE_CACHE];
+    struct stack_entry native_stacks[STACK_CACHE];
 };
 
 /* Small, because it is in static thread-local storage (initial-exec), of which a process has little. The other TLS
  * models of a shared library need a function call for each access. */
 struct thread_self {
     struct shim_thread *thread;
-    uint32_t refused; /* generation of the recording that had no room for this thread */
-    bool ours;        /* started by the shim, so its calls are not the program's */
+    uint32_t refused; /* shim_page.generation of the recording that could make no state for this thread */
+    uint32_t skips;   /* number of calls to skip before the next attempt to make the thread's state */
+    bool ours;        /* the shim has started this thread, so its calls are not the program's */
 };
 extern __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")));
 
 /* Called once, when the shim is loaded. */
 void threads_init(void);
 
-/* Called in a forked child: its state must be a copy of its parent's. */
+/* Called in a forked child. If the thread's state lies in the live memory (record/live.h), which the child shares
+ * with its parent, gives the child a private copy. */
 void threads_after_fork(void);
 
-/* The calling thread's state; the first call makes it. NULL if nothing is recorded in this thread: shim_life.start
- * returned false, there is no memory, or there are too many threads. */
+/* Returns the calling thread's state; the thread's first call of this function makes it. Returns NULL if nothing is
+ * recorded in this thread: shim_life.start returned false, there is no memory, a lock was not free in time, or there
+ * are too many threads. */
 struct shim_thread *thread_get(void);
 
 /* Like thread_get, but NULL if the thread has no state yet. Also NULL in a forked child, whose only state is a copy
@@ -152,7 +174,7 @@ static inline struct shim_thread *thread_if_known(void)
 /* Starts a detached thread of the shim that takes no signals. Returns 0 or -errno. */
 int thread_start(void *(*main)(void *));
 
-/* For the drain: the state of the thread in this slot; NULL: the slot is free. */
+/* For the drain thread: the state of the thread in this slot; NULL: the slot is free. */
 enum { THREAD_SLOTS = 4096 };
 struct shim_thread *thread_at(unsigned slot);
 unsigned thread_slots_used(void);
@@ -160,9 +182,13 @@ unsigned thread_slots_used(void);
 /* Has the thread ended? The kernel is asked. */
 bool thread_is_gone(const struct shim_thread *thread);
 
-/* Is the thread in a wrapped call, and *in_nccl: in one of NCCL? The thread goes on meanwhile, so the answer is of a
- * moment ago. */
+/* Is the thread in a wrapped call? *in_nccl: is it in a call of NCCL? The thread goes on running, so the answers may
+ * be out of date. */
 bool thread_is_in_call(const struct shim_thread *thread, bool *in_nccl);
+
+/* Waits until no thread is in a wrapped call, for `patience` ns at most. Returns false if some thread is still in a
+ * wrapped call after that. */
+bool threads_leave_calls(int64_t patience);
 
 /* Frees the state of a thread that is gone and whose ring has been read. */
 void thread_retire(unsigned slot);
@@ -173,11 +199,11 @@ unsigned thread_count(void);
 /* The number of threads that ever got a state. */
 uint32_t threads_begun(void);
 
-/* How many threads found no slot since the start. */
+/* How often, since the process started, thread_get could not make a state for its thread, or skipped the attempt. */
 uint64_t threads_refused(void);
 
-/* Counts the unrecorded calls of threads that have no state yet: threads_pass_unknown adds one call,
- * threads_passed_unknown returns their number. */
+/* Count the unrecorded calls of threads that have no state yet: threads_pass_unknown adds one call,
+ * threads_passed_unknown returns the count. */
 void threads_pass_unknown(void);
 uint64_t threads_passed_unknown(void);
 

@@ -3,65 +3,89 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/uio.h>
-#include <unistd.h>
 
 #include "shim/hook/elf_lookup.h"
 #include "shim/hook/resolve.h"
-#include "shim/stacks/python_layout.h"
+#include "shim/stacks/python_memory.h"
 
 enum {
-    PROBATION = 64,       /* walks that read through the kernel */
-    CHAIN_MOST = 1 << 16, /* frames between which frames with code are looked for */
-    SIZE_MOST = 1 << 30,  /* of an object: more is not plausible */
-    TEXT_PIECE = 64,      /* characters that are read at a time */
-    FREE_THREADED = 16,   /* _PyRuntime from 3.13 on: u64, after a cookie and the version */
+    PROBATION = 64, /* so many of the first walks (readings of a thread's frames) read memory through the kernel */
+    CHAIN_MOST = 1 << 16,  /* most frames that a walk visits, with and without code */
+    KEY_CHAIN_MOST = 1024, /* most frames without code that python_key visits */
 };
 
-static struct {
-    const struct python_layout *layout;
-    const void *(*thread)(void);
-    const void *code_type, *text_type, *bytes_type;
-} python;
+static struct python_layout layout;
+static struct python_types types = { .layout = &layout };
+static const void *(*this_thread)(void);
+static int (*is_finalizing)(void); /* NULL: the interpreter has no such function */
 
-static bool can_guard;             /* the kernel reads this process's memory for us: containers may forbid it */
-static _Atomic bool is_read;       /* an interpreter was found, and all that was read was as expected */
-static _Atomic uint32_t probation; /* walks so far */
+/* Can this process read its own memory by process_vm_readv? Some containers forbid that call. */
+static bool can_guard;
+/* An interpreter was found, and all of its data that was read so far had the expected layout. */
+static _Atomic bool is_read;
+/* How many of the next walks (readings of a thread's frames) read memory through the kernel. */
+static _Atomic int32_t probation;
 
 bool python_is_read(void)
 {
     return atomic_load_explicit(&is_read, memory_order_relaxed);
 }
 
-/* --- reading ------------------------------------------------------------------------------------ */
-
-static bool is_plausible(uintptr_t address)
+static bool is_on_probation(void)
 {
-    return address >= 4096 && address < (uintptr_t)1 << 47;
+    return __builtin_expect(atomic_load_explicit(&probation, memory_order_relaxed) > 0, 0);
 }
 
-/* guarded: an address that is not mapped gives false instead of a fault. */
-static inline bool read_memory(const void *from, void *to, size_t size, bool guarded)
+const void *python_thread(void)
 {
-    if (!guarded) {
-        memcpy(to, from, size);
+    /* When the interpreter shuts down, it frees the states of all threads, even of those that still run. */
+    return is_finalizing && is_finalizing() ? NULL : this_thread();
+}
+
+/* --- the generation -------------------------------------------------------------------------------- */
+
+static void (*_Atomic free_code)(void *code);
+static void (**free_slot)(void *code); /* where the interpreter finds the function that frees code objects */
+static _Atomic uint64_t generation;
+
+/* The interpreter calls this function instead of its own function that frees code objects (`next`). `generation`
+ * grows before the call of `next`, because right after this call another thread may make a new object at the same
+ * address. It grows once more after the call, because `next` may run Python code, and a stack with the dying object
+ * may be recorded meanwhile. */
+static void count_and_free_code(void *code)
+{
+    void (*next)(void *);
+    /* On some processors, a thread may see our function in *free_slot before it sees that free_code was set. */
+    while (!(next = atomic_load(&free_code)))
+        ;
+    atomic_fetch_add(&generation, 1);
+    next(code);
+    atomic_fetch_add(&generation, 1);
+}
+
+/* Does the interpreter still call count_and_free_code? Another tool may have put the old function back, or a function
+ * of its own. */
+static bool is_watched(void)
+{
+    return __builtin_expect(__atomic_load_n(free_slot, __ATOMIC_RELAXED) == count_and_free_code, 1);
+}
+
+/* Makes the interpreter call count_and_free_code when it frees a code object. Returns false if `type` is not the type
+ * of code objects. */
+static bool watch_code(char *type)
+{
+    const char *name;
+    void (**slot)(void *) = (void (**)(void *))(type + PYTHON_TYPE_FREE);
+    void (*found)(void *) = __atomic_load_n(slot, __ATOMIC_RELAXED);
+    memcpy(&name, type + PYTHON_TYPE_NAME, sizeof(name));
+    if (!found || !name || strcmp(name, "code") != 0)
+        return false;
+    free_slot = slot;
+    if (found == count_and_free_code)
         return true;
-    }
-    struct iovec local = { to, size }, remote = { (void *)(uintptr_t)from, size };
-    return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
-}
-
-/* Reads a pointer to an object. */
-static inline bool read_pointer(const char *from, const char **to, bool guarded)
-{
-    return read_memory(from, to, sizeof(*to), guarded) &&
-           (!*to || (is_plausible((uintptr_t)*to) && !((uintptr_t)*to & 7)));
-}
-
-static inline bool has_type(const char *object, const void *type, bool guarded)
-{
-    const char *found;
-    return object && read_memory(object + PYTHON_TYPE, &found, sizeof(found), guarded) && found == (const char *)type;
+    atomic_store(&free_code, found);
+    __atomic_store_n(slot, count_and_free_code, __ATOMIC_RELEASE);
+    return true;
 }
 
 /* --- finding the interpreter --------------------------------------------------------------------- */
@@ -72,7 +96,8 @@ struct runtime_search {
     bool found;
 };
 
-/* An interpreter that was loaded later may be unloaded, and its functions with it. */
+/* Looks for the interpreter only among the objects that were loaded at the program's start. Other objects may be
+ * unloaded, and our pointers to their functions would then be invalid. */
 static bool has_runtime(const struct elf_object *object, enum elf_place place, void *data)
 {
     struct runtime_search *search = data;
@@ -83,11 +108,11 @@ static bool has_runtime(const struct elf_object *object, enum elf_place place, v
     return !search->found && ++search->passed < resolve_objects_at_start();
 }
 
-/* 0x030b for 3.11; 0: not known. */
+/* Returns the interpreter's version: 0x030b for 3.11; 0 if it is not known. */
 static uint32_t version_of(const struct elf_object *object)
 {
     unsigned major, minor;
-    const unsigned long *version = elf_symbol(object, "Py_Version"); /* from 3.11 on */
+    const unsigned long *version = elf_symbol(object, "Py_Version"); /* exists from Python 3.11 on */
     if (version)
         return (uint32_t)(*version >> 16);
     const char *(*text)(void) = (const char *(*)(void))(uintptr_t)elf_symbol(object, "Py_GetVersion");
@@ -103,230 +128,164 @@ const char *python_find(void)
         return "";
     const struct elf_object object = search.object;
     uint32_t version = version_of(&object);
-    python.layout = python_layout(version);
     const char *runtime = elf_symbol(&object, "_PyRuntime");
-    bool free_threaded = version >= 0x030d && *(const uint64_t *)(runtime + FREE_THREADED);
-    if (!python.layout || free_threaded) {
-        snprintf(unknown, sizeof(unknown), "Python %u.%u%s is not known", version >> 8, version & 0xff,
-                 free_threaded ? " without GIL" : "");
+    const char *why_not = python_layout(version, runtime, &layout);
+    if (why_not) {
+        snprintf(unknown, sizeof(unknown), "Python %u.%u%s%s is not known", version >> 8, version & 0xff,
+                 *why_not ? " " : "", why_not);
         return unknown;
     }
-    python.thread = (const void *(*)(void))(uintptr_t)elf_symbol(&object, "PyGILState_GetThisThreadState");
-    python.code_type = elf_symbol(&object, "PyCode_Type");
-    python.text_type = elf_symbol(&object, "PyUnicode_Type");
-    python.bytes_type = elf_symbol(&object, "PyBytes_Type");
-    if (!python.thread || !python.code_type || !python.text_type || !python.bytes_type)
+    this_thread = (const void *(*)(void))(uintptr_t)elf_symbol(&object, "PyGILState_GetThisThreadState");
+    is_finalizing =
+        (int (*)(void))(uintptr_t)elf_symbol(&object, version < 0x30d ? "_Py_IsFinalizing" : "Py_IsFinalizing");
+    char *code = elf_symbol(&object, "PyCode_Type");
+    types.code = code;
+    types.text = elf_symbol(&object, "PyUnicode_Type");
+    types.bytes = elf_symbol(&object, "PyBytes_Type");
+    if (!this_thread || !types.code || !types.text || !types.bytes)
         return "Python does not export what its stacks need";
+    if (!watch_code(code))
+        return "Python's code objects are not as expected";
     uint64_t copy;
     can_guard = read_memory(runtime, &copy, sizeof(copy), true);
+    atomic_store_explicit(&probation, can_guard ? PROBATION : 0, memory_order_relaxed);
     atomic_store_explicit(&is_read, true, memory_order_release);
     return NULL;
 }
 
-const void *python_thread(void)
-{
-    return python.thread();
-}
+/* --- the key of the calling thread's frames ------------------------------------------------------------ */
 
-/* --- code objects -------------------------------------------------------------------------------- */
+/* Multipliers for the hash of a thread's frames: odd random numbers. */
+static const uint64_t FACTOR = 0x9e3779b97f4a7c15u, STEP = 0xff51afd7ed558ccdu;
 
-/* A sum of products can be computed in parallel, unlike a chain of them. The factors are odd random numbers. */
-static inline uint64_t weighed(uint64_t value, unsigned place)
-{
-    static const uint64_t factors[] = {
-        0x9e3779b97f4a7c15u, 0xff51afd7ed558ccdu, 0xc4ceb9fe1a85ec53u, 0xbf58476d1ce4e5b9u,
-        0x94d049bb133111ebu, 0xd6e8feb86659fd93u, 0xa0761d6478bd642fu, 0xe7037ed1a0b428dbu,
-        0x8ebc6af09c88c6e3u, 0x589965cc75374cc3u, 0x1d8e4e27c47d124fu,
-    };
-    return (value ^ value >> 32) * factors[place];
-}
+/* Reads a field of this type at the address `at` + offset, without checking the address. */
+#define FIELD(type, at, offset)                           \
+    ({                                                    \
+        type field_;                                      \
+        memcpy(&field_, (at) + (offset), sizeof(field_)); \
+        field_;                                           \
+    })
 
-/* Adds the length and the last bytes of an object. length_at: offset of its length; data: offset of its bytes. */
-static inline bool add_tail(uint64_t *sum, unsigned place, const char *object, unsigned length_at, unsigned data,
-                            bool guarded)
-{
-    uint64_t length, tail = 0;
-    if (!read_memory(object + length_at, &length, sizeof(length), guarded) || length > SIZE_MOST)
-        return false;
-    const char *end = object + data + length;
-    if (length >= sizeof(tail) ? !read_memory(end - sizeof(tail), &tail, sizeof(tail), guarded)
-                               : !read_memory(end - length, &tail, length, guarded))
-        return false;
-    *sum += weighed(length, place) + weighed(tail, place + 1);
-    return true;
-}
+/* How a frame of the interpreter states its current instruction: by an index or by a pointer. WITH_OWNER: by a
+ * pointer, and the frame has an owner field. */
+enum kind { BY_INDEX, BY_POINTER, WITH_OWNER };
 
-/* Texts that are not ASCII are longer than their length says: then the checksum has an inner part of the text instead
- * of its end. */
-static inline bool add_checksum(struct python_frame *frame, bool guarded)
+static inline __attribute__((always_inline)) uint64_t hash_frames(uint64_t hash, const char *at, enum kind kind,
+                                                                  unsigned *depth)
 {
-    const struct python_layout *layout = python.layout;
-    const char *code = frame->code, *file, *name, *lines;
-    uint32_t first_line;
-    uint64_t hash;
-    if (!read_pointer(code + layout->code_file, &file, guarded) ||
-        !read_pointer(code + layout->code_name, &name, guarded) ||
-        !read_pointer(code + layout->code_lines, &lines, guarded) ||
-        !read_memory(code + layout->code_first_line, &first_line, sizeof(first_line), guarded) || !file || !name ||
-        !lines || !read_memory(name + PYTHON_TEXT_HASH, &hash, sizeof(hash), guarded))
-        return false;
-    uint64_t sum = weighed((uintptr_t)file, 0) + weighed((uintptr_t)name, 1) + weighed((uintptr_t)lines, 2) +
-                   weighed(first_line, 3) + weighed(hash, 4);
-    bool fits = add_tail(&sum, 5, name, PYTHON_TEXT_LENGTH, layout->text_ascii, guarded) &&
-                add_tail(&sum, 7, file, PYTHON_TEXT_LENGTH, layout->text_ascii, guarded) &&
-                add_tail(&sum, 9, lines, PYTHON_BYTES_SIZE, PYTHON_BYTES_DATA, guarded);
-    frame->checksum = sum ^ sum >> 32;
-    return fits;
-}
-
-/* Appends a character as UTF-8. Returns the new size, or `used` if there is no room. */
-static size_t add_character(char *text, size_t used, size_t capacity, uint32_t c)
-{
-    char bytes[4];
-    size_t size = c < 0x80 ? 1 : c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
-    static const unsigned char first[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
-    if (used + size >= capacity)
-        return used;
-    for (size_t i = size - 1; i; i--, c >>= 6)
-        bytes[i] = (char)(0x80 | (c & 0x3f));
-    bytes[0] = (char)(first[size] | c);
-    memcpy(text + used, bytes, size);
-    return used + size;
-}
-
-/* Copies a text of the interpreter. */
-static bool read_text(const char *object, char *text, size_t capacity, bool guarded)
-{
-    uint64_t length;
-    uint32_t state;
-    if (!has_type(object, python.text_type, guarded) ||
-        !read_memory(object + PYTHON_TEXT_LENGTH, &length, sizeof(length), guarded) ||
-        !read_memory(object + PYTHON_TEXT_STATE, &state, sizeof(state), guarded))
-        return false;
-    unsigned width = state >> 2 & 7;
-    bool is_compact = state >> 5 & 1, is_ascii = state >> 6 & 1;
-    if (!is_compact || (width != 1 && width != 2 && width != 4))
-        return false;
-    const char *data = object + (is_ascii ? python.layout->text_ascii : python.layout->text_other);
-    size_t used = 0;
-    for (uint64_t done = 0; done < length && used + 4 < capacity; done += TEXT_PIECE) {
-        char piece[4 * TEXT_PIECE];
-        size_t count = length - done < TEXT_PIECE ? (size_t)(length - done) : TEXT_PIECE;
-        if (!read_memory(data + done * width, piece, count * width, guarded))
-            return false;
-        for (size_t i = 0; i < count; i++) {
-            uint32_t character = 0; /* little-endian */
-            memcpy(&character, piece + i * width, width);
-            used = add_character(text, used, capacity, character);
+    const size_t code_at = layout.frame_code, caller_at = layout.frame_caller, owner_at = layout.frame_owner;
+    const size_t place_at = kind == BY_INDEX ? layout.frame_index : layout.frame_pointer;
+    /* A power of STEP, a different one for each frame. So the frames' products do not depend on one another, and the
+     * processor computes them in parallel. */
+    uint64_t factor = STEP;
+    unsigned count = 0, without_code = 0;
+    hash *= FACTOR;
+    while (is_plausible((uintptr_t)at) && count < PYTHON_DEEPEST) {
+        if (kind == WITH_OWNER && __builtin_expect(FIELD(char, at, owner_at) >= PYTHON_OWNED_BY_C, 0)) {
+            if (++without_code > KEY_CHAIN_MOST)
+                return 0;
+        } else {
+            uint64_t place = kind == BY_INDEX ? FIELD(uint32_t, at, place_at) : FIELD(uint64_t, at, place_at);
+            uint64_t code = FIELD(uint64_t, at, code_at);
+            hash += ((code << 32 | code >> 32) + place) * factor;
+            factor *= STEP;
+            count++;
         }
+        at = FIELD(const char *, at, caller_at);
     }
-    text[used] = 0;
-    return true;
+    *depth = count;
+    return !at || count == PYTHON_DEEPEST ? (hash ^ hash >> 32) * FACTOR : 0;
 }
 
-/* Points to the table of lines. guarded: to a copy. */
-static bool read_lines(const char *lines, bool guarded, struct python_function *function)
+uint64_t python_key(const void *thread, unsigned *depth)
 {
-    static char copy[PYTHON_LINES_MOST]; /* used by the drain alone */
-    uint64_t size;
-    if (!has_type(lines, python.bytes_type, guarded) ||
-        !read_memory(lines + PYTHON_BYTES_SIZE, &size, sizeof(size), guarded))
-        return false;
-    function->coding = size <= PYTHON_LINES_MOST ? python.layout->coding : WS_LINES_NONE;
-    function->lines_size = size <= PYTHON_LINES_MOST ? (size_t)size : 0;
-    function->lines = guarded ? copy : lines + PYTHON_BYTES_DATA;
-    return !guarded || read_memory(lines + PYTHON_BYTES_DATA, copy, function->lines_size, true);
-}
-
-/* Is the code object the same as when the frame was read? Other threads may free it meanwhile. */
-static bool is_still(const struct python_frame *frame)
-{
-    struct python_frame now = *frame;
-    return add_checksum(&now, true) && now.checksum == frame->checksum;
-}
-
-bool python_function(const struct python_frame *frame, bool guarded, struct python_function *function)
-{
-    const struct python_layout *layout = python.layout;
-    const char *code = frame->code, *file, *name, *lines;
-    return read_pointer(code + layout->code_file, &file, guarded) &&
-           read_pointer(code + layout->code_name, &name, guarded) &&
-           read_pointer(code + layout->code_lines, &lines, guarded) &&
-           read_memory(code + layout->code_first_line, &function->first_line, sizeof(function->first_line),
-                       guarded) &&
-           read_text(file, function->file, sizeof(function->file), guarded) &&
-           read_text(name, function->name, sizeof(function->name), guarded) && read_lines(lines, guarded, function) &&
-           (!guarded || is_still(frame));
+    *depth = 0;
+    if (is_on_probation() || !is_watched())
+        return 0;
+    const char *at = thread;
+    uint64_t hash = atomic_load_explicit(&generation, memory_order_acquire);
+    if (layout.thread_cframe != PYTHON_ABSENT) {
+        at = FIELD(const char *, at, layout.thread_cframe);
+        if (!is_plausible((uintptr_t)at))
+            return 0;
+        at = FIELD(const char *, at, layout.cframe_frame);
+    } else {
+        at = FIELD(const char *, at, layout.thread_frame);
+    }
+    if (layout.frame_owner != PYTHON_ABSENT)
+        return hash_frames(hash, at, WITH_OWNER, depth);
+    return layout.frame_index != PYTHON_ABSENT ? hash_frames(hash, at, BY_INDEX, depth)
+                                               : hash_frames(hash, at, BY_POINTER, depth);
 }
 
 /* --- frames ---------------------------------------------------------------------------------------- */
 
-static inline bool read_frame(const char *at, struct python_frame *frame, bool guarded)
+/* Reads the frame at `at`. Returns false if the frame cannot be read, or if its code object does not have the
+ * expected layout. */
+static bool read_frame(const char *at, struct python_frame *frame, bool guarded)
 {
-    const struct python_layout *layout = python.layout;
-    if (layout->frame_pointer == PYTHON_ABSENT) {
+    uintptr_t code;
+    if (!read_memory(at + layout.frame_code, &code, sizeof(code), guarded))
+        return false;
+    code &= ~layout.code_tag;
+    frame->code = (const char *)code;
+    if (!python_checksum(&types, frame->code, guarded, &frame->checksum))
+        return false;
+    if (layout.frame_pointer == PYTHON_ABSENT) {
         int32_t index;
-        if (!read_memory(at + layout->frame_index, &index, sizeof(index), guarded))
+        if (!read_memory(at + layout.frame_index, &index, sizeof(index), guarded))
             return false;
-        frame->offset = index > 0 ? (uint32_t)index * layout->index_bytes : 0;
+        frame->offset = index > 0 ? (uint32_t)index * layout.index_bytes : 0;
         return true;
     }
-    uintptr_t pointer;
-    if (!read_memory(at + layout->frame_pointer, &pointer, sizeof(pointer), guarded))
+    uintptr_t pointer, start = code + layout.code_start;
+    if (!read_memory(at + layout.frame_pointer, &pointer, sizeof(pointer), guarded))
         return false;
-    uintptr_t start = (uintptr_t)frame->code + layout->code_start;
     frame->offset = pointer > start ? (uint32_t)(pointer - start) : 0;
     return true;
 }
 
-/* Has the frame no code? The interpreter puts such frames between frames that C code called. */
-static inline bool is_without_code(const char *at, bool guarded, bool *is)
+/* Sets *is to whether the frame has no code. The interpreter puts frames without code where C code called Python
+ * code. Returns false if the frame cannot be read. */
+static bool is_without_code(const char *at, bool guarded, bool *is)
 {
     char owner = 0;
-    if (python.layout->frame_owner != PYTHON_ABSENT &&
-        !read_memory(at + python.layout->frame_owner, &owner, 1, guarded))
+    if (layout.frame_owner != PYTHON_ABSENT && !read_memory(at + layout.frame_owner, &owner, 1, guarded))
         return false;
-    *is = owner == PYTHON_OWNED_BY_C;
+    *is = owner >= PYTHON_OWNED_BY_C;
     return true;
 }
 
-/* Returns the number of frames, or -1 if something did not fit. */
-static inline __attribute__((always_inline)) int walk(const char *thread, struct python_frame *frames, bool guarded)
+/* Stores the thread's frames that have code, innermost first. Returns their number, or -1 if a frame could not be
+ * read or did not have the expected layout. */
+static int walk(const char *thread, struct python_frame *frames, bool guarded)
 {
-    const struct python_layout *layout = python.layout;
     const char *at;
     bool without_code;
     int count = 0;
-    if (layout->thread_cframe != PYTHON_ABSENT) {
-        if (!read_pointer(thread + layout->thread_cframe, &at, guarded) || !at ||
-            !read_pointer(at + layout->cframe_frame, &at, guarded))
+    if (layout.thread_cframe != PYTHON_ABSENT) {
+        if (!read_pointer(thread + layout.thread_cframe, &at, guarded) || !at ||
+            !read_pointer(at + layout.cframe_frame, &at, guarded))
             return -1;
-    } else if (!read_pointer(thread + layout->thread_frame, &at, guarded)) {
+    } else if (!read_pointer(thread + layout.thread_frame, &at, guarded)) {
         return -1;
     }
     for (int visited = 0; at && count < PYTHON_DEEPEST && visited < CHAIN_MOST; visited++) {
-        struct python_frame *frame = &frames[count];
-        if (!is_without_code(at, guarded, &without_code))
+        if (!is_without_code(at, guarded, &without_code) ||
+            (!without_code && !read_frame(at, &frames[count], guarded)) ||
+            !read_pointer(at + layout.frame_caller, &at, guarded))
             return -1;
-        if (!without_code) {
-            if (!read_pointer(at + layout->frame_code, &frame->code, guarded) ||
-                !has_type(frame->code, python.code_type, guarded) || !read_frame(at, frame, guarded) ||
-                !add_checksum(frame, guarded))
-                return -1;
-            count++;
-        }
-        if (!read_pointer(at + layout->frame_caller, &at, guarded))
-            return -1;
+        count += !without_code;
     }
     return count;
 }
 
 unsigned python_frames_here(const void *thread, struct python_frame *frames)
 {
-    bool guarded = can_guard && atomic_load_explicit(&probation, memory_order_relaxed) < PROBATION;
-    int count = guarded ? walk(thread, frames, true) : walk(thread, frames, false);
+    bool guarded = is_on_probation();
+    int count = walk(thread, frames, guarded);
     if (guarded)
-        atomic_fetch_add_explicit(&probation, 1, memory_order_relaxed);
+        atomic_fetch_sub_explicit(&probation, 1, memory_order_relaxed);
     if (count < 0)
         atomic_store_explicit(&is_read, false, memory_order_relaxed);
     return count > 0 ? (unsigned)count : 0;
@@ -336,4 +295,9 @@ unsigned python_frames_of(const void *thread, struct python_frame *frames)
 {
     int count = can_guard ? walk(thread, frames, true) : 0;
     return count > 0 ? (unsigned)count : 0;
+}
+
+bool python_function_of(const struct python_frame *frame, bool guarded, struct python_function *function)
+{
+    return python_function(&types, frame->code, frame->checksum, guarded, function);
 }

@@ -1,59 +1,62 @@
-/* Python frames of a thread, read from the interpreter's memory. No lock of the interpreter is taken, and but for
- * PyGILState_GetThisThreadState none of its functions is called: at a launch the calling thread usually does not hold
- * the GIL. The thread is in C then, so its frames stand still.
+/* Python frames of a thread, read from the interpreter's memory. At a launch, the calling thread usually does not
+ * hold the GIL. So the shim takes no lock of the interpreter, and calls only two of its functions:
+ * PyGILState_GetThisThreadState and Py_IsFinalizing. The thread is in C code during the call, so its Python frames do
+ * not change.
  *
  * Nothing that is read is trusted. Pointers must be aligned and plausible, and objects must have the expected types.
- * The first walks read through the kernel, which refuses addresses that are not mapped. After the first surprise no
- * more stacks are taken in this process. */
+ * The first stacks are read through the kernel (process_vm_readv), which returns an error for addresses that are not
+ * mapped. If a calling thread's frames do not have the expected layout, no more Python stacks are recorded in this
+ * process.
+ *
+ * The interpreter reuses the addresses of code objects, so an address alone does not identify a function. The address
+ * and the generation do. The generation is a number that grows whenever a code object is freed. For this, the shim
+ * replaces the function that frees code objects (tp_dealloc of their type) by a function that increments the
+ * generation and calls the original one. While the generation is the same, an address in a thread's frames always
+ * belongs to the same code object:
+ *
+ *  - A code object is not freed while a frame of the thread refers to it.
+ *  - A new object can get the address only after the old one was freed. A thread with the new object in its frames
+ *    has synchronized, by some lock, with the thread that freed the old one. So it sees the higher generation. */
 #ifndef WALLSHIM_SHIM_STACKS_PYTHON_H
 #define WALLSHIM_SHIM_STACKS_PYTHON_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include "record/record.h"
+#include "shim/stacks/python_code.h"
 
-enum {
-    PYTHON_DEEPEST = 64,       /* frames that are kept, innermost first */
-    PYTHON_LINES_MOST = 32000, /* bytes of a table of lines; a larger one is left out */
-};
+enum { PYTHON_DEEPEST = 64 }; /* most frames that are kept of a stack, the innermost ones */
 
 struct python_frame {
-    const char *code; /* PyCodeObject */
-    uint32_t offset;  /* of the instruction: bytes from the code's first one */
-    /* Of what the code object says of itself. Interpreters use the addresses of code objects again, so the address
-     * alone does not identify a function. */
-    uint64_t checksum;
+    const char *code;  /* address of the function's code object (PyCodeObject) */
+    uint32_t offset;   /* place of the current instruction, in bytes from the start of the code */
+    uint64_t checksum; /* checksum of the code object's name, file and lines (python_checksum) */
 };
 
-/* A function as the dictionary needs it. */
-struct python_function {
-    uint32_t first_line;
-    enum ws_line_coding coding;
-    char name[512], file[2048]; /* UTF-8, zero-terminated; cut if they are longer */
-    const char *lines;          /* the interpreter's own memory, or a copy until the next call */
-    size_t lines_size;
-};
-
-/* Looks for an interpreter that was loaded with the program. Returns NULL if there is one that is understood,
- * otherwise the reason why not; "" if there is none. Takes no lock. */
+/* Looks for a Python interpreter among the objects that were loaded at the program's start. Returns NULL if its
+ * stacks can be read, "" if there is no interpreter, else the reason why its stacks cannot be read. Takes no lock. */
 const char *python_find(void);
 
-/* Can stacks be taken? */
+/* Was an interpreter found, and did all of its data that was read so far have the expected layout? */
 bool python_is_read(void);
 
-/* The interpreter's state of the calling thread; NULL: it has none. */
+/* Returns the interpreter's state of the calling thread (PyThreadState); NULL: the thread has none. */
 const void *python_thread(void);
+
+/* Returns a hash of the calling thread's frames and of the generation. Equal hashes mean equal stacks. Returns 0 if
+ * the frames cannot be identified by a hash now: the caller must read the frames themselves. *depth: the number of
+ * frames in the hash. */
+uint64_t python_key(const void *python_thread, unsigned *depth);
 
 /* Reads the calling thread's frames, innermost first. Returns their number. */
 unsigned python_frames_here(const void *python_thread, struct python_frame *frames);
 
-/* Reads the frames of another thread, through the kernel. The thread may be running, so what is returned may be wrong
- * in any way. Returns the number of frames; 0 if something did not fit. */
+/* Reads the frames of another thread, through the kernel. That thread may be running, so the frames may be wrong in
+ * any way. Returns the number of frames; 0 if one could not be read or did not have the expected layout. */
 unsigned python_frames_of(const void *python_thread, struct python_frame *frames);
 
-/* Reads what a code object says of itself. guarded: through the kernel. Returns false if something does not fit. */
-bool python_function(const struct python_frame *frame, bool guarded, struct python_function *function);
+/* Reads the name, file and lines of the frame's function from its code object. guarded: reads through the kernel.
+ * Returns false if the code object cannot be read or does not have the expected layout. */
+bool python_function_of(const struct python_frame *frame, bool guarded, struct python_function *function);
 
 #endif

@@ -4,42 +4,69 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/map.h"
 #include "base/minmax.h"
+#include "shim/stacks/native.h"
 #include "shim/stacks/python.h"
 #include "shim/state/phase.h"
 #include "shim/state/registry.h"
 #include "shim/timing/ticks.h"
 
 enum {
-    /* The share of a thread's time that stacks may take: 1/4 of --overhead, which is in millionths. */
+    /* Divisor of the option --overhead, which is in millionths: stacks may take 1/4 of the overhead that a thread may
+     * have. */
     SHARE = 4 * 1000000,
-    SAVED_NS = 20000000,    /* time that a thread may have saved up for stacks, multiplied by that share */
-    CHARGED_MOST_NS = 3000, /* most that is charged for a stack: the first ones take longer, and a thread may be
-                                preempted */
+    /* The cost of a stack moves the thread's stacks_paid_until into the future. A thread may record a stack if this
+     * time is at most SAVED_NS ahead. So a thread may record several stacks at once, and none for a while after
+     * that. */
+    SAVED_NS = 20000000,
+    /* The most ns that count as the cost of a new stack: the first stacks take longer, and a thread may be
+     * preempted. */
+    CHARGED_MOST_NS = 3000,
+    /* The ns that count as the cost of a stack found in the thread's cache, and of each of its frames. They are twice
+     * what tests/bench measures ("stack"), because the processor's caches are colder in real programs. */
+    KNOWN_NS = 20,
+    KNOWN_FRAME_NS = 3,
     CODES_MOST = 1 << 17,
-    /* The parts of a frame's key. */
+    /* Numbers of bits in the key of a frame (frame_id). */
     CODE_BITS = 17,
     OFFSET_BITS = 27,
 };
 
-static bool is_on;
+/* Which frames are recorded. TAKEN_NATIVE: native frames, and Python frames if there is an interpreter. */
+static enum { TAKEN_NONE, TAKEN_PYTHON, TAKEN_NATIVE } taken;
+static bool has_python;
+static uint64_t one_in; /* if recording a stack took t, the thread's stacks_paid_until grows by one_in × t */
 static const char *why_not;
 
-/* With the registry's lock. */
-static struct ws_map codes = { .limit = CODES_MOST };       /* hash of address and checksum → id */
-static struct ws_map frames = { .limit = (size_t)1 << 18 }; /* caller, code and offset → id */
+/* Both maps are used under the registry's lock. */
+static struct ws_map codes = { .limit = CODES_MOST }; /* checksum of the code object → id in the dictionary `code` */
+/* Caller, code and offset → id in the dictionary `frame`. */
+static struct ws_map frames = { .limit = (size_t)1 << 18 };
+
+/* Starts the recording of native stacks, which needs no Python. */
+static void start_native(void)
+{
+    const char *why_not_native = native_find();
+    if (!why_not_native)
+        taken = TAKEN_NATIVE;
+    else if (!why_not || !*why_not)
+        why_not = why_not_native;
+}
 
 void stacks_start(void)
 {
     if (shim_options.stacks == WS_STACKS_NONE)
         return;
+    one_in = SHARE / ws_max(shim_options.overhead, (uint64_t)1);
     why_not = python_find();
-    is_on = !why_not;
+    has_python = !why_not;
+    taken = has_python ? TAKEN_PYTHON : TAKEN_NONE;
+    if (shim_options.stacks == WS_STACKS_NATIVE || shim_options.stacks == WS_STACKS_ALL_NATIVE)
+        start_native();
 }
 
-/* Once a dictionary is full, new stacks must not cost a look into it each. */
+/* Do the dictionaries `frame` and `code` have room? If not, no time is spent on reading new stacks. */
 static bool has_room(void)
 {
     return atomic_load_explicit(&registry.frame.count, memory_order_relaxed) < registry.frame.limit &&
@@ -48,24 +75,24 @@ static bool has_room(void)
 
 const char *stacks_summary(void)
 {
-    if (is_on && !python_is_read())
+    if (has_python && !python_is_read())
         return "Python's memory was not as expected: stacks ended";
-    if (is_on && !has_room())
+    if (taken && !has_room())
         return "there were too many different stacks: later ones are missing";
     return why_not && *why_not ? why_not : NULL;
 }
 
 /* --- dictionaries ---------------------------------------------------------------------------------- */
 
-/* Returns the function's id; 0: there is no room, or the code object is not as expected. */
+/* Returns the id of the frame's function in the dictionary `code`; 0: no room, or the code object does not have the
+ * expected layout. */
 static uint32_t code_id(const struct python_frame *frame, bool guarded)
 {
-    const uint64_t words[] = { (uintptr_t)frame->code, frame->checksum };
-    uint64_t *id = ws_map_put(&codes, ws_hash_key(words, sizeof(words)));
+    uint64_t *id = ws_map_put(&codes, frame->checksum ? frame->checksum : 1);
     struct python_function function;
     if (!id || *id)
         return id ? (uint32_t)*id : 0;
-    if (!python_function(frame, guarded, &function))
+    if (!python_function_of(frame, guarded, &function))
         return 0;
     struct ws_code row = { .first_line = function.first_line,
                            .coding = function.coding,
@@ -87,7 +114,7 @@ static uint32_t frame_id(uint32_t caller, uint32_t code, uint32_t offset)
     return (uint32_t)*id;
 }
 
-/* Returns the id of the innermost frame, or 0. */
+/* Adds the frames to the dictionary `frame`. Returns the id of the innermost frame, or 0. */
 static uint32_t stack_id(const struct python_frame *stack, unsigned depth, bool guarded)
 {
     uint32_t id = 0;
@@ -103,72 +130,104 @@ static uint32_t stack_id(const struct python_frame *stack, unsigned depth, bool 
 
 /* --- the calling thread ------------------------------------------------------------------------------ */
 
-static uint64_t key_of(const struct python_frame *stack, unsigned depth)
-{
-    uint64_t key = depth;
-    for (unsigned i = 0; i < depth; i++)
-        key = key * 0x9e3779b97f4a7c15u +
-              ((stack[i].checksum ^ (uintptr_t)stack[i].code) + ((uint64_t)stack[i].offset << 40)) *
-                  0xff51afd7ed558ccdu;
-    key ^= key >> 32;
-    return key ? key : 1;
-}
-
-/* Returns the id of the calling thread's innermost frame; 0: it runs no Python. */
-static uint32_t stack_here(struct shim_thread *thread)
+/* Reads the calling thread's Python stack, and adds it to the dictionary `frame` and to the thread's cache. Returns
+ * the id of the innermost frame, or 0. */
+static __attribute__((noinline)) uint32_t new_stack(const void *state, struct stack_entry *entry, uint64_t key)
 {
     struct python_frame stack[PYTHON_DEEPEST];
-    const void *state = python_thread();
-    __atomic_store_n(&thread->python, state, __ATOMIC_RELAXED);
-    unsigned depth = state ? python_frames_here(state, stack) : 0;
-    if (!depth)
-        return 0;
-    uint64_t key = key_of(stack, depth);
-    struct stack_entry *entry = &thread->stacks[key % STACK_CACHE];
-    if (entry->key != key && has_room())
-        *entry = (struct stack_entry){ key, stack_id(stack, depth, false) };
-    return entry->key == key ? entry->frame : 0;
+    int saved_errno = errno;
+    unsigned depth = has_room() ? python_frames_here(state, stack) : 0;
+    uint32_t frame = depth ? stack_id(stack, depth, false) : 0;
+    /* Frame 0 is not cached: perhaps the registry's lock was not free, so the next call tries again. */
+    if (key && frame)
+        *entry = (struct stack_entry){ key, frame };
+    errno = saved_errno;
+    return frame;
 }
 
-/* Stacks are paid for with the time that has passed since the last ones. */
+/* Returns the id of the calling thread's innermost Python frame, or 0. *took: the cost of reading the stack, in
+ * ticks. */
+static uint32_t stack_here(struct shim_thread *thread, uint64_t *took)
+{
+    unsigned depth = 0;
+    uint64_t key = 0;
+    const void *state = python_thread();
+    __atomic_store_n(&thread->python, state, __ATOMIC_RELAXED);
+    if (state)
+        key = python_key(state, &depth);
+    struct stack_entry *entry = &thread->stacks[key % STACK_CACHE];
+    *took = ticks_in(KNOWN_NS + depth * KNOWN_FRAME_NS);
+    if (!state || (key && entry->key == key))
+        return state ? entry->frame : 0;
+    uint64_t begin = ticks_now();
+    uint32_t frame = new_stack(state, entry, key);
+    *took = ws_min(ticks_now() - begin, ticks_in(CHARGED_MOST_NS));
+    return frame;
+}
+
+/* Like stack_here, but with native frames. If the thread has Python frames, these are only the native functions that
+ * Python's innermost function has called. */
+static __attribute__((noinline)) uint32_t whole_stack_here(struct shim_thread *thread, uint64_t *took)
+{
+    int saved_errno = errno;
+    uint64_t begin = ticks_now();
+    uint32_t frame = native_stack(thread, python_is_read() ? stack_here(thread, took) : 0);
+    *took = ws_min(ticks_now() - begin, ticks_in(CHARGED_MOST_NS));
+    errno = saved_errno;
+    return frame;
+}
+
+/* Counts the cost of a stack: `took` ticks. The cost delays the thread's next stack. */
 static void pay(struct shim_thread *thread, uint64_t now, uint64_t took)
 {
-    uint64_t charged = ws_min(took, ticks_in(CHARGED_MOST_NS));
-    thread->stacks_paid_until =
-        ws_max(thread->stacks_paid_until, now) + charged * (SHARE / ws_max(shim_options.overhead, (uint64_t)1));
-    __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + charged, __ATOMIC_RELAXED);
+    thread->stacks_paid_until = ws_max(thread->stacks_paid_until, now) + took * one_in;
+    __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + took, __ATOMIC_RELAXED);
 }
 
 static bool is_paid(const struct shim_thread *thread, uint64_t now)
 {
-    return shim_options.stacks == WS_STACKS_ALL || thread->stacks_paid_until <= now + ticks_in(SAVED_NS);
+    return shim_options.stacks >= WS_STACKS_ALL || thread->stacks_paid_until <= now + ticks_in(SAVED_NS);
 }
 
-void stack_note(struct shim_thread *thread, uint64_t ticks, uint32_t shape)
+/* Does the ring have a free slot? ws_ring_reserve_one would count a stack that does not fit as a lost operation. */
+static bool has_place(const struct ws_ring *ring)
 {
-    if (!is_on || !python_is_read())
+    uint64_t end = atomic_load_explicit(&ring->head, memory_order_relaxed) + 1;
+    return ws_ring_has_room(ring, end) || end <= ws_ring_tail(ring) + ring->mask + 1;
+}
+
+void stack_note(struct shim_thread *thread, uint64_t begin, uint64_t now, uint32_t shape)
+{
+    if (taken && is_paid(thread, now))
+        stack_note_captured(thread, begin, now, shape);
+}
+
+void stack_note_captured(struct shim_thread *thread, uint64_t begin, uint64_t now, uint32_t shape)
+{
+    uint64_t took;
+    uint32_t frame;
+    if (!has_place(&thread->ring))
         return;
-    uint64_t now = ticks_now();
-    struct ws_ring *ring = &thread->ring;
-    /* A full ring would count the stack as a lost operation. */
-    if (!is_paid(thread, now) || !ws_ring_has_room(ring, atomic_load_explicit(&ring->head, memory_order_relaxed) + 1))
+    if (taken == TAKEN_PYTHON && python_is_read())
+        frame = stack_here(thread, &took);
+    else if (taken == TAKEN_NATIVE)
+        frame = whole_stack_here(thread, &took);
+    else
         return;
-    int saved_errno = errno;
-    uint32_t frame = stack_here(thread);
-    struct ws_ring_stack *record = frame ? ws_ring_reserve(ring, 1) : NULL;
+    struct ws_ring_stack *record = frame ? ws_ring_reserve_one(&thread->ring) : NULL;
     if (record) {
         *record = (struct ws_ring_stack){ .header = { .kind = WS_RING_STACK, .slots = 1, .shape = shape },
-                                          .ticks = ticks,
+                                          .ticks = begin,
                                           .frame = frame };
-        ws_ring_commit(ring, 1);
+        ws_ring_commit(&thread->ring, 1);
     }
-    errno = saved_errno;
-    pay(thread, now, ticks_now() - now);
+    pay(thread, now, took);
 }
 
 /* --- from the drain ----------------------------------------------------------------------------------- */
 
-/* The thread may run meanwhile. So only what two readings agree on is taken: the frames from the outermost one on. */
+/* The thread may run while the drain reads its frames twice. So only the outer frames that are the same in both
+ * readings are used. Returns the number of these frames. */
 static unsigned settled_frames(const struct python_frame *first, unsigned count, const struct python_frame *second,
                                unsigned count_second)
 {
@@ -178,7 +237,9 @@ static unsigned settled_frames(const struct python_frame *first, unsigned count,
         if (a->code != b->code || a->checksum != b->checksum)
             break;
         same++;
-        if (a->offset != b->offset) /* the frame runs: what it called has ended */
+        /* Between the readings the frame has executed more instructions, so the functions that it had called have
+         * returned. */
+        if (a->offset != b->offset)
             break;
     }
     return same;
@@ -188,7 +249,7 @@ bool stack_of_pause(struct shim_thread *thread, uint32_t *frame)
 {
     static struct python_frame first[PYTHON_DEEPEST], second[PYTHON_DEEPEST];
     const void *state = __atomic_load_n(&thread->python, __ATOMIC_RELAXED);
-    if (!is_on || !python_is_read() || !state || !has_room())
+    if (!taken || !python_is_read() || !state || !has_room())
         return false;
     unsigned count = python_frames_of(state, first);
     if (!count || count == PYTHON_DEEPEST)

@@ -1,9 +1,9 @@
-/* Stacks: where in the program's source a call was made. A stack is taken at calls that tell something: operations
- * that are measured anyway, waits, copies, allocations, loading of modules, collectives. They cost no more than a
- * quarter of --overhead.
+/* Stacks: where in the program's source a call was made. A stack is recorded at operations that get events anyway,
+ * and at waits, copies, allocations, loads of modules and collectives. Stacks take no more than a quarter of the time
+ * that the option --overhead allows, except with --stacks all.
  *
- * A stack is the id of its innermost frame in the dictionary of frames. Each frame names its caller, so stacks share
- * what they have in common. */
+ * A stack is recorded as the id of its innermost frame in the dictionary `frame`. Each frame refers to its caller, so
+ * stacks share their common outer frames. */
 #ifndef WALLSHIM_SHIM_STACKS_STACKS_H
 #define WALLSHIM_SHIM_STACKS_STACKS_H
 
@@ -12,17 +12,25 @@
 
 #include "shim/objects/thread.h"
 
-/* Called when the recording starts: looks for an interpreter, unless --stacks is none. */
+/* Called when the recording starts: looks for a Python interpreter, unless --stacks is none. */
 void stacks_start(void);
 
-/* Why no stacks are taken; NULL: they are, or there is nothing to say. */
+/* Why stacks are missing in the trace; NULL: nothing to report. */
 const char *stacks_summary(void);
 
-/* Puts the calling thread's stack into its ring, behind the record of its last call. ticks: the call's begin. shape:
- * the operation's, or 0. Call it while the thread is marked as within a call. */
-void stack_note(struct shim_thread *thread, uint64_t ticks, uint32_t shape);
+/* Adds the calling thread's stack to its ring, after the record of its last call. Adds nothing if the thread's
+ * earlier stacks have cost more than their share of what --overhead allows. begin: ticks at which the call began.
+ * now: about the current ticks. shape: id of the operation's shape; 0: not an operation. The thread must be marked as
+ * within a call. */
+void stack_note(struct shim_thread *thread, uint64_t begin, uint64_t now, uint32_t shape);
 
-/* For the drain: takes the stack of a thread that is in no call. Returns false if that could not be done. */
+/* Like stack_note, but for a call that is captured into a graph, and whatever earlier stacks have cost: a captured
+ * operation gets no other stack, and the graph may be launched often. The cost of this stack delays the thread's
+ * later stacks. */
+void stack_note_captured(struct shim_thread *thread, uint64_t begin, uint64_t now, uint32_t shape);
+
+/* For the drain: reads the Python stack of a thread that is in no call which the shim intercepts. *frame: id of the
+ * innermost frame. Returns false if the stack could not be read. */
 bool stack_of_pause(struct shim_thread *thread, uint32_t *frame);
 
 #endif

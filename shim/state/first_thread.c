@@ -14,8 +14,8 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 
-/* The address of the first thread's id, as given to set_tid_address(2). If the first thread ends before the process,
- * the kernel sets the id to 0. NULL: the address is not known. */
+/* The address of the first thread's id, as the C library gave it to set_tid_address(2). If the first thread ends
+ * before the process, the kernel sets the id to 0. NULL: the address is not known. */
 static const _Atomic int *first_thread_id;
 
 /* The offset of a thread's id in the C library's thread descriptor. pthread_self() points to this descriptor. */
@@ -31,8 +31,8 @@ void first_thread_watch(void)
     place_in_thread = (intptr_t)place - (intptr_t)pthread_self();
 }
 
-/* The child's first thread is the thread that forked. Its id is in its own descriptor, at the same offset. The child
- * computes the address, because a sandbox may forbid the prctl call. */
+/* In a forked child, the first thread is the thread that forked. Its id is in its own thread descriptor, at the same
+ * offset. The child computes the id's address from these, because a sandbox may forbid the prctl call. */
 void first_thread_after_fork(void)
 {
     if (place_in_thread < 0 || place_in_thread >= THREAD_RECORD_SIZE)
@@ -60,8 +60,8 @@ bool first_thread_left_alone(int64_t now, unsigned others)
     text[length > 0 ? length : 0] = 0;
     const char *after_name = strrchr(text, ')');
     long threads;
-    /* While other threads live, the first thread stays as a zombie. The zombie is counted too, so 2 stands for the
-     * zombie and the calling thread. */
+    /* While other threads live, an ended first thread stays as a zombie. /proc counts the zombie, too, so 2 stands
+     * for the zombie and the calling thread. */
     return after_name &&
            sscanf(after_name, ") %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %ld", &state,
                   &threads) == 2 &&

@@ -1,5 +1,6 @@
 /* If a program's first thread ends by pthread_exit, the process lives until its last thread ends. The shim's own
- * threads must not keep the process alive. */
+ * threads must not keep such a process alive, so they need to know whether all of the program's threads have
+ * ended. */
 #ifndef WALLSHIM_SHIM_STATE_FIRST_THREAD_H
 #define WALLSHIM_SHIM_STATE_FIRST_THREAD_H
 
@@ -13,7 +14,8 @@ void first_thread_watch(void);
 /* Called in a forked child, by the thread that forked. That thread is the child's first thread. */
 void first_thread_after_fork(void);
 
-/* May the first thread have ended? Always true if the address of its id is not known. The check costs one load. */
+/* May the first thread have ended? Always true if the address of the first thread's id is not known. The check costs
+ * one load. */
 bool first_thread_may_be_gone(void);
 
 /* Have all threads of the program ended, so that only the calling thread and `others` more threads of the shim are

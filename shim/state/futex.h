@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Waits while the word is `value`, for ns at most. May return early. */
+/* Waits while *word is `value`, for `ns` ns at most. May return early. */
 static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns)
 {
     struct timespec timeout = { ns / 1000000000, ns % 1000000000 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -21,29 +22,38 @@ enum { CLOEXEC = 1, ALLOW_SEALING = 2 };
 #define F_ADD_SEALS 1033
 #endif
 enum { LIVE_PAGE = 4096 };
-enum { SEALS = 1 | 2 | 4 }; /* no further seals; the file neither shrinks nor grows */
+enum { SEALS = 1 | 2 | 4 }; /* F_SEAL_SEAL, _SHRINK, _GROW: no further seals; the memfd's size is fixed */
 
 enum {
     DICTIONARY_BYTES = 2 << 20,
     JOURNAL_BYTES = 4 << 20,
-    FILE_BYTES = 64 << 20, /* of a file: /dev/shm of a container often has just 64 MB, for all its programs */
-    FILE_AHEAD = 10 << 20, /* memory of a file that is made usable ahead of need: two threads' rings by default */
-    MEMFD_BYTES = 1 << 30, /* a memfd takes memory only where it is used */
-    FREE_PART = 16,        /* memory in a file is at most 1/16 of what is free there */
-    LIMIT_PART = 256,      /* the live memory takes at most 1/256 of the process's limits of memory */
+    /* Size of the live memory if it is a file in /dev/shm. A container often has only 64 MB there, for all its
+     * programs. */
+    FILE_BYTES = 64 << 20,
+    /* Bytes of this file that are allocated ahead of need: by default enough for the rings of two threads. */
+    FILE_AHEAD = 10 << 20,
+    MEMFD_BYTES = 1 << 30, /* size of the live memory if it is a memfd, which takes memory only where it is written */
+    FREE_PART = 16,        /* one allocation in the file takes at most 1/16 of what is free in /dev/shm */
+    LIMIT_PART = 256,      /* the live memory's size is at most 1/256 of RLIMIT_AS and RLIMIT_DATA */
 };
 
 static struct ws_live *_Atomic live;
 static bool in_file;
-static _Atomic uint64_t used, ready; /* bytes handed out, and bytes that may be handed out */
+/* Offsets in the live memory. used: where the next new part (such as a ring) begins. ready: memory below this offset
+ * is allocated. */
+static _Atomic uint64_t used, ready;
 static _Atomic uint32_t parts_used;
-static _Atomic uint64_t lacking; /* threads whose ring is elsewhere; some came before the live memory was ready */
+static _Atomic uint64_t rows_before;
+/* The number of threads whose ring lies outside the live memory, for example because they started before the live
+ * memory was made. */
+static _Atomic uint64_t lacking;
 
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23 /* Linux 5.14 */
 #endif
 
-/* While a thread fills a part, or uses it for something that salvage does not read. */
+/* The kind (enum ws_live_kind) of a part that salvage (the completion of a killed process's trace) must not read.
+ * Either a thread is preparing this part, or it holds neither a ring nor waiting operations. */
 enum { TAKEN = 1 << 16 };
 
 struct ws_live *live_memory(void)
@@ -65,15 +75,16 @@ static uint64_t live_size(const char *path)
     return size & ~(uint64_t)(LIVE_PAGE - 1);
 }
 
-/* Others need /dev/shm as well: NCCL, PyTorch's data loaders. The live memory takes only a small part of what is
- * free. */
+/* NCCL and PyTorch's data loaders need /dev/shm as well, so the live memory takes only a small part of what is free
+ * there. */
 static bool folder_has(uint64_t bytes)
 {
     struct statfs about;
     return !statfs("/dev/shm", &about) && bytes <= (uint64_t)about.f_bavail * (uint64_t)about.f_bsize / FREE_PART;
 }
 
-/* With strict accounting, memory of a memfd may not be had when it is first written, and the program gets SIGBUS. */
+/* Does the kernel refuse to overcommit memory? If it does, the first write to a page of a memfd may find no memory,
+ * and the program would get SIGBUS. */
 static bool commits_strictly(void)
 {
     char mode = '2';
@@ -85,7 +96,8 @@ static bool commits_strictly(void)
     return strict;
 }
 
-/* The lock tells other processes that this one is alive. */
+/* Creates and opens the file with this path, or a memfd if `path` is NULL. A lock on the file shows other processes
+ * that this process is alive. */
 static int open_memory(const char *path)
 {
     if (path ? !folder_has(DICTIONARY_BYTES + JOURNAL_BYTES + FILE_AHEAD) : commits_strictly()) {
@@ -103,8 +115,9 @@ static int open_memory(const char *path)
     return fd;
 }
 
-/* Memory that nobody has used yet may not be had any more when it is first written: the program would get SIGBUS. So
- * a file's memory is allocated before its use. A memfd has no limit of its own. */
+/* Allocates the file in /dev/shm up to the offset `until`. Without this, the first write to a page may find no
+ * memory, and the program would get SIGBUS. A memfd needs no allocation, because no size limit of a file system
+ * applies to it. */
 static bool make_ready(int fd, uint64_t until)
 {
     uint64_t from = atomic_load(&ready);
@@ -114,18 +127,28 @@ static bool make_ready(int fd, uint64_t until)
     return true;
 }
 
-/* The mapping is never locked in RAM: see base/reserve.h. */
+/* Maps the live memory; its first `first` bytes become accessible. The mapping is never locked in RAM: see
+ * base/reserve.h. */
 static struct ws_live *map(int fd, uint64_t size, uint64_t first)
 {
     char *memory = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (memory == MAP_FAILED)
         return NULL;
     munlock(memory, size);
-    madvise(memory, size, MADV_DONTDUMP); /* a core would have all of it */
+    madvise(memory, size, MADV_DONTDUMP); /* otherwise a core dump would contain the whole mapping */
     if (!mprotect(memory, first, PROT_READ | PROT_WRITE))
         return (struct ws_live *)memory;
     munmap(memory, size);
     return NULL;
+}
+
+/* Dictionary rows that were added before the live memory was made count as rows that found no room in its log. This
+ * function is called after a row was counted in rows_before, and after `live` was set. Whichever of these happens
+ * last, that call adds the count to live->not_logged. */
+static void count_rows_before(void)
+{
+    if (live)
+        atomic_fetch_add(&live->not_logged, atomic_exchange(&rows_before, 0));
 }
 
 static int fill(int fd, uint64_t size)
@@ -154,12 +177,13 @@ static int fill(int fd, uint64_t size)
     made->journal.size = JOURNAL_BYTES;
     memcpy(made->magic, WS_LIVE_MAGIC, sizeof(made->magic));
     live = made;
+    count_rows_before();
     return 0;
 }
 
 int live_create(const char *path)
 {
-    /* A sandbox may kill the thread that makes these system calls. Another thread must not try again. */
+    /* A sandbox may kill the thread for one of the system calls below. If it does, no other thread must try again. */
     static _Atomic bool tried;
     if (atomic_exchange(&tried, true))
         return -EALREADY;
@@ -187,7 +211,8 @@ void live_grow(int fd)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-/* Takes a free part of this size. A part of size 0 has no memory yet. */
+/* Takes a free part of exactly this size, and returns the part's number; 0: there is no such part. A part that
+ * another thread is still making has size 0, so it is not taken. */
 static uint32_t take_part(uint64_t size)
 {
     uint32_t count = atomic_load(&parts_used);
@@ -199,7 +224,7 @@ static uint32_t take_part(uint64_t size)
     return 0;
 }
 
-/* Opens the part's memory, and allocates it if the file thread has not. */
+/* Makes the memory of a new part accessible. Allocates it if the file thread has not yet done so. */
 static bool open_part(uint64_t offset, uint64_t size)
 {
     int saved_errno = errno;
@@ -228,7 +253,8 @@ static uint32_t make_part(uint64_t size)
         atomic_compare_exchange_strong(&used, &end, offset);
         return 0;
     }
-    atomic_store(&live->parts[part - 1].kind, TAKEN); /* first: nobody else may take it once it has a size */
+    /* The kind is set before the size, so that take_part in another thread does not take this part. */
+    atomic_store(&live->parts[part - 1].kind, TAKEN);
     live->parts[part - 1].offset = offset;
     atomic_store(&live->parts[part - 1].size, size);
     return part;
@@ -262,13 +288,16 @@ void live_part_is(uint32_t part, enum ws_live_kind kind, uint32_t thread, const 
     made->slots = live_offset(memory);
     made->slots_size = size;
     atomic_store_explicit(&made->stated, 0, memory_order_relaxed);
+    atomic_store_explicit(&made->stated_nested, 0, memory_order_relaxed);
     atomic_store_explicit(&made->kind, kind, memory_order_release);
 }
 
-void live_part_stated(uint32_t part, uint64_t lost)
+void live_part_stated(uint32_t part, uint64_t lost, uint64_t nested)
 {
-    if (part)
-        atomic_store_explicit(&live->parts[part - 1].stated, lost, memory_order_relaxed);
+    if (!part)
+        return;
+    atomic_store_explicit(&live->parts[part - 1].stated, lost, memory_order_relaxed);
+    atomic_store_explicit(&live->parts[part - 1].stated_nested, nested, memory_order_relaxed);
 }
 
 void live_give(uint32_t part, void *memory, size_t clear)
@@ -276,7 +305,7 @@ void live_give(uint32_t part, void *memory, size_t clear)
     struct ws_live_part *given = &live->parts[part - 1];
     atomic_store(&given->kind, TAKEN);
 #if defined(__SANITIZE_THREAD__)
-    return; /* the kernel said that the thread is gone; ThreadSanitizer does not know that */
+    return; /* the thread that used the memory has ended. ThreadSanitizer cannot see that, and would report a race */
 #endif
     memset(memory, 0, clear);
     if (!in_file && given->size > clear)
@@ -315,14 +344,18 @@ void live_lacks_no_more(void)
 
 /* --- logs ------------------------------------------------------------------------------------- */
 
-static uint64_t dictionary_seen; /* head of the dictionary's log before the flush under way */
-static uint64_t not_logged_seen; /* and the rows that had found no room there */
-static uint32_t position;        /* in its ring, of the record that the drain reads */
+static uint64_t dictionary_seen; /* value of live->dictionary.head at the start of the current flush */
+static uint64_t not_logged_seen; /* value of live->not_logged at the start of the current flush */
+static uint32_t position;        /* position, in its ring, of the record that the drain is reading */
 
 void live_add_dictionary_row(uint32_t family, uint32_t number, const void *row)
 {
-    if (live && !ws_row_log_add(&live->dictionary, (char *)live + live->dictionary.offset, family, number, row))
+    if (!live) {
+        atomic_fetch_add(&rows_before, 1);
+        count_rows_before();
+    } else if (!ws_row_log_add(&live->dictionary, (char *)live + live->dictionary.offset, family, number, row)) {
         atomic_fetch_add(&live->not_logged, 1);
+    }
 }
 
 bool live_add_row(uint32_t family, const void *row)
@@ -333,6 +366,12 @@ bool live_add_row(uint32_t family, const void *row)
 void live_reads_at(uint64_t at)
 {
     position = (uint32_t)at;
+}
+
+void live_is_of(uint32_t file_id)
+{
+    if (live)
+        atomic_store_explicit(&live->file_id, file_id, memory_order_release);
 }
 
 void live_flush_begins(void)
@@ -369,6 +408,12 @@ void live_compared(bool ticks_are_ns, const struct ws_live_clock *clock)
     atomic_store_explicit(&live->compared, next, memory_order_release);
 }
 
+void live_is_linked(const char *link, uint64_t mounts)
+{
+    snprintf(live->link, sizeof(live->link), "%s", link);
+    live->mounts = mounts;
+}
+
 void live_keeps(const void *memory, size_t size)
 {
     live->kept = live_offset(memory);
@@ -381,11 +426,19 @@ void live_keeps_until(uint64_t begin, uint64_t end)
     atomic_store_explicit(&live->kept_end, end, memory_order_release);
 }
 
-void live_leave(void)
+void live_leave(bool own_file)
+{
+    if (live) {
+        live->kept_size = 0;
+        atomic_store_explicit(&live->own_file, own_file, memory_order_release);
+    }
+    live_end();
+}
+
+void live_left(void)
 {
     if (live)
-        live->kept_size = 0;
-    live_end();
+        atomic_store_explicit(&live->left, 1, memory_order_release);
 }
 
 void live_end(void)

@@ -1,6 +1,6 @@
-/* The live memory (record/live.h): what another process needs to complete the trace if this one is killed. It is made
- * by the file thread when the recording begins. Without it, everything else works as before: rings and waiting
- * operations then lie in memory of the process alone. */
+/* The live memory (record/live.h): what another process needs to complete the trace if this process is killed. The
+ * file thread makes the live memory when the recording begins. Without live memory, rings and waiting operations lie
+ * in private memory of the process; the recording works in the same way. */
 #ifndef WALLSHIM_SHIM_STATE_LIVE_H
 #define WALLSHIM_SHIM_STATE_LIVE_H
 
@@ -10,67 +10,89 @@
 
 #include "record/live.h"
 
-/* For the file thread. Makes the live memory. path: of a file that keeps it, in a folder without a disk, so that it
- * outlives the process; NULL: a memfd, for a collector. Returns the descriptor, which the file thread keeps, or
- * -errno. */
+/* For the file thread. Makes the live memory. `path`: a new file in a folder without a disk (/dev/shm), which
+ * outlives the process; NULL: a memfd, which is passed to the collector. Returns the file descriptor, which the file
+ * thread keeps open, or -errno. */
 int live_create(const char *path);
 
-/* For the file thread: makes more of a file's memory usable, before threads need it. fd: what live_create returned.
- */
+/* For the file thread: allocates more of the file in /dev/shm, before threads need this memory. fd: the descriptor
+ * that live_create returned. */
 void live_grow(int fd);
 
-/* NULL: there is none. */
+/* Returns the live memory; NULL: there is none. */
 struct ws_live *live_memory(void);
 
-/* Returns memory in the live memory, or NULL. *part: its number, from 1 on. The first bytes are zero, as far as
- * live_give clears them. */
+/* Returns a part of the live memory, and sets *part to the part's number (from 1 on). If there is none, returns NULL
+ * and sets *part to 0. A part that was used before is zero only in the bytes that live_give cleared. */
 void *live_take(size_t size, uint32_t *part);
 
-/* Says what the part holds. A reader looks at the part from now on. */
+/* Writes into the live memory what the part holds. From then on, salvage (the completion of a killed process's trace)
+ * reads the part. `memory`: the ring's slots, or the waiting operations. For a ring, `thread` is the id of its thread
+ * in the trace. */
 void live_part_is(uint32_t part, enum ws_live_kind kind, uint32_t thread, const void *ring, const void *memory,
                   size_t size);
 
-/* A ring's lost records that the trace states. part: 0 for none. */
-void live_part_stated(uint32_t part, uint64_t lost);
+/* Writes into the live memory how many lost records and nested calls of the part's ring (`lost` and `nested` in
+ * record/ring.h) the trace already reports. Does nothing if `part` is 0. */
+void live_part_stated(uint32_t part, uint64_t lost, uint64_t nested);
 
-/* Gives back memory that live_take returned. Its first `clear` bytes become zero. */
+/* Gives back memory that live_take returned. The memory's first `clear` bytes become zero. */
 void live_give(uint32_t part, void *memory, size_t clear);
 
-/* Gives a forked child a copy of its own of the first `used` bytes of a part, and fills the rest with zeros: the
- * child may return through a wrapper of ours. A child that was made without fork handlers (_Fork, clone) has no copy;
- * it writes to its parent's memory if it returns through a wrapper. */
+/* Called in a forked child. Replaces a part, which the child shares with its parent, by private memory: a copy of the
+ * first `used` bytes, then zeros. The child needs this copy if the fork happened inside a function of the shim,
+ * because it returns into that function. A child made without fork handlers (_Fork, clone) gets no copy: if it
+ * returns into a function of the shim, it writes to its parent's memory. */
 void live_copy_for_child(void *memory, size_t used, size_t size);
 
-/* A thread's ring lies in memory of the process alone; and such a ring has been read to its end. */
+/* live_lacks_ring counts a thread whose ring lies outside the live memory. live_lacks_no_more takes the thread out of
+ * this count, when its ring has been read to the end. */
 void live_lacks_ring(void);
 void live_lacks_no_more(void);
 
-/* With the registry's lock held: logs a dictionary row. */
+/* Called with the registry's lock held: adds a row of a dictionary to the live memory's log of dictionary rows. */
 void live_add_dictionary_row(uint32_t family, uint32_t number, const void *row);
 
-/* For the drain. Logs a row until the next flush. Returns false if the log is full: a flush makes room. */
+/* For the drain: adds a row to the live memory's log of the rows that no flush has written yet. Returns false if this
+ * log is full; the next flush makes room. */
 bool live_add_row(uint32_t family, const void *row);
 
-/* For the drain: the position in its ring of the record that it reads. */
+/* For the drain: tells at which position in its ring the record lies that the drain now reads. live_add_row logs this
+ * position with each row. */
 void live_reads_at(uint64_t at);
 
-/* For the drain. Before a flush collects dictionary rows; and after the flush: file_id and bytes are the id and the
- * size of the trace, and rows gives the number of dictionary rows in it, by family. */
+/* For the file thread, before the first byte of the trace is written: sets the trace's id. */
+void live_is_of(uint32_t file_id);
+
+/* For the drain. live_flush_begins is called before a flush collects dictionary rows, live_flushed after the flush.
+ * file_id and bytes: the trace's id and size. rows: for each record family, the number of dictionary rows in the
+ * trace. */
 void live_flush_begins(void);
 void live_flushed(uint32_t file_id, uint64_t bytes, const uint32_t rows[WS_LIVE_TABLES]);
 
-/* For the drain: two comparisons of the processor's counter with the clock. */
+/* For the file thread: sets the path of the link, beside the trace, that points to the live memory. mounts: the mount
+ * namespace in which the path is valid; 0: not known. */
+void live_is_linked(const char *link, uint64_t mounts);
+
+/* For the drain: sets how the processor's counter is converted to ns. `clock`: two comparisons of the counter with
+ * CLOCK_MONOTONIC; not used if ticks are ns. */
 void live_compared(bool ticks_are_ns, const struct ws_live_clock *clock);
 
-/* For the file thread: memory from live_take that holds the bytes of the trace that a collector may lack; and the
- * offsets in the trace of the first one and of the end. */
+/* For the file thread. live_keeps: tells that `memory`, from live_take, holds the bytes of the trace that a collector
+ * may lack. live_keeps_until: tells that they are the bytes from `begin` to `end` of the trace. */
 void live_keeps(const void *memory, size_t size);
 void live_keeps_until(uint64_t begin, uint64_t end);
 
-/* For the drain: the trace is complete. */
+/* Called when the program ends by _exit, _Exit or quick_exit. The drain may not finish the trace in time. In that
+ * case another process completes it, and knows from this that nobody killed the program. */
+void live_left(void);
+
+/* For the drain: called when the trace is complete. */
 void live_end(void);
 
-/* For the file thread: the trace goes elsewhere from its begin on, so nobody is to complete it from this memory. */
-void live_leave(void);
+/* For the file thread: called when the collector did not accept the trace. The trace goes to a file instead, so
+ * nobody is to complete the trace from this memory. `own_file`: the file contains the whole trace so far, and the
+ * collector drops the part that it has. */
+void live_leave(bool own_file);
 
 #endif

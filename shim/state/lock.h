@@ -1,10 +1,10 @@
-/* Locks for the state that the program's threads share. They are held only for moments, and never during a call of
- * the driver, of a library or of the program.
+/* Locks for the shim's state that the program's threads share. They are held only for moments, and never while the
+ * driver, a library or the program is called.
  *
  * All signals are blocked in a thread that holds a lock. The reason: a signal handler may call CUDA, fork, exit or
- * leave by longjmp, so it must not interrupt a thread that holds a lock. No thread waits for a lock longer than
+ * leave by longjmp. So no handler may interrupt a thread that holds a lock. No thread waits for a lock longer than
  * LOCK_DEADLINE_MS. In a forked child of a recording process, only LOCK_START can be taken. The data that the other
- * locks guard may be half changed, and the thread that was changing it does not exist in the child. */
+ * locks guard may be half changed, because the thread that was changing it does not exist in the child. */
 #ifndef WALLSHIM_SHIM_STATE_LOCK_H
 #define WALLSHIM_SHIM_STATE_LOCK_H
 
@@ -15,25 +15,26 @@ enum shim_lock { LOCK_START, LOCK_REGISTRY, LOCK_MEMORY, LOCK_DESCRIPTORS, LOCKS
 
 enum { LOCK_DEADLINE_MS = 200 };
 
-/* Returns false if the lock was not free in time, or if locks_open was not called. The caller then leaves the guarded
- * data alone, and goes on as if a dictionary were full. Each time-out is counted as WS_LOSS_LOCKS. */
+/* lock_take returns false if the lock was not free in time, or if locks_open was not called. In this case the caller
+ * leaves the guarded data alone, and goes on as if it had no room. Each time-out is counted as a loss
+ * (WS_LOSS_LOCKS). */
 __attribute__((warn_unused_result)) bool lock_take(enum shim_lock which);
 void lock_release(enum shim_lock which);
 
-/* How often a lock was not free in time. */
+/* How often any lock was not free in time. */
 uint64_t locks_missed(void);
 
-/* Before this call, only LOCK_START can be taken. */
+/* Allows all locks to be taken. Before this call, only LOCK_START can be taken. */
 void locks_open(void);
 
 /* Asks the kernel to zero the locks in forked children. */
 void locks_init(void);
 
-/* Zeroes the locks. Called in a forked child, because old kernels (before Linux 4.14) do not zero them. */
+/* Zeroes the locks. Called in a forked child, because kernels before Linux 4.14 do not zero them there. */
 void locks_reset(void);
 
-/* Called before and after the shim's own work in a thread of the program. Between the two calls, signals are blocked,
- * and pthread_cancel has no effect. */
+/* quiet_begin is called before the shim's own work in a thread of the program, and quiet_end after it. In between,
+ * signals are blocked, and pthread_cancel has no effect. */
 struct shim_quiet {
     uint64_t signals;
     int cancel_state;

@@ -12,10 +12,12 @@
 struct shim_page shim_page;
 struct ws_options shim_options;
 bool shim_one_queue;
+_Atomic bool shim_asleep;
+bool shim_late;
 
-static _Atomic uint32_t generation; /* number of the latest recording; a forked child keeps it */
+static _Atomic uint32_t generation; /* number of the latest recording; a forked child keeps this value */
 static _Atomic bool aside;          /* the shim has given up recording for good */
-static _Atomic uint64_t *children;  /* number of CUDA calls of forked children; in memory shared with them */
+static _Atomic uint64_t *children;  /* number of CUDA calls of forked children; lies in memory that they share */
 
 void shim_page_init(void)
 {

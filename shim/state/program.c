@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 static char name[256];
 static char arguments[16384];
 static size_t arguments_size;
+static char injection[1024];
 
 static void keep_name(const char *from)
 {
@@ -16,7 +18,15 @@ static void keep_name(const char *from)
     strncpy(name, *last ? last : "program", sizeof(name) - 1);
 }
 
-/* glibc passes main's arguments to constructors. Priority 101 makes this constructor run before the one in shim.c. */
+static void keep_injection(void)
+{
+    const char *path = secure_getenv("NVTX_INJECTION64_PATH"), *slash = path ? strrchr(path, '/') : NULL;
+    if (path && strcmp(slash ? slash + 1 : path, "libwallshim.so"))
+        strncpy(injection, path, sizeof(injection) - 1);
+}
+
+/* Keeps the program's name and arguments: glibc passes main's arguments to constructors. Priority 101 makes this
+ * constructor run before the one in shim.c. */
 __attribute__((constructor(101))) static void keep_arguments(int count, char **words, char **environment)
 {
     (void)environment;
@@ -30,9 +40,10 @@ __attribute__((constructor(101))) static void keep_arguments(int count, char **w
         arguments_size += length;
     }
     keep_name(words[0]);
+    keep_injection();
 }
 
-/* Asks the system for name and arguments. This is for a program that calls CUDA before the constructor above has
+/* Asks the system for the program's name and arguments. Needed if the program calls CUDA before keep_arguments has
  * run. */
 static void look_now(void)
 {
@@ -61,4 +72,9 @@ const char *program_arguments(size_t *size)
         look_now();
     *size = arguments_size;
     return arguments;
+}
+
+const char *program_other_injection(void)
+{
+    return injection;
 }

@@ -8,7 +8,11 @@
 /* The program's file name, without its folder. */
 const char *program_name(void);
 
-/* All arguments, each zero-terminated. If they are longer than 16 KiB in all, the last ones are missing. */
+/* All arguments of the program, each zero-terminated; *size: their bytes. If they have more than 16 KiB in all, the
+ * last ones are missing. */
 const char *program_arguments(size_t *size);
+
+/* The library that gets the program's NVTX ranges in place of the shim; "": none. */
+const char *program_other_injection(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* The trace's dictionaries, while they grow. Each is an append-only array of rows: many threads add rows, and the
- * drain thread copies them into the trace. A row's id is its index plus one. A row never changes once `count`
- * includes it, so readers need no lock. */
+/* The trace's dictionaries (tables of devices, contexts, streams …), while they grow. Each dictionary is an
+ * append-only array of rows: many threads add rows, and the drain thread copies them into the trace. A row's id is
+ * its index plus one. A row never changes once `count` includes it, so readers need no lock. */
 #ifndef WALLSHIM_SHIM_STATE_REGISTRY_H
 #define WALLSHIM_SHIM_STATE_REGISTRY_H
 
@@ -13,7 +13,7 @@
 #include "record/record.h"
 #include "shim/state/lock.h"
 
-/* R(family, maximum number of rows). Memory is mapped as a table fills. */
+/* Each dictionary: R(family, largest number of rows). Memory is mapped as a table fills. */
 #define REGISTRY_TABLES(R) \
     R(device, 64)          \
     R(context, 256)        \
@@ -34,8 +34,8 @@ struct registry_table {
     uint32_t limit;
     uint32_t rows_family; /* enum ws_family */
     _Atomic uint32_t count;
-    _Atomic uint64_t refused; /* rows that could not be added */
-    uint32_t emitted;         /* used by the drain alone: number of rows already in the trace */
+    _Atomic uint64_t refused; /* number of rows that could not be added */
+    uint32_t emitted;         /* number of rows that are already in the trace; used by the drain alone */
 };
 
 struct registry {
@@ -51,7 +51,8 @@ extern struct registry registry;
 /* Makes all tables empty. Empty tables have no memory. */
 void registry_init(void);
 
-/* Returns false if the lock was not free in time. The caller can then neither look up nor add anything. */
+/* Returns false if the registry's lock was not free in time. In this case the caller can neither look up nor add
+ * anything. */
 __attribute__((warn_unused_result)) static inline bool registry_lock(void)
 {
     return lock_take(LOCK_REGISTRY);
@@ -62,12 +63,12 @@ static inline void registry_unlock(void)
     lock_release(LOCK_REGISTRY);
 }
 
-/* With the lock held: appends a copy of the row and returns its id; 0 when the table is full or there is no memory.
- * If the copy's first column is 0, the id is also stored there. */
+/* Called with the registry's lock held: appends a copy of the row to the table and returns its id; 0 if the table is
+ * full or there is no memory. If the copy's first column is 0, the id is also stored there. */
 uint32_t registry_add(struct registry_table *table, const void *row);
 
-/* With the lock held: returns a copy of the text. The copy is cut at 16 KiB, zero-terminated and never freed. When
- * there is no more room for texts, returns an empty text. */
+/* Called with the registry's lock held: returns a copy of the text. The copy is cut at 16 KiB, zero-terminated and
+ * never freed. If there is no more room for texts, returns an empty text. */
 struct ws_text registry_text(const char *text);
 
 /* Like registry_text, for bytes. */

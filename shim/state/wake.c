@@ -4,7 +4,7 @@
 #include "shim/state/futex.h"
 
 enum { WAKE_NOT, WAKE_SOON, WAKE_NOW };
-static _Atomic uint32_t wake; /* a futex */
+static _Atomic uint32_t wake; /* a futex: how soon the drain is to wake */
 
 void wake_drain_soon(void)
 {
@@ -29,8 +29,8 @@ int64_t wake_wait(int64_t next)
     return atomic_load(&wake) != WAKE_NOT ? now : 0;
 }
 
-/* While few events are free, every launch wakes the drain. So the drain sleeps a little longer before it reads the
- * rings again. */
+/* While few events are free, every launch wakes the drain. So a woken drain sleeps until `soonest` before it reads
+ * the rings again. */
 void wake_wait_gap(int64_t soonest)
 {
     int64_t now = ws_clock_ns();

@@ -1,5 +1,5 @@
 /* How threads wake the drain, the shim's thread that reads the rings and writes the trace. Waking takes no lock, so
- * any thread may do it anywhere, also in signal handlers. */
+ * any thread may call these functions anywhere, also in signal handlers. */
 #ifndef WALLSHIM_SHIM_STATE_WAKE_H
 #define WALLSHIM_SHIM_STATE_WAKE_H
 
@@ -11,8 +11,8 @@ void wake_drain_soon(void);
 /* Called when a thread waits for the drain: the drain reads all rings and events at once. */
 void wake_drain_now(void);
 
-/* For the drain: sleeps until `next` (ns, ws_clock_ns), or until it is woken. Returns the time at which it was woken,
- * or 0 if it was not woken. */
+/* For the drain: sleeps until `next` (ns, ws_clock_ns), or until another thread wakes it. Returns the time at which
+ * it was woken, or 0 if no thread woke it. */
 int64_t wake_wait(int64_t next);
 
 /* For the drain, after another thread has woken it from wake_wait: sleeps until `soonest`, or until a thread calls

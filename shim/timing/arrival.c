@@ -2,11 +2,11 @@
 
 #include "base/root.h"
 
-/* Variances. PROBE, in ns²: an event's time is rounded to half a microsecond. WANDER_A_SECOND, in ns² per second: the
- * clock gets a new base every second (device_clock.h), and the base's time is rounded too. DRIFT_A_SECOND: a
- * crystal's drift changes by about 1e-8 per second. */
+/* Variances. PROBE, in ns²: an event's time is rounded to half a microsecond. WANDER_A_SECOND, in ns² per second:
+ * device times are measured from a base event, which is replaced every second (device_clock.h), and its time is
+ * rounded, too. DRIFT_A_SECOND: the drift of a clock's crystal changes by about 1e-8 per second. */
 static const double PROBE = 200.0 * 200, WANDER_A_SECOND = 150.0 * 150, DRIFT_A_SECOND = 1e-16;
-static const double FIRST_DRIFT = 5e-5; /* assumed before the drift is known; every crystal drifts less */
+static const double FIRST_DRIFT = 5e-5; /* drift assumed before it is measured; every crystal drifts less */
 static const double SECOND = 1e9, FAR_OFF = 4, FAR_OFF_NS = 300;
 enum { APART_MOST = 6 };
 
@@ -17,7 +17,7 @@ static void begin(struct arrival *arrival, int64_t host_ns, int64_t device_ns, d
     };
 }
 
-/* The variance of the delay, `since` ns after the last probe. */
+/* The variance of the difference between device and host time, `since` ns after the last probe. */
 static double variance_after(const struct arrival *arrival, double since)
 {
     double aside = since < 0 ? -since : since;

@@ -9,30 +9,34 @@
 #include "shim/timing/arrival.h"
 
 enum {
-    BASE_PERIOD = 1000000000, /* cuEventElapsedTime returns a float32, whose steps are 61 ns at one second */
+    /* Ns between two base events: one second after the base, the driver's float32 has steps of 61 ns. */
+    BASE_PERIOD = 1000000000,
     FIT_PERIOD = 250000000,
-    FIT_WINDOW = 200000000, /* least time between two comparisons (fits) that give a drift */
+    FIT_WINDOW = 200000000, /* ns; a drift is computed from two comparisons (fits) that are at least this far apart */
     FIT_RENEWAL = 60,       /* comparisons after which first_fit is replaced by a newer one */
     SUBMIT_WINDOW = 64,     /* comparisons after which shortest_submit is found anew */
     SUBMIT_MARGIN = 2,
-    GOOD_FIT = 8000,     /* a comparison that was not disturbed has at most this error */
-    SETTLING = 50000000, /* ns to wait for the first undisturbed comparison */
+    GOOD_FIT = 8000,     /* ns; a comparison of the clocks with at most this error was not disturbed */
+    SETTLING = 50000000, /* longest wait, ns, for the first undisturbed comparison */
     PROBES = 3,
-    MOST_FAILED_PROBES = 40, /* about a second of probes */
+    MOST_FAILED_PROBES = 40, /* after so many failed probes (about a second), one hardware queue is assumed */
     PROBE_DEADLINE = 300000, /* ns; if a probe takes longer, the device was busy */
     SETTLE_MOST = 3000,
-    SOON_FITS = 4, /* number of first comparisons with shorter pauses, to know the drift early */
+    /* The pauses between comparisons are short at first, because they give the drift early. They become longer after
+     * SOON_FITS comparisons and, if events are sampled, again after EARLY_FITS. */
+    SOON_FITS = 4,
     EARLY_FITS = 12,
     ONE_QUEUE_SUBMIT = 10000, /* ns; assumed time for work to reach an idle device, if it cannot be measured */
 };
-static const double UNKNOWN_DRIFT = 100e-6; /* assumed until there are two comparisons; every crystal drifts less */
+/* Drift that is assumed until there are two comparisons; every crystal drifts less. */
+static const double UNKNOWN_DRIFT = 100e-6;
 
 static struct clock_base *current_base(struct shim_context *context)
 {
     return &context->base[context->current_base];
 }
 
-/* Written out, because the shim is not linked against libm. */
+/* Replaces llround, because the shim is not linked against libm. */
 static int64_t rounded(double value)
 {
     return (int64_t)(value + (value < 0 ? -0.5 : 0.5));
@@ -43,7 +47,7 @@ static double magnitude(double value)
     return value < 0 ? -value : value;
 }
 
-/* The distance to the next float of larger magnitude. */
+/* The distance from `value` to the next float of larger magnitude. */
 static double float_step(float value)
 {
     uint32_t bits;
@@ -54,7 +58,8 @@ static double float_step(float value)
     return magnitude((double)next - (double)value);
 }
 
-/* Gives the time from the current base to the event, ns, and the step of the driver's float32 at this time. */
+/* Gives the time from the current base (the event from which times are measured) to `event`, ns, and the step of the
+ * driver's float32 for a time of this length. */
 static ws_CUresult elapsed(struct shim_context *context, ws_CUevent event, int64_t *ns, uint32_t *step)
 {
     float ms = 0;
@@ -74,7 +79,7 @@ static bool make_clock(struct shim_context *context)
 }
 
 struct probe {
-    int64_t before, recorded, seen; /* host times, ns */
+    int64_t before, recorded, seen; /* host ns: before and after the event was recorded, and when it was complete */
 };
 
 /* Records the event into the shim's idle stream, and polls until the event completes. */
@@ -95,8 +100,8 @@ static bool probe_once(struct shim_context *context, ws_CUevent event, struct pr
     return false;
 }
 
-/* Is the comparison exact enough to be used? An interrupted probe is less exact than the last good comparison, even
- * with the drift after that. */
+/* Is the comparison exact enough to be used? It is not if a probe was interrupted: then the last comparison is more
+ * exact, even after the drift since that comparison is added to its error. */
 static bool worth_taking(const struct shim_context *context, const struct clock_fit *fit)
 {
     const struct clock_fit *last = &context->last_fit;
@@ -120,8 +125,9 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
 static void add_probe(struct shim_context *context, int64_t device_ns, const struct probe *probe)
 {
     uint32_t submit = (uint32_t)(probe->seen - probe->recorded) + RESOLUTION;
-    /* The shortest recent time contains no delays of the polling thread. Real work may take longer to reach the
-     * device than an event, so SUBMIT_MARGIN is applied. */
+    /* The submit time (until work reaches the device) is measured by polling, so delays of the polling thread
+     * lengthen it: the shortest recent one has none. Real work may take longer to reach the device than an event, so
+     * the shortest time is multiplied by SUBMIT_MARGIN. */
     if (context->fits % SUBMIT_WINDOW == 0 || submit < context->shortest_submit)
         context->shortest_submit = submit;
     context->submit_ns = SUBMIT_MARGIN * context->shortest_submit;
@@ -137,8 +143,8 @@ static void add_probe(struct shim_context *context, int64_t device_ns, const str
                      });
 }
 
-/* Compares the clocks by the shortest of a few probes. Afterwards `base` holds the event of the last probe, and the
- * event's time. */
+/* Compares the clocks by the shortest of a few probes (events in the shim's idle stream). Afterwards `base` holds the
+ * event of the last probe, and the event's time. */
 static bool compare(struct shim_context *context, struct clock_base *base, struct probe *best)
 {
     int64_t best_time = 0;
@@ -153,7 +159,8 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
             current_base(context)->time = probe.before + (probe.seen - probe.before) / 2;
             current_base(context)->known = true;
         } else if (base == current_base(context)) {
-            continue; /* the base's own event was recorded again, so there is no base to measure from */
+            /* The probe has recorded the current base's own event again, so there is no base to measure from. */
+            continue;
         } else if (elapsed(context, base->handle, &ns, &step) != WS_CUDA_SUCCESS) {
             return false;
         }
@@ -171,8 +178,9 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
     return any;
 }
 
-/* The time until the next comparison, ns. It is shorter if the last comparison was not used. It is also shorter at
- * first, because computed times need the drift early. */
+/* The time until the next comparison, ns. It is shorter if the last comparison was not exact enough to be used
+ * (!taken). It is also shorter at first. If events are sampled, it is shortest, because computed device times need
+ * the drift early. */
 static int64_t fit_pause(const struct shim_context *context, bool taken)
 {
     bool sampled = shim_options.event_placement == WS_EVENTS_SAMPLED;
@@ -195,7 +203,7 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     if (!compare(context, base, &probe)) {
         if (first)
             current_base(context)->known = false;
-        /* If the shim's event never completes in time, all streams seem to share one hardware queue. */
+        /* If the probes' event never completes in time, all streams seem to share one hardware queue. */
         if (first && ++context->failed_probes == MOST_FAILED_PROBES)
             context->one_queue = true;
         context->next_fit = now + FIT_PERIOD / 10;
@@ -207,7 +215,7 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     }
     if (first || now >= context->next_base)
         context->next_base = now + BASE_PERIOD;
-    /* Until there is a good comparison or SETTLING is over, the drain tries again at every round. */
+    /* Until there is a good comparison (GOOD_FIT) or SETTLING ns have passed, the drain compares at every round. */
     if (!context->first_base)
         context->first_base = now;
     if (context->last_fit.error > GOOD_FIT && now - context->first_base < SETTLING) {
@@ -223,8 +231,8 @@ bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_cloc
         return false;
     if (!context->one_queue)
         keep_by_probes(context, now);
-    /* While the drain waits for a good comparison, device_clock_known is false, and comparisons are not put into the
-     * trace. */
+    /* While the drain waits for a good comparison (GOOD_FIT), device_clock_known is false, and no comparison is put
+     * into the trace. */
     if (context->fits == context->fits_reported || !device_clock_known(context))
         return false;
     context->fits_reported = context->fits;
@@ -233,6 +241,16 @@ bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_cloc
                               .host_ns = context->last_fit.device_ns + context->last_fit.offset,
                               .error_ns = (uint32_t)context->last_fit.error };
     return true;
+}
+
+void device_clock_restart(struct shim_context *context)
+{
+    event_release(&context->pool, current_base(context)->event);
+    current_base(context)->event = 0;
+    current_base(context)->known = false;
+    context->fits = context->fits_reported = context->failed_probes = 0;
+    context->first_base = context->next_base = context->next_fit = 0;
+    context->arrival = (struct arrival){ 0 };
 }
 
 /* --- with one hardware queue ------------------------------------------------------------------- */
@@ -250,7 +268,7 @@ void device_clock_begin(struct shim_context *context, uint32_t event, int64_t la
 {
     if (context->one_queue && launched != INT64_MIN && !current_base(context)->known &&
         driver.event_query(event_at(&context->pool, event)->handle) == WS_CUDA_SUCCESS) {
-        base_on_event(context, event, launched); /* the origin is arbitrary */
+        base_on_event(context, event, launched); /* the clock's origin is arbitrary */
         context->offset_low = INT64_MIN;
         context->offset_high = INT64_MAX;
     }
@@ -265,12 +283,14 @@ void device_clock_learn(struct shim_context *context, uint32_t event, int64_t la
         context->offset_low = launched - time;
     if (now - time < context->offset_high)
         context->offset_high = now - time;
-    if (context->offset_high < context->offset_low) { /* the bounds contradict each other: begin again */
+    /* The offset's bounds contradict each other, so both are dropped. */
+    if (context->offset_high < context->offset_low) {
         context->offset_low = INT64_MIN;
         context->offset_high = INT64_MAX;
     } else if (now >= context->next_fit) {
         int64_t half = (context->offset_high - context->offset_low) / 2;
-        /* The bounds may be from the beginning of the period, and the clocks have drifted since that time. */
+        /* The bounds of the offset may be from the beginning of this FIT_PERIOD, and the clocks have drifted since
+         * that time. */
         int64_t drifted = (int64_t)(UNKNOWN_DRIFT * FIT_PERIOD);
         add_fit(context, (struct clock_fit){ time, context->offset_low + half, half + RESOLUTION + drifted });
         context->submit_ns = ONE_QUEUE_SUBMIT;
@@ -288,8 +308,8 @@ void device_clock_learn(struct shim_context *context, uint32_t event, int64_t la
 
 bool device_clock_known(const struct shim_context *context)
 {
-    /* The first comparisons are often disturbed. So events are read only after a good comparison, or when SETTLING is
-     * over. */
+    /* The first comparisons of the clocks are often disturbed. So events are read only after a good comparison, or
+     * when SETTLING ns have passed. */
     bool settled =
         context->one_queue || context->last_fit.error <= GOOD_FIT || ws_clock_ns() - context->first_base >= SETTLING;
     return context->base[context->current_base].known && settled;

@@ -6,12 +6,12 @@
 #include "shim/timing/gates.h"
 
 enum {
-    AT_ONCE = 4,        /* measurements per call, until there are EARLY */
+    AT_ONCE = 4,        /* measurements per call of dispatch_measure, until EARLY measurements are done */
     EARLY = 16,         /* number of first measurements, made without a pause */
-    PERIOD = 250000000, /* ns between later measurements */
+    PERIOD = 250000000, /* ns between measurements, after the first EARLY measurements */
     MEANT = 64,         /* the mean covers about this many measurements; older ones count less and less */
-    DEADLINE = 300000,  /* ns for both events to complete */
-    MOST_NS = 100000,   /* ns; if it took longer, something ran between the events */
+    DEADLINE = 300000,  /* ns; longest wait for both events to complete */
+    MOST_NS = 100000,   /* ns; a longer measured time is not used, because something ran between the events */
 };
 static const double NOISE = 2 * 150.0 * 150; /* variance of the difference of two events, ns² */
 
@@ -23,7 +23,8 @@ static bool is_ready(struct dispatch *dispatch)
     return true;
 }
 
-/* Puts both events into the stream behind a gate, and opens the gate once they have reached the device. */
+/* Puts a gate (a wait that holds the stream) and then the two events of the measurement into the stream, and opens
+ * the gate once the events have reached the device. */
 static bool put_in(struct shim_context *context)
 {
     uint64_t gate = 0;

@@ -1,5 +1,6 @@
 #include "shim/timing/durations.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 
 #include "base/chunks.h"
@@ -11,20 +12,43 @@
 #include "shim/state/registry.h"
 
 enum {
-    SAMPLES_MEANT =
-        16, /* the mean covers about this many samples; older samples count less, because durations may change */
+    SAMPLES_MEANT = 16, /* number of samples that a mean covers (samples_meant) */
+    SAMPLES_MEANT_VARYING = 256,
+    TREND_MEANT = 16, /* number of samples that `trend` covers */
+    FAR_KEPT = 64,    /* a sample (measured launch) far from the mean is remembered for this many further samples */
     SAMPLES_MOST = 60000,
-    APART_MOST = 2,    /* after this many successive samples far from the mean, the duration has changed */
-    FIRST_SAMPLES = 4, /* the spread of all kernels counts as this many samples of the kernel itself */
-    CHANGE_KEPT = 512, /* so many samples after a change of its duration, a kernel is not expected to change again */
-    ALL_MEANT = 64,    /* as SAMPLES_MEANT, for all kernels together */
+    /* After this many successive samples far from the mean on the same side, the duration has changed. */
+    APART_MOST = 2,
+    FIRST_SAMPLES = 4, /* a kernel's first spread is that of all kernels, and weighs like this many samples */
+    CHANGE_KEPT = 512, /* after this many samples without a change, no further change is expected */
+    ALL_MEANT = 64,    /* number of samples that the means in all_kernels cover */
 };
-static const double UNKNOWN_NS = 5000, UNKNOWN_BY = 50000; /* duration ± error before there is any sample */
-static const double FAR_OFF = 4;                           /* standard deviations */
-static const double FIRST_SPREAD = 0.05 * 0.05; /* spread relative to the duration's square, before any sample */
-static const float CHANGE_SHARE = 0.15f;        /* of a change's square: the stated error is then about the change */
+/* Assumed duration ± error of a kernel before any sample, ns. */
+static const double UNKNOWN_NS = 5000, UNKNOWN_BY = 50000;
+static const double FAR_OFF = 4; /* standard deviations: a sample that deviates more is far from the mean */
+static const double FIRST_SPREAD = 0.05 * 0.05; /* spread before any sample, relative to the duration's square */
+/* The variance that is added for a further change of a kernel's duration, relative to the square of its largest
+ * change. With this value the error in the trace is about as large as that change. */
+static const double CHANGE_SHARE = 0.15;
+/* At each further change of a duration, the square of the largest change so far is multiplied by this. */
+static const double CHANGE_KEEPS = 0.9;
+/* A kernel varies if its spread is more than this many times the noise of its samples. */
+static const double VARIES = 4;
+/* The largest deviation that counts in `trend`, in standard deviations. A larger one counts as this. */
+static const double MOST_DEVIATION = 2;
+/* The variance that is added to a mean which lags behind a changing duration, relative to a sample's variance. */
+static const double LAG_SHARE = 0.5;
+/* A sample far from the mean sets `doubt` (struct duration). Each later sample near the mean multiplies it by
+ * this. */
+static const double DOUBT_KEPT = 0.8;
+/* If the mean product of successive samples' deviations (`trend`) is at least this, the duration is changing. */
+static const double TREND = 0.75;
 static const double MOST_SPREAD = 4, SAME = 0.3;
-static const double STEADY = 0.15 * 0.15; /* most spread of a steady kernel, relative to the duration's square */
+/* ns; a kernel's first launching call may be long, because it loads code: at most this much counts as the usual
+ * time. */
+static const double FIRST_CALL_NS = 5000;
+static const double CALLS_MEANT = 16, CALL_SLACK_NS = 1000;
+static const double STEADY = 0.15 * 0.15; /* largest spread of a steady kernel, relative to the duration's square */
 
 /* Statistics of all kernels together, for kernels that were sampled seldom or never. */
 static struct {
@@ -34,10 +58,10 @@ static struct {
     uint32_t samples, repeated;
 } all_kernels = { .spread = FIRST_SPREAD };
 
-/* A "work" is a kernel with its grid and block. Number 0 stands for all works that found no room. */
-static struct ws_chunks durations = { .row_size = sizeof(struct duration) }; /* by work */
-static struct ws_chunks works = { .row_size = sizeof(uint32_t) };            /* by shape */
-static struct ws_map work_ids; /* hash of a row without its stream → work */
+/* A "work" is a kernel with its grid and block. Number 0 stands for all works for which there was no memory. */
+static struct ws_chunks durations = { .row_size = sizeof(struct duration) }; /* index: number of the work */
+static struct ws_chunks works = { .row_size = sizeof(uint32_t) }; /* number of each shape's work; index: shape id */
+static struct ws_map work_ids; /* hash of a shape without its stream → number of its work */
 static uint32_t work_count;
 static struct duration shared;
 
@@ -63,7 +87,8 @@ struct duration *duration_of(uint32_t shape)
 }
 
 /* The spread to assume before a kernel has enough samples of its own. In some programs launches of one kernel differ
- * as much as different kernels do. In such a program, the absolute spread of all kernels is the better guess. */
+ * as much as different kernels do. In such programs the variance from launch to launch in ns² (`within`) is a better
+ * guess than the variance relative to the duration's square (`spread`). */
 static double likely_spread(double ns)
 {
     double spread = all_kernels.spread * ws_square(ns);
@@ -100,8 +125,7 @@ static void learn_spread_of_all(double seen, double mean)
     all_kernels.within += share * (seen - all_kernels.within);
 }
 
-/* Is the sample far from the mean? Also counts such samples in succession. A single such sample is ignored. After
- * several, the duration is learned anew from the last of them. */
+/* Is the sample far from the mean? Also counts the successive samples that are far from the mean on the same side. */
 static bool is_apart(struct duration *duration, double off, double all)
 {
     if (ws_square(off) <= ws_square(FAR_OFF) * all) {
@@ -113,49 +137,146 @@ static bool is_apart(struct duration *duration, double off, double all)
     return true;
 }
 
+void duration_doubt(struct duration *duration, double by)
+{
+    duration->doubt = (float)ws_square(by);
+}
+
+void duration_as_expected(struct duration *duration)
+{
+    duration->doubt = duration->step = 0;
+}
+
 void duration_changed(struct duration *duration, double by)
 {
+    bool same_side = (by > 0) == (duration->step > 0);
+    duration->step = (float)(by + (same_side ? (double)duration->step : 0));
     if (duration->changed)
-        duration->change = (float)ws_square(by);
+        duration->change = (float)ws_max(ws_square((double)duration->step), CHANGE_KEEPS * (double)duration->change);
+    duration->var += (float)ws_square(by);
+    duration->doubt = 0;
     duration->changed = true;
     duration->since_change = 0;
 }
 
-void duration_sample(struct duration *duration, double ns, double noise)
+/* The number of samples that the mean and the spread cover. The number is usually small, because durations may
+ * change. It is large if launches differ much more than the error of their measurement. But if successive samples lie
+ * on the same side of the mean, the duration is changing, and the number is small. */
+static uint32_t samples_meant(const struct duration *duration, double noise)
+{
+    bool varies = (double)duration->spread > VARIES * noise && (double)duration->trend < TREND;
+    return varies ? SAMPLES_MEANT_VARYING : SAMPLES_MEANT;
+}
+
+static void learn_trend(struct duration *duration, double deviation)
+{
+    double usual = ws_clamp(deviation, -MOST_DEVIATION, MOST_DEVIATION);
+    duration->trend += (float)((usual * (double)duration->deviation - (double)duration->trend) / TREND_MEANT);
+    duration->deviation = (float)usual;
+}
+
+/* Called if the kernel's duration has changed: learns the duration anew from the latest sample. */
+static void learn_anew(struct duration *duration, double ns, double noise)
+{
+    double off = ns - (double)duration->mean, spread = (double)duration->spread;
+    begin(duration, ns, noise);
+    duration->spread = (float)ws_max((double)duration->spread, spread);
+    duration_changed(duration, off);
+    duration->var = (float)(noise + (double)duration->spread);
+}
+
+/* Handles a sample far from the mean. A single far sample is not learned from, because something may have disturbed
+ * the launch. Several far samples in succession show that the duration has changed. If exact samples are far from the
+ * mean again and again, launches of this kernel really differ so much. Returns true if the sample is to be learned
+ * from like any other. */
+static bool learn_from_far(struct duration *duration, double ns, double noise, enum sample kind)
+{
+    if (duration->far_lately && kind == SAMPLE_EXACT) {
+        duration->far_lately = FAR_KEPT;
+        return true;
+    }
+    if (duration->apart >= APART_MOST || duration->apart <= -APART_MOST)
+        learn_anew(duration, ns, noise);
+    else
+        duration_doubt(duration, ns - (double)duration->mean);
+    return false;
+}
+
+/* Handles a sample near the mean. was_apart: the sample before was far from the mean. */
+static void learn_from_near(struct duration *duration, bool was_apart, enum sample kind)
+{
+    if (was_apart && kind == SAMPLE_EXACT)
+        duration->far_lately = FAR_KEPT;
+    /* After a sample far from the mean, further samples may be far from it, too: a part of `doubt` stays. */
+    double doubt = duration->far_lately ? DOUBT_KEPT * (double)duration->doubt : 0;
+    duration_as_expected(duration);
+    duration->doubt = (float)doubt;
+}
+
+void duration_sample(struct duration *duration, double ns, double noise, enum sample kind)
 {
     ns = ws_max(ns, 0.0);
-    learn_of_all(ns);
+    bool settled = duration->samples >= 4, was_apart = duration->apart;
+    if (!settled && kind == SAMPLE_ROUGH)
+        return;
+    if (kind != SAMPLE_ROUGH)
+        learn_of_all(ns);
     if (!duration->samples) {
         begin(duration, ns, noise);
         return;
     }
     double off = ns - (double)duration->mean;
     double all = (double)duration->var + (double)duration->spread + noise;
-    bool settled = duration->samples >= 4;
+    duration->far_lately -= duration->far_lately > 0;
     if (settled && is_apart(duration, off, all)) {
-        if (duration->apart < APART_MOST && duration->apart > -APART_MOST)
+        if (!learn_from_far(duration, ns, noise, kind))
             return;
-        begin(duration, ns, noise);
-        duration_changed(duration, off);
-        duration->spread = (float)ws_max((double)duration->spread,
-                                         ws_square(off) / SAMPLES_MEANT); /* the duration may change again */
-        return;
+    } else {
+        learn_from_near(duration, was_apart, kind);
     }
+    if (kind == SAMPLE_ROUGH)
+        return;
     /* The spread is learned first: it needs the mean as it was before this sample. */
-    double share = weight(FIRST_SAMPLES + duration->samples, SAMPLES_MEANT);
+    learn_trend(duration, off / ws_root(all));
+    uint32_t meant = samples_meant(duration, noise);
+    double share = weight(FIRST_SAMPLES + duration->samples, meant);
     double seen = ws_max(ws_square(off) - noise, 0.0);
     learn_spread_of_all(seen, (double)duration->mean);
+    if ((double)duration->trend >= TREND) { /* the duration is changing, and the mean lags behind it */
+        duration->var += (float)(LAG_SHARE * all);
+        all *= 1 + LAG_SHARE;
+    }
     seen = ws_max(seen - (double)duration->var, 0.0);
     duration->spread += (float)(share * (seen - (double)duration->spread));
     double gain = (double)duration->var / all;
     duration->mean += (float)(gain * off);
-    double least = ((double)duration->spread + noise) / SAMPLES_MEANT;
+    double least = ((double)duration->spread + noise) / meant;
     duration->var = (float)ws_max((double)duration->var * (1 - gain), least);
     duration->samples = (uint16_t)ws_min(duration->samples + 1, SAMPLES_MOST);
     if (duration->changed && ++duration->since_change > CHANGE_KEPT) {
         duration->changed = false;
         duration->change = 0;
     }
+}
+
+/* Each byte holds the last note (duration_note) about any of the shapes that share the byte. */
+static _Atomic uint8_t varying[4096];
+
+void duration_note(uint32_t shape, bool varies)
+{
+    atomic_store_explicit(&varying[shape % sizeof(varying)], varies, memory_order_relaxed);
+}
+
+bool duration_varies(uint32_t shape)
+{
+    return atomic_load_explicit(&varying[shape % sizeof(varying)], memory_order_relaxed);
+}
+
+bool duration_call_is_long(struct duration *duration, double took)
+{
+    double usual = duration->call > 0 ? (double)duration->call : ws_min(took, FIRST_CALL_NS);
+    duration->call = (float)(usual + (ws_min(took, 2 * usual) - usual) / CALLS_MEANT);
+    return took > 2 * usual + CALL_SLACK_NS;
 }
 
 bool duration_is_steady(const struct duration *duration)
@@ -188,9 +309,15 @@ double duration_expected(const struct duration *duration)
     return duration->samples ? (double)duration->mean : guess(duration, &variance);
 }
 
-double duration_unsure(const struct duration *duration)
+double duration_var(const struct duration *duration)
 {
     double variance;
     guess(duration, &variance);
-    return duration->samples ? (double)(duration->var + duration->change * CHANGE_SHARE) : variance;
+    return duration->samples ? (double)duration->var : variance;
+}
+
+double duration_unsure(const struct duration *duration)
+{
+    double changed = (double)ws_max(duration->change, duration->doubt);
+    return duration_var(duration) + (duration->samples ? changed * CHANGE_SHARE : 0);
 }

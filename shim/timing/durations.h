@@ -1,5 +1,5 @@
-/* The durations of kernels, learned from the few launches that are measured: a mean and a spread for each kernel,
- * grid and block, on any stream. All times are in ns. Only the drain thread uses this. */
+/* The durations of kernels, learned from the few launches that are measured: a mean and a spread for each combination
+ * of kernel, grid and block, over all streams. All times are in ns. Only the drain thread uses this. */
 #ifndef WALLSHIM_SHIM_TIMING_DURATIONS_H
 #define WALLSHIM_SHIM_TIMING_DURATIONS_H
 
@@ -10,39 +10,75 @@ struct duration {
     float mean;
     float var;    /* variance of the mean, ns² */
     float spread; /* variance from launch to launch, ns² */
-    float most;   /* before the first sample: the smallest upper bound of a launch's duration; 0: none */
-    float change; /* ns²; the square of the last change of its duration; 0: it did not change twice lately */
-    uint16_t samples, since_change; /* number of samples, and of those since that change */
+    float call;   /* usual time that the launching call takes, ns; 0: no call yet */
+    float most;   /* before the first sample: the smallest upper bound of a launch's duration, ns; 0: none */
+    /* Square (ns²) of the deviation of the latest sample far from the mean, reduced by later samples near the mean;
+     * 0: there was no such sample lately. */
+    float doubt;
+    float step; /* ns; sum of the latest successive changes of the duration in one direction */
+    /* Square (ns²) of the largest recent change of the duration; 0: the duration did not change twice lately. */
+    float change;
+    /* deviation: of the last sample, in standard deviations. trend: mean product of successive deviations. */
+    float deviation, trend;
+    uint16_t samples, since_change; /* number of samples: in all, and since the last change */
     int16_t apart; /* number of successive samples much longer (> 0) or much shorter (< 0) than the mean */
-    bool changed;  /* its duration changed lately */
-    bool gated;    /* a launch was measured behind a gate */
-    /* For reconstruct.c: */
-    uint32_t line;     /* the line whose launches are counted */
-    uint32_t launches; /* its launches in that line */
-    uint32_t walked;   /* its launches up to an operation of that line */
+    /* More than 0: a recent sample was far from the mean; this is remembered for so many more samples. */
+    uint8_t far_lately;
+    bool changed; /* the kernel's duration changed lately */
+    bool gated;   /* a launch of the kernel was measured behind a gate (gates.h) */
+    /* For runs.c: */
+    uint32_t line;     /* number of the stream's line or run (runs.h) in which `launches` counts */
+    uint32_t launches; /* number of the kernel's launches in the stream's line or run with the number `line` */
+    uint32_t walked;   /* number of the kernel's launches in a run before the operation that is being examined */
 };
 
 /* The duration of launches with this shape's kernel, grid and block. Never NULL: where memory is short, all kernels
  * share one entry. */
 struct duration *duration_of(uint32_t shape);
 
-/* Learns from a sample: a launch took `ns`, measured with the variance `noise` (ns²). */
-void duration_sample(struct duration *duration, double ns, double noise);
+enum sample {
+    SAMPLE_EXACT,  /* measured on the device, so only the kernel itself can have made the sample long */
+    SAMPLE_LIKELY, /* something may have disturbed the measurement */
+    /* The launch's start was not measured, so the sample only tells whether the duration has changed. */
+    SAMPLE_ROUGH,
+};
 
-/* The kernel's launches take `by` ns more or less than before. After a second change, further ones are expected until
- * many samples show none. */
+/* Learns from a sample: a launch took `ns`, measured with the variance `noise` (ns²). */
+void duration_sample(struct duration *duration, double ns, double noise, enum sample kind);
+
+/* The kernel's launches take `by` ns more or less than before. After a second change, further changes are expected
+ * until many samples show none. */
 void duration_changed(struct duration *duration, double by);
 
-/* Learns an upper bound of a launch's duration. The bound counts until there is a sample. */
+/* The kernel's launches perhaps take `by` ns more or less than before. */
+void duration_doubt(struct duration *duration, double by);
+
+/* The kernel's launches took as long as expected. */
+void duration_as_expected(struct duration *duration);
+
+/* duration_note notes whether many samples of this shape are needed. duration_varies returns the last note; any
+ * thread may call this function. Several shapes share one place for a note, so the note may be about another
+ * shape. */
+void duration_note(uint32_t shape, bool varies);
+bool duration_varies(uint32_t shape);
+
+/* Learns an upper bound of a launch's duration. The bound is used until the kernel has a sample. */
 void duration_at_most(struct duration *duration, double ns);
 
-/* Do all launches take about the same time? */
+/* The launching call took `took` ns. Is this much longer than usual for the kernel? If it is, something delayed the
+ * thread in the call. */
+bool duration_call_is_long(struct duration *duration, double took);
+
+/* Do all launches of the kernel take about the same time? */
 bool duration_is_steady(const struct duration *duration);
 
-/* How long a launch is expected to take. */
+/* How long a launch of the kernel is expected to take, ns. */
 double duration_expected(const struct duration *duration);
 
 /* The variance of duration_expected (ns²), without the spread from launch to launch. */
 double duration_unsure(const struct duration *duration);
+
+/* Like duration_unsure, but on the assumption that the duration has not changed since the last measurement. */
+double duration_var(const struct duration *duration);
 
 #endif

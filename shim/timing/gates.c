@@ -22,7 +22,7 @@
 
 enum {
     GATES = 16,
-    OPENS_NS = 150000, /* the shim's thread opens a gate that is closed for this long */
+    OPENS_NS = 150000, /* ns after which the shim's thread opens a gate that is still closed */
     BEGIN_DEADLINE_NS = 100000000,
     /* The C library's own signal for cancelling threads. It is only sent to single threads, never to the process. So
      * the shim's thread can wait for it and takes no signal away from the program. */
@@ -32,26 +32,27 @@ _Static_assert((int)OPENS_NS < (int)GATE_NS, "the rest is for the thread to run"
 
 /* A gate. All contexts share the gates, so few timers are needed, even for many contexts. */
 struct gate {
-    _Alignas(64) _Atomic uint32_t
-        closed; /* the value that opens the gate; 0: it is open. The thread that clears this opens the gate */
-    _Atomic int64_t since;          /* host time when it was closed, ns */
-    _Atomic uint32_t *_Atomic word; /* the word that the device reads */
-    uint32_t last;                  /* the last value used; only for the thread that has taken the gate */
-    int timer;                      /* a POSIX timer: signals the shim's thread if the gate stays closed */
+    /* The value that opens the gate; 0: the gate is open. The thread that sets this to 0 opens the gate. */
+    _Alignas(64) _Atomic uint32_t closed;
+    _Atomic int64_t since;          /* host time at which the gate was closed, ns */
+    _Atomic uint32_t *_Atomic word; /* the word (in a context's struct gates) that the stream waits for */
+    /* The last value other than 0 that `closed` had; used only by the thread that has taken the gate. */
+    uint32_t last;
+    int timer; /* a POSIX timer: signals the shim's thread if the gate stays closed */
 };
 
-/* A context's page, with a word for each gate. A stream waits until the word is at least the gate's value. The store
- * of this value releases the stream. Values only grow. */
+/* A context's page, with a word for each gate. A stream waits until the gate's word is at least the value with which
+ * the gate was closed (`closed`). The store of this value into the word releases the stream. Values only grow. */
 struct gates {
     struct {
         _Alignas(64) _Atomic uint32_t word;
     } places[GATES];
-    ws_CUdeviceptr address; /* of this structure, on the device */
+    ws_CUdeviceptr address; /* the device's address of this structure */
 };
 
 static struct gate all_gates[GATES];
-static _Atomic uint32_t taken;  /* gates in use, a bit each */
-static _Atomic uint32_t keeper; /* id of the shim's thread that opens gates; a futex; 0: there is no such thread */
+static _Atomic uint32_t taken;  /* one bit for each gate; set: the gate is in use */
+static _Atomic uint32_t keeper; /* a futex: id of the shim's thread that opens gates; 0: not started */
 
 unsigned gates_thread_count(void)
 {
@@ -63,7 +64,7 @@ static void put_back(unsigned place)
     atomic_fetch_and_explicit(&taken, ~(1u << place), memory_order_release);
 }
 
-/* Opens the gate if it is still closed with this value. The gate stays taken. */
+/* Opens the gate if it is still closed with the value `word`. The gate's bit in `taken` stays set. */
 static bool open_place(struct gate *gate, uint32_t word)
 {
     _Atomic uint32_t *address = atomic_load(&gate->word);
@@ -86,8 +87,8 @@ static void open_left(int64_t now)
     }
 }
 
-/* Only timers wake this thread. If the launching threads woke it, it would take the processor from them on machines
- * with few processors. */
+/* The main function of the thread that opens gates. Only timers wake this thread. If the launching threads woke it,
+ * it would take the processor from them on machines with few processors. */
 static void *gates_main(void *unused)
 {
     const uint64_t timer_set = (uint64_t)1 << (TIMER_SIGNAL - 1);
@@ -113,7 +114,7 @@ static bool make_timers(void)
     return true;
 }
 
-/* Starts the thread that opens gates, once for all contexts. Returns true if it runs. */
+/* Starts the thread that opens gates, once for all contexts. Returns true if this thread runs. */
 static bool keeper_runs(void)
 {
     static bool tried, runs;
@@ -125,7 +126,7 @@ static bool keeper_runs(void)
     return runs;
 }
 
-/* ns 0 stops the timer. */
+/* Starts the gate's timer, which fires once after `ns`. If `ns` is 0, stops the timer. */
 static void set_timer(const struct gate *gate, int64_t ns)
 {
     struct itimerspec when = { .it_value = { 0, ns } };
@@ -146,9 +147,10 @@ static bool has_waits(void)
            able;
 }
 
-/* In a forked child the page reads as zero. It must exist there, because a signal handler may fork inside gate_close,
- * and the child returns through gate_close. The child must not share it: the device reads the parent's page, so this
- * page must not move. */
+/* Makes the page of the current context's gates. In a forked child the page reads as zero. The page must exist in the
+ * child, because a signal handler may fork inside gate_close, and the child returns through gate_close. The child
+ * must not share the page with its parent: the parent's next write would then make a copy of the page for the parent
+ * (copy-on-write), but the device would go on reading the old page. */
 static struct gates *make_gates(void)
 {
     size_t size = (sizeof(struct gates) + SHIM_PAGE_SIZE - 1) / SHIM_PAGE_SIZE * SHIM_PAGE_SIZE;
@@ -160,7 +162,7 @@ static struct gates *make_gates(void)
         munmap(gates, size);
         return NULL;
     }
-    /* The driver has registered the page, so it stays mapped even if it is not used. */
+    /* If the device gets no address, the page is not used, but stays mapped: the driver has registered it. */
     return driver.host_address(&gates->address, gates, 0) == WS_CUDA_SUCCESS ? gates : NULL;
 }
 
@@ -187,7 +189,7 @@ static int take_place(void)
 }
 
 /* The name of a closed gate: its number, and the value that opens it. The number alone is not enough: the shim's
- * thread may have opened the gate, and another thread may have taken it again. */
+ * thread may have opened the gate, and a third thread may have closed it again. */
 static uint64_t gate_name(unsigned place, uint32_t word)
 {
     return (uint64_t)word << 32 | place;
@@ -203,12 +205,13 @@ static uint64_t close_place(struct gates *gates, uint64_t *kept)
     int place = take_place();
     if (place >= 0) {
         struct gate *gate = &all_gates[place];
-        uint32_t word = ++gate->last ? gate->last : ++gate->last; /* not 0, which means open */
+        /* Skips the value 0, which means that the gate is open. */
+        uint32_t word = ++gate->last ? gate->last : ++gate->last;
         atomic_store(&gate->word, &gates->places[place].word);
         atomic_store_explicit(&gate->since, ws_clock_ns(), memory_order_relaxed);
         atomic_store(&gate->closed, word);
-        /* The timer is set after `closed` and before the stream waits: whatever happens now, the gate will be opened.
-         */
+        /* The timer is set after `closed` and before the stream waits. So the gate will be opened even if this thread
+         * never returns. */
         set_timer(gate, OPENS_NS);
         *kept = gate_name((unsigned)place, word);
     }
@@ -237,12 +240,12 @@ bool gate_open(uint64_t name)
     unsigned place = (uint32_t)name;
     struct gate *gate = &all_gates[place];
     struct shim_quiet quiet;
-    /* Signals are blocked, because a handler could leave by longjmp between the two stores of open_place. The gate
-     * would count as open, but the stream would wait for ever. */
+    /* Signals are blocked, because a handler could leave by longjmp between the two stores of open_place. In that
+     * case the gate would count as open, but the stream would wait for ever. */
     quiet_begin(&quiet);
     bool opened = open_place(gate, (uint32_t)(name >> 32));
     if (opened) {
-        set_timer(gate, 0); /* before another thread can take the gate */
+        set_timer(gate, 0); /* stop the timer before another thread can take the gate */
         put_back(place);
     }
     quiet_end(&quiet);

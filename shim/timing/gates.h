@@ -1,10 +1,10 @@
 /* A gate makes a stream wait for a value in the shim's memory (cuStreamWaitValue32) until an event, a kernel and
- * another event are in the stream's queue together. So the difference of the two events is the kernel's time plus a
- * constant, however short the kernel is.
+ * another event are in the stream's queue together. So the difference of the two events' times is the kernel's time
+ * plus a constant, however short the kernel is.
  *
  * The thread that closes a gate opens it again, microseconds later. If this thread is delayed, a thread of the shim
  * opens the gate. Opening is a plain store, without a call of the driver. So a gate is closed for at most GATE_NS,
- * plus the time that the system takes to run the opening thread. */
+ * plus the time that the system takes to run the thread that opens it. */
 #ifndef WALLSHIM_SHIM_TIMING_GATES_H
 #define WALLSHIM_SHIM_TIMING_GATES_H
 
@@ -18,11 +18,13 @@ enum { GATE_NS = 200000 };
 /* For the drain, with the context current: makes the context's gates, if driver and device can wait for values. */
 void gates_prepare(struct shim_context *context);
 
-/* Puts a closed gate into the stream: all later operations of the stream wait. Returns the gate, or 0 if no gate is
- * free. *kept is set before the stream waits, because a signal handler may leave the call by longjmp at any time. */
+/* Puts a closed gate into the stream: all later operations of the stream wait. Returns the gate's name, or 0 if no
+ * gate is free. *kept is set to this name before the stream waits, because a signal handler may leave gate_close by
+ * longjmp before it returns. */
 uint64_t gate_close(struct shim_context *context, ws_CUstream stream, uint64_t *kept);
 
-/* Opens the gate. Returns true if the gate was closed until now, false if the shim's thread had opened it before. */
+/* Opens the gate that gate_close returned. Returns true if the gate was closed until now, false if the shim's thread
+ * had opened it before. */
 bool gate_open(uint64_t name);
 
 /* The number of the shim's threads that open gates: 0 or 1. */

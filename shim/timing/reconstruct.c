@@ -5,20 +5,20 @@
 #include "shim/timing/arrival.h"
 #include "shim/timing/device_clock.h"
 #include "shim/timing/durations.h"
+#include "shim/timing/runs.h"
 
-/* Variances in ns². An event's time is rounded to half a microsecond. */
-static const double EVENT = 150.0 * 150;
-static const double BEGIN_EVENT =
-    600.0 * 600; /* the program's own events may come before this event, and take time */
-static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500; /* until the dispatch time is measured */
-static const double FAR_OFF = 4;                                         /* standard deviations */
-static const double SCALE_MARGIN = 3, SCALE_LEAST = 1, SCALE_MOST = 9, RUNS_MEANT = 8;
-static const double STATED = 2.6; /* standard deviations: 99 % of a normal distribution */
+/* The variance of a begin event's time, ns². It is larger than that of an end event, because the program's own events
+ * may come before the begin event in the stream, and take time. */
+static const double BEGIN_EVENT = 600.0 * 600;
+/* Assumed dispatch time, until it is measured. */
+static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500;
 enum {
-    APART_MOST = 3,    /* this many successive runs far from their expected length are not chance */
-    SYSTEMATIC = 250,  /* ns added to every error, for effects that the model leaves out */
-    LATE_BY = 1000,    /* ns; an event that completed sooner after its own arrival tells nothing */
-    OPENING_NS = 4000, /* ns; a stream goes on at most this long after its gate was opened */
+    SYSTEMATIC = 250, /* ns added to every error, for effects that the model leaves out */
+    /* ns; an event shows an operation's end only if it completes at least this long after it arrived at the
+     * device. */
+    LATE_BY = 1000,
+    HELD_UP_NS = 20000, /* ns; a kernel that ends more than this long after its computed end has begun late */
+    OPENING_NS = 4000,  /* ns; a stream goes on at most this long after the gate that held it was opened */
 };
 
 static double dispatch_ns(const struct shim_context *context)
@@ -56,58 +56,14 @@ static const struct pool_event *event_read(const struct shim_context *context, u
     return read && read->state == EVENT_READ ? read : NULL;
 }
 
-/* Did the event complete well after it had arrived at the device? In that case it waited for the operation before it,
- * which ended at the event's time. */
+/* Did the event complete well after it had arrived at the device? If it did, it waited for the operation before it in
+ * the stream, and this operation ended at the event's time. */
 static bool event_tells(const struct pool_event *event, struct instant arrived)
 {
     return (double)(event->time - arrived.time) > STATED * ws_root(arrived.var + EVENT) + LATE_BY;
 }
 
 /* --- forward: what the device would have done --------------------------------------------------- */
-
-/* The line of a stream (reconstruct.h), up to the last computed operation. `bias` is the variance of `free` that
- * comes from the kernels' means: the error of a mean is the same in each launch of the kernel, so n launches add n²
- * times the variance of the mean. `var` is all other variance. */
-struct line {
-    int64_t free; /* computed end of the last operation */
-    double var, bias;
-    bool guessed;    /* some of its kernels were never sampled, so `free` is hardly known */
-    uint32_t number; /* tells its counts of launches (struct duration) from those of other lines */
-    int apart;       /* number of successive runs much longer (> 0) or much shorter (< 0) than expected */
-    double seen;     /* mean squared deviation of runs, relative to their variance */
-    double scale;    /* factor for the variances of runs */
-};
-
-static uint32_t line_count;
-
-static double line_var(const struct line *line)
-{
-    return line->var + line->bias;
-}
-
-/* May the line's last operation still run at this time, given the uncertainty of its end? */
-static bool line_may_reach(const struct line *line, int64_t time)
-{
-    return (double)(time - line->free) <= FAR_OFF * ws_root(line_var(line));
-}
-
-static void line_begin(struct line *line, int64_t free, double var)
-{
-    line->free = free;
-    line->var = var;
-    line->bias = 0;
-    line->guessed = false;
-    line->number = ++line_count;
-}
-
-/* Counts a launch of the kernel in this line. Returns the launches before it. */
-static uint32_t count_launch(struct duration *duration, uint32_t line)
-{
-    if (duration->line != line)
-        duration->launches = 0;
-    duration->line = line;
-    return duration->launches++;
-}
 
 /* The later of two uncertain times, both normal: its mean and variance, by C. E. Clark, "The greatest of a finite set
  * of random variables", Operations Research 9 (1961). The tables hold the normal distribution and its density. */
@@ -126,204 +82,68 @@ static struct instant later_of(struct instant a, struct instant b)
     unsigned step = (unsigned)at;
     double part = at - step, is_a = below[step] + part * (below[step + 1] - below[step]);
     double lift = apart * (density[step] + part * (density[step + 1] - density[step]));
-    double mean = ahead * is_a + lift; /* after b.time */
+    double mean = ahead * is_a + lift; /* mean of the later time, relative to b.time */
     double square = (ws_square(ahead) + a.var) * is_a + b.var * (1 - is_a) + ahead * lift;
     return (struct instant){ b.time + (int64_t)mean, ws_max(square - ws_square(mean), 0.0) };
 }
 
-/* Computes the next operation's begin and end, and moves the line to its end. */
+/* A launch whose call took unusually long may have arrived at the device long before the call returned. In this case
+ * the operation began earlier than computed, and so did the operations that queued behind it, but none before its own
+ * launch arrived. Returns the variance that this case adds to the operation's times. It enlarges the errors in the
+ * trace, but is not used in corrections, because most launches with long calls arrive shortly before the return. */
+static double long_call_var(const struct pending *pending, struct instant came, struct line *line)
+{
+    double took = (double)(pending->op.host_end - pending->op.host_begin);
+    bool is_long = duration_call_is_long(pending->duration, took);
+    if (!pending->queued)
+        line->early = is_long ? took : 0;
+    else
+        line->early = ws_min(line->early, (double)(line->free - came.time) + (is_long ? took : 0));
+    return ws_square(line->early / STATED);
+}
+
+/* By the computed times, the stream is free when the launch arrives at `begin`. But the previous operation may take
+ * longer than expected. Returns the variance that covers this case. It matters if a few launches of a kernel take
+ * much longer than most. */
+static double late_var(struct instant free, struct instant begin)
+{
+    double late = (double)(free.time - begin.time) + STATED * ws_root(free.var);
+    return late > 0 ? ws_square(late / STATED) : 0;
+}
+
+/* Computes the next operation's start and end, and continues the line (the stream's computed times) to the
+ * operation's end. */
 static void advance(const struct shim_context *context, struct pending *pending, struct line *line)
 {
     struct duration *duration = pending->duration = duration_of(pending->op.shape);
     struct instant came = arrives(context, pending->op.host_end);
+    double least = 0;
     pending->queued = line->free >= came.time;
+    pending->held_up = (float)long_call_var(pending, came, line);
     if (!pending->queued) {
         struct instant free = { line->free, line_var(line) };
         bool may_wait = !line->guessed && line_may_reach(line, came.time);
         struct instant begin = may_wait ? later_of(came, free) : came;
+        least = may_wait ? late_var(free, begin) : 0;
+        double early = line->early;
         line_begin(line, begin.time, begin.var);
+        line->early = early;
     } else if ((double)(line->free - came.time) <
                ws_root(came.var)) /* either the stream or the launch may have delayed the operation */
         line->var = ws_max(line->var, came.var);
     pending->op.begin = line->free + (int64_t)dispatch_ns(context);
-    pending->begin_var = (float)line_var(line);
-    pending->op.end = pending->op.begin + (int64_t)duration_expected(duration);
-    line->free = pending->op.end;
-    line->guessed |= !duration->samples;
-    line->var += (double)duration->spread;
-    line->bias += duration_unsure(duration) * (2 * count_launch(duration, line->number) + 1);
+    pending->begin_var = (float)ws_max(line_var(line), least);
+    line->free = pending->op.begin;
+    line_add(line, duration);
+    pending->op.end = line->free;
     pending->end_var = (float)line_var(line);
 }
 
 /* --- back: what an event says ------------------------------------------------------------------- */
 
-/* A run: operations that ran one after the other without a pause, up to `last`. */
-struct run {
-    struct pending *first, *last;
-    unsigned count;
-};
-
-static struct run run_until(struct pending *first, struct pending *last)
-{
-    struct run run = { first, last, 0 };
-    for (struct pending *at = first;; at = at->next) {
-        if (!at->queued) {
-            run.first = at;
-            run.count = 0;
-        }
-        run.count++;
-        if (at == last)
-            return run;
-    }
-}
-
-/* Are durations to be learned from the run? A single run that is far from its expected length was delayed by
- * something. Several such runs in succession mean that durations have changed. */
-static bool is_usual(struct line *line, double off, double all)
-{
-    if (ws_square(off) <= ws_square(FAR_OFF) * all) {
-        line->apart = 0;
-        return true;
-    }
-    bool same_side = (off > 0) == (line->apart > 0);
-    line->apart = (same_side ? line->apart : 0) + (off > 0 ? 1 : -1);
-    return line->apart >= APART_MOST || line->apart <= -APART_MOST;
-}
-
-/* Corrects the durations of a run's kernels: the run was longer than expected by `off` ns, with the variance `all`.
- * Each kernel's mean takes the share of `off` that a Kalman filter would give it. `foreseen`: it was certain before
- * that the end of the run would be measured. If not, long runs are measured more often than short ones. Then kernels
- * whose launches differ much are not corrected. The run's launches are counted (count_run). */
-static void learn_from(struct run run, double off, double all, bool foreseen, struct line *line)
-{
-    struct pending *behind = run.last->next, *at;
-    bool known = true;
-    for (at = run.first; at != behind; at = at->next)
-        known &= at->duration->samples > 0; /* a kernel that was never sampled may be the cause */
-    bool usual = is_usual(line, off, all);
-    if (line->apart && !foreseen) /* another operation before the run may have taken long */
-        usual = false;
-    for (at = run.first; at != behind && known && usual; at = at->next) {
-        struct duration *duration = at->duration;
-        double share = duration->launches * (double)duration->var / all;
-        if (!duration->launches) /* this kernel is done */
-            continue;
-        if (line->apart)
-            duration_changed(duration, off / run.count);
-        if (foreseen || duration_is_steady(duration)) {
-            duration->mean = (float)ws_max((double)duration->mean + share * off, 0.0);
-            duration->var *= (float)(1 - duration->launches * share);
-        }
-        duration->launches = 0;
-    }
-}
-
-/* The variances may be too large or too small for this program. Scales them by the real deviations of runs. */
-static void learn_scale(struct line *line, double seen)
-{
-    line->seen += (ws_min(seen, SCALE_MOST) - line->seen) / RUNS_MEANT;
-    line->scale = ws_clamp(SCALE_MARGIN * line->seen, SCALE_LEAST, SCALE_MOST);
-}
-
-/* Moves each operation of the run by its share of `off`. Returns false and moves nothing if an operation would get a
- * negative length. */
-static bool move_by_share(struct run run, double off)
-{
-    struct pending *behind = run.last->next, *at;
-    for (at = run.first; at != behind; at = at->next)
-        if ((double)(at->op.end - at->op.begin) + ((double)at->end_share - (double)at->begin_share) * off < 0)
-            return false;
-    for (at = run.first; at != behind; at = at->next) {
-        at->op.begin += (int64_t)((double)at->begin_share * off);
-        at->op.end += (int64_t)((double)at->end_share * off);
-    }
-    return true;
-}
-
-/* Shortens all operations of the run by one factor, so that the run ends at `end`. */
-static void press(struct run run, int64_t end)
-{
-    struct pending *behind = run.last->next, *at;
-    int64_t from = run.first->op.begin, to = ws_min(from, end);
-    double ratio = from < end ? (double)(end - from) / (double)(run.last->op.end - from) : 0;
-    for (at = run.first; at != behind; at = at->next) {
-        at->op.begin = to + (int64_t)(ratio * (double)(at->op.begin - from));
-        at->op.end = to + (int64_t)(ratio * (double)(at->op.end - from));
-    }
-}
-
-/* The variances of a run's times at one of its operations, and of the run's end. */
-struct walk {
-    double begun;  /* variance of the run's begin */
-    double random; /* sum of the spreads up to the operation */
-    double bias;   /* variance from the kernels' means, up to the operation */
-    double common; /* covariance of the times here and at the run's end, from the kernels' means */
-    double end;    /* variance of the run's end */
-};
-
-/* Counts the run's launches by kernel, and returns the walk at the run's begin. */
-static struct walk count_run(struct run run)
-{
-    struct walk walk = { .begun = (double)run.first->begin_var };
-    uint32_t number = ++line_count;
-    struct pending *behind = run.last->next;
-    walk.end = walk.begun;
-    for (struct pending *at = run.first; at != behind; at = at->next) {
-        struct duration *duration = at->duration;
-        walk.end += (double)duration->spread + duration_unsure(duration) * (2 * count_launch(duration, number) + 1);
-        duration->walked = 0;
-    }
-    walk.end = ws_max(walk.end, 1.0);
-    return walk;
-}
-
-/* The share of the run's correction that a time gets here: its covariance with the run's end. */
-static float walk_share(const struct walk *walk)
-{
-    return (float)((walk->begun + walk->random + walk->common) / walk->end);
-}
-
-/* The variance of a time here after the run's end was measured, `off` ns from the computed end. Durations may have
- * changed within the run. Then the correction does not grow evenly along the run. */
-static float walk_var(const struct walk *walk, double share, double off, double scale, double end_var)
-{
-    double before = walk->begun + walk->random + walk->bias;
-    double uneven = ws_square(off * share * (1 - share));
-    return (float)(scale * ws_max(before - ws_square(share) * walk->end, 0.0) + uneven + ws_square(share) * end_var);
-}
-
-/* Sets the shares and variances of the run's operations. */
-static void walk_run(struct run run, struct walk walk, double off, double scale, double end_var)
-{
-    struct pending *behind = run.last->next;
-    for (struct pending *at = run.first; at != behind; at = at->next) {
-        struct duration *duration = at->duration;
-        double unsure = duration_unsure(duration);
-        at->begin_share = walk_share(&walk);
-        at->begin_var = walk_var(&walk, (double)at->begin_share, off, scale, end_var);
-        walk.random += (double)duration->spread;
-        walk.bias += unsure * (2 * duration->walked++ + 1);
-        walk.common += unsure * duration->launches;
-        at->end_share = walk_share(&walk);
-        at->end_var = walk_var(&walk, (double)at->end_share, off, scale, end_var);
-    }
-}
-
-/* Corrects the run's operations so that the run ends at `end`. Each time moves by what the run's end says of it: this
- * is a Kalman smoother. Afterwards the times are most certain at both ends of the run. */
-static void bridge(struct run run, struct walk walk, int64_t end, double end_var, struct line *line)
-{
-    double off = (double)(end - run.last->op.end);
-    double scale = ws_max(ws_square(off) / (walk.end + end_var), line->scale);
-    walk_run(run, walk, off, scale, end_var);
-    if (!move_by_share(run, off))
-        press(run, end);
-    line_begin(line, end, end_var);
-}
-
-/* The variance of the time between the end of `last` and the event behind it. If several threads launch into the
- * stream at the same time, the operations are in the order in which their calls returned. That order may be wrong,
- * so the event may be a few operations off. */
+/* The variance of the time between the end of `last` and the event after `last`. If several threads launch into the
+ * stream at the same time, the shim orders the operations by the return of their calls. That order may be wrong, so
+ * the event may really follow a neighbour of `last`. */
 static double behind_var(const struct shim_context *context, const struct pending *last, double event_var)
 {
     if (!(last->op.flags & WS_OP_CONTENDED))
@@ -332,47 +152,118 @@ static double behind_var(const struct shim_context *context, const struct pendin
     return event_var + ws_square(other);
 }
 
-/* What an event says of the operation before it. */
+/* What an event shows about the operation before it. */
 enum told {
     TOLD_NOTHING, /* the operation ended at some time before the event */
     TOLD_END,     /* the operation ended when the event completed */
-    TOLD_SURELY,  /* the same, and by the computed times this was certain before */
+    TOLD_SURELY,  /* like TOLD_END; before the event was read, it was certain that it would show the end */
 };
+
+/* Do the computed times make it certain that an event which arrives at the device at `arrived` will show the end of
+ * `last`? */
+static bool end_is_foreseen(const struct pending *last, struct instant arrived)
+{
+    double sure = FAR_OFF * ws_root((double)last->end_var + arrived.var);
+    return (double)(last->op.end - arrived.time) > sure + LATE_BY;
+}
 
 static enum told event_says(const struct pool_event *event, const struct pending *last, struct instant arrived)
 {
     if (!event_tells(event, arrived))
         return TOLD_NOTHING;
-    double sure = FAR_OFF * ws_root((double)last->end_var + arrived.var);
-    return (double)(last->op.end - arrived.time) > sure + LATE_BY ? TOLD_SURELY : TOLD_END;
+    return end_is_foreseen(last, arrived) ? TOLD_SURELY : TOLD_END;
 }
 
-/* Corrects the operations from `first` to `last` by the event after `last`. `event_var`: variance of the time between
- * the end of `last` and the event. */
-static void anchor(struct pending *first, struct pending *last, const struct pool_event *event, double event_var,
-                   enum told told, struct line *line)
+/* Called if a run (operations without a pause between them) ended far from its computed end. The durations of its
+ * kernels may have changed, perhaps already before the run. So each operation from `first` (the first after the last
+ * event) up to the run may have taken `by` ns longer, too. Enlarges the variances of these operations' times
+ * accordingly. */
+static void doubt_before(struct pending *first, struct run run, double by)
+{
+    unsigned count = 0; /* number of operations before `at` that ran without a pause up to it */
+    for (struct pending *at = first; at != run.first; at = at->next) {
+        count = at->queued ? count : 0;
+        at->begin_var += (float)ws_square(by * count / STATED);
+        at->end_var += (float)ws_square(by * ++count / STATED);
+    }
+}
+
+/* Called if an event shows only that the run ended before the event, but the run's computed end is after the event.
+ * Moves the run's end to a likely time before the event. The later the computed end was, the closer to the event is
+ * the new end. If the run is a single operation whose computed start is after the event, too, its start is first
+ * moved to the arrival of its launch. */
+static void end_before(const struct shim_context *context, struct run run, struct walk walk,
+                       const struct pool_event *event, double event_var, struct line *line)
+{
+    if (run.count == 1 && event->time < run.first->op.begin) {
+        struct instant came = arrives(context, run.first->op.host_end);
+        int64_t later = run.first->op.begin - ws_min(came.time + (int64_t)dispatch_ns(context), event->time);
+        run.first->op.begin -= later;
+        run.first->op.end -= later;
+        run.first->begin_var = (float)came.var;
+        walk = run_walk(run);
+    }
+    double off = (double)(event->time - run.last->op.end);
+    double room = (double)(event->time - run.first->op.begin) / (run.count + 1);
+    double before = ws_min(walk.end / (ws_root(walk.end) - off), ws_max(room, 0.0));
+    run_bridge(run, walk, event->time - (int64_t)before, event_var + ws_square(before), line);
+}
+
+/* Changes the start of an operation in an idle stream, so that it has its expected length again. Called if the
+ * operation ended so late that it more probably began late than took so long: a gate or another program held the
+ * stream, or the launching thread was held up. */
+static void begin_late(struct pending *pending, int64_t length, double by)
+{
+    pending->op.begin = pending->op.end - length;
+    pending->begin_var = (float)ws_square(by / STATED);
+}
+
+/* The run's end was measured `off` ns from its computed end. If the run ended much earlier than computed, and its
+ * first launch's call took long, then this launch arrived at the device early in the call. In this case, moves the
+ * whole run earlier, at most by the time that held_up allows. Returns by how much, ns: 0 or less. */
+static double arrive_early(struct run run, const struct walk *walk, double off, double event_var)
+{
+    double most = STATED * ws_root((double)run.first->held_up);
+    if (off >= 0 || run.first->queued || !(most > 0) || !run_is_far(walk, off, event_var))
+        return 0;
+    double by = ws_max(off, -most);
+    for (struct pending *at = run.first, *behind = run.last->next; at != behind; at = at->next) {
+        at->op.begin += (int64_t)by;
+        at->op.end += (int64_t)by;
+    }
+    return by;
+}
+
+/* Corrects the times of the operations from `first` to `last` by the event after `last`. `event_var`: variance of the
+ * time between the end of `last` and the event. */
+static void anchor(const struct shim_context *context, struct pending *first, struct pending *last,
+                   const struct pool_event *event, double event_var, enum told told, struct line *line)
 {
     struct run run = run_until(first, last);
     double off = (double)(event->time - last->op.end);
     if (told == TOLD_NOTHING && off >= 0)
         return;
-    struct walk walk = count_run(run);
+    struct walk walk = run_walk(run);
     if (told != TOLD_NOTHING) {
-        bridge(run, walk, event->time, event_var, line);
-        if (run.count > 1) {
-            learn_scale(line, ws_square(off) / (walk.end + EVENT));
-            learn_from(run, off, walk.end + EVENT, told == TOLD_SURELY, line);
-        }
-    } else { /* the computed end is after the event: moves it to a likely time before the event */
-        double before = walk.end / (ws_root(walk.end) - off);
-        bridge(run, walk, event->time - (int64_t)before, event_var + ws_square(before), line);
+        int64_t length = last->op.end - last->op.begin;
+        double early = arrive_early(run, &walk, off, event_var);
+        off -= early;
+        run_bridge(run, walk, event->time, event_var, line);
+        if (run.count == 1 && off > HELD_UP_NS && run_is_far(&walk, off, event_var))
+            begin_late(last, length, off);
+        if (run.count > 1 && early >= 0)
+            run_learn(run, walk, off, told == TOLD_SURELY, line);
+        if (run_is_far(&walk, off, event_var))
+            doubt_before(first, run, off / run.count);
+    } else {
+        end_before(context, run, walk, event, event_var, line);
     }
 }
 
 /* --- measured operations ------------------------------------------------------------------------ */
 
-/* Sets the times of a launch behind a gate. Both events were in the queue together, so their difference is the
- * kernel's time plus one dispatch time (dispatch.h). */
+/* Sets the times of a launch behind a gate. The gate held the stream until the launch and both its events were
+ * queued, so the difference of the events is the kernel's time plus one dispatch time (dispatch.h). */
 static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                          const struct pool_event *end, struct line *line)
 {
@@ -381,7 +272,11 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     pending->duration = duration_of(pending->op.shape);
     pending->duration->gated = true;
     duration_sample(pending->duration, took,
-                    2 * EVENT + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE));
+                    2 * EVENT + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE), SAMPLE_EXACT);
+    /* In a busy stream, the measured ends of runs (runs.h) tell more about durations than single measured
+     * launches. */
+    bool was_idle = !line_may_reach(line, arrives(context, pending->op.host_begin).time);
+    duration_note(pending->op.shape, was_idle && !duration_is_steady(pending->duration));
     pending->op.begin = ws_min(begin->time + (int64_t)dispatch_ns(context), end->time);
     pending->op.end = end->time;
     pending->begin_var = pending->end_var = (float)EVENT;
@@ -389,18 +284,38 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     line_begin(line, end->time, EVENT);
 }
 
-/* Learns from an operation between two events. If it was not certain before that its end would be measured, long
- * launches are measured more often than short ones. Then only steady kernels are learned from, and kernels that have
- * no better samples. */
-static void learn_one(const struct pending *pending, const struct pool_event *end, bool certain)
+/* The longest time that the operation can have taken: from its earliest likely start to its end event. */
+static double longest(const struct pending *pending, const struct pool_event *end)
+{
+    return (double)(end->time - pending->op.begin) +
+           STATED * ws_root((double)pending->begin_var + (double)pending->held_up);
+}
+
+/* Learns a kernel's duration from an operation with an end event of its own. The event shows the end only if the
+ * operation was long enough. If it shows no end, the operation was short. A mean of only the long operations, or only
+ * the short ones, would be wrong. If `always` is set, both count. It depends only on what was known before the
+ * measurement. For steady kernels, every end that an event shows is used. Without a begin event, the computed start
+ * is used: the arrival of the launch in an idle stream. If the call took long, this arrival is not known well
+ * enough. */
+static void learn_one(const struct pending *pending, bool begin, const struct pool_event *end, enum told told,
+                      bool foreseen)
 {
     struct duration *duration = pending->duration;
-    if (certain || !duration->gated || duration_is_steady(duration))
-        duration_sample(duration, (double)(end->time - pending->op.begin), EVENT + (double)pending->begin_var);
+    double took = (double)(end->time - pending->op.begin), noise = EVENT + (double)pending->begin_var;
+    bool always = foreseen || (duration->samples && !duration->gated);
+    bool known = !(pending->held_up > 0);
+    if (!known)
+        duration_at_most(duration, longest(pending, end));
+    else if (told == TOLD_NOTHING && always && took < duration_expected(duration))
+        duration_sample(duration, took / 2, noise + ws_square(took) / 12, begin ? SAMPLE_LIKELY : SAMPLE_ROUGH);
+    else if (told != TOLD_NOTHING && (always || !duration->samples || duration_is_steady(duration)))
+        duration_sample(duration, took, noise, begin ? SAMPLE_EXACT : SAMPLE_ROUGH);
+    else
+        duration_at_most(duration, longest(pending, end));
 }
 
 /* Sets the times of the last operation, which has an end event of its own and perhaps a begin event. Returns what the
- * end event says. */
+ * end event shows (enum told). */
 static enum told settle_last(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                              const struct pool_event *end, struct line *line)
 {
@@ -411,23 +326,42 @@ static enum told settle_last(struct shim_context *context, struct pending *pendi
     if (begin && begin->time > line->free)
         line_begin(line, begin->time, EVENT);
     advance(context, pending, line);
+    if (begin) { /* however early the launch arrived, the operation began after its begin event */
+        line->early = ws_min(line->early, ws_max((double)(pending->op.begin - begin->time), 0.0));
+        pending->held_up = (float)ws_square(line->early / STATED);
+    }
     enum told told = TOLD_NOTHING;
-    if (pending->late != UINT32_MAX)
-        told = event_says(end, pending, arrives(context, pending->op.host_end + pending->late));
-    if (begin && told != TOLD_NOTHING && !(pending->op.flags & WS_OP_CONTENDED))
-        learn_one(pending, end, told == TOLD_SURELY);
+    bool foreseen = false;
+    if (pending->late != UINT32_MAX) {
+        struct instant arrived = arrives(context, pending->op.host_end + pending->late);
+        told = event_says(end, pending, arrived);
+        foreseen = end_is_foreseen(pending, arrived);
+    }
+    if ((begin || !pending->queued) && !(pending->op.flags & WS_OP_CONTENDED))
+        learn_one(pending, begin, end, told, foreseen);
     else
-        duration_at_most(pending->duration, (double)(end->time - pending->op.begin));
+        duration_at_most(pending->duration, longest(pending, end));
     return told;
 }
 
 /* --- a window ----------------------------------------------------------------------------------- */
 
-static void state_times(struct pending *first, struct pending *last)
+/* Corrections may have moved an operation's start to before its launch, which is impossible. Moves it back to the
+ * launch. */
+static void keep_after_launch(const struct shim_context *context, struct ws_op *op)
+{
+    int64_t error, launched = device_clock_from_host(context, op->host_begin, &error);
+    op->begin = ws_max(op->begin, launched);
+    op->end = ws_max(op->end, op->begin);
+}
+
+static void state_times(const struct shim_context *context, struct pending *first, struct pending *last)
 {
     for (struct pending *at = first;; at = at->next) {
-        double begin_error = STATED * ws_root((double)at->begin_var),
-               end_error = STATED * ws_root((double)at->end_var);
+        keep_after_launch(context, &at->op);
+        bool measured = at->op.flags & WS_OP_END_QUALITY;
+        double begin_error = STATED * ws_root((double)at->begin_var + (double)at->held_up);
+        double end_error = STATED * ws_root((double)at->end_var + (measured ? 0 : (double)at->held_up));
         at->op.begin_error = (uint32_t)ws_min(begin_error, 4e9) + SYSTEMATIC;
         at->op.end_error = (uint32_t)ws_min(end_error, 4e9) + SYSTEMATIC;
         if (!(at->op.flags & WS_OP_BEGIN_QUALITY))
@@ -439,8 +373,8 @@ static void state_times(struct pending *first, struct pending *last)
     }
 }
 
-/* Sets the times of `last`, which has the end event, and corrects the operations before it. `last` is a kernel, or an
- * operation that is timed by its events alone. */
+/* Sets the times of `last`, which has the end event, and corrects the times of the operations from `first` to
+ * `before`. `last` is a kernel, or an operation that is timed by its events alone. */
 static void settle(struct shim_stream *stream, struct pending *first, struct pending *before, struct pending *last,
                    uint32_t end_event, struct line *line)
 {
@@ -449,13 +383,13 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     bool gated = last->detail & WS_RING_OP_GATED && begin;
     int64_t put_in = gated ? last->op.host_end + last->late + OPENING_NS : last->op.host_begin;
     if (begin && before) {
-        /* If the stream waited for something else, the previous operation may have ended long before the begin event
-         * completed. A gate is such a wait, unless the stream was probably busy until the gate was open. */
+        /* The begin event shows the end of the previous operation only if the stream waited for nothing else. A gate
+         * counts as another wait, unless the stream was probably busy until the gate was open. */
         struct instant came = arrives(context, put_in);
         enum told told = TOLD_NOTHING;
         if (!(last->detail & WS_RING_OP_WAITED) && (!gated || line_may_reach(line, came.time)))
             told = event_says(begin, before, came);
-        anchor(first, before, begin, behind_var(context, before, BEGIN_EVENT), told, line);
+        anchor(context, first, before, begin, behind_var(context, before, BEGIN_EVENT), told, line);
     }
     if (!is_computed(last)) {
         times_resolve(stream, last, end_event);
@@ -465,20 +399,19 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     enum told told = settle_last(context, last, begin, end, line);
     if (gated)
         return;
-    anchor(begin ? last : first, last, end, behind_var(context, last, EVENT), told, line);
+    anchor(context, begin ? last : first, last, end, behind_var(context, last, EVENT), told, line);
     last->op.flags |= told != TOLD_NOTHING ? WS_TIME_MEASURED << 2 : 0;
 }
 
 void reconstruct(struct shim_stream *stream, struct pending *first, struct pending *last, uint32_t end_event)
 {
     const struct shim_context *context = stream->context;
-    struct line line = { .free = stream->line_known ? stream->line_free : INT64_MIN / 2,
-                         .var = (double)stream->line_var,
-                         .number = ++line_count,
-                         .apart = stream->line_apart,
-                         .seen = stream->line_known ? (double)stream->line_seen : 1,
-                         .scale = 1 };
-    line.scale = ws_clamp(SCALE_MARGIN * line.seen, SCALE_LEAST, SCALE_MOST);
+    struct line line = line_of(stream->line_apart, stream->line_known ? (double)stream->line_seen : 1);
+    if (stream->line_known) {
+        line.free = stream->line_free;
+        line.var = (double)stream->line_var;
+        line.early = (double)stream->line_early;
+    }
     struct pending *before = NULL;
     for (struct pending *at = first; at != last; at = at->next) {
         advance(context, at, &line);
@@ -489,11 +422,12 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     else
         advance(context, last, &line);
     if (is_computed(last))
-        state_times(first, last);
+        state_times(context, first, last);
     else if (before)
-        state_times(first, before);
+        state_times(context, first, before);
     stream->line_free = line.free;
     stream->line_var = (float)line_var(&line);
+    stream->line_early = (float)line.early;
     stream->line_apart = (int8_t)ws_clamp(line.apart, -100, 100);
     stream->line_seen = (float)line.seen;
     stream->line_known = true;

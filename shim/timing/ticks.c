@@ -8,9 +8,9 @@
 #include <cpuid.h>
 #endif
 
-enum {
-    COMPARISONS = 1024
-}; /* the latest comparisons are kept; they are at least 10 ms apart, so they span ten seconds or more */
+/* The number of comparisons (of counter and clock) that are kept. They are at least 10 ms apart, so they span ten
+ * seconds or more. */
+enum { COMPARISONS = 1024 };
 static const int64_t COMPARISON_GAP_NS = 10000000;
 
 struct comparison {
@@ -27,7 +27,7 @@ static double ns_per_tick;
 static bool counter_is_steady(void)
 {
 #if defined(__x86_64__)
-    /* Invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (Intel and AMD manuals). */
+    /* The bit for an invariant TSC: CPUID leaf 0x80000007, EDX bit 8 (Intel and AMD manuals). */
     unsigned a, b, c, d;
     return __get_cpuid(0x80000007, &a, &b, &c, &d) && d & 1 << 8;
 #else
@@ -35,7 +35,8 @@ static bool counter_is_steady(void)
 #endif
 }
 
-/* Makes a few comparisons, and returns the one with the least time between its two counter readings. */
+/* Compares counter and clock a few times, and returns the comparison with the least time between its two readings of
+ * the counter. */
 static struct comparison compare_once(void)
 {
     struct comparison best = { 0 };
@@ -58,7 +59,8 @@ static void rate_from(struct comparison a, struct comparison b)
         ns_per_tick = (double)(b.ns - a.ns) / (double)(b.ticks - a.ticks);
 }
 
-/* For salvage, should the program be killed. */
+/* Writes the oldest and the latest comparison into the live memory. If the program is killed, another process needs
+ * them to complete the trace. */
 static void say_compared(void)
 {
     uint64_t oldest = comparison_count > COMPARISONS ? comparison_count - COMPARISONS : 0;
@@ -78,13 +80,14 @@ void ticks_init(void)
         return;
     }
     struct comparison first = compare_once();
-    /* A millisecond gives the rate to some 50 ppm; the comparisons at later rounds make it better. */
+    /* A millisecond gives the counter's rate to some 50 ppm. The comparisons at the drain's later rounds make it more
+     * exact. */
     int64_t until = first.ns + 1000000;
     while (ws_clock_ns() < until)
         ;
     struct comparison second = compare_once();
     rate_from(first, second);
-    /* A thread that was moved to a processor whose counter differs may have measured nonsense. */
+    /* If this thread was moved to a processor whose counter differs, the measured rate may be nonsense. */
     if (ns_per_tick > 1e-3 && ns_per_tick < 1e3)
         atomic_store_explicit(&ticks_a_second, (uint64_t)(1e9 / ns_per_tick), memory_order_relaxed);
     comparisons[0] = first;
@@ -121,6 +124,15 @@ int64_t ticks_to_ns(uint64_t ticks)
         return last.ns + (int64_t)((double)(ticks - last.ticks) * ns_per_tick);
     if (ticks <= first.ticks)
         return first.ns - (int64_t)((double)(first.ticks - ticks) * ns_per_tick);
+    /* Nearly all ticks to be converted lie between the last few comparisons, so the search starts at the latest
+     * comparison. */
+    for (uint64_t step = 1; step < high - low; step *= 2) {
+        if (comparisons[(high - step) % COMPARISONS].ticks <= ticks) {
+            low = high - step;
+            break;
+        }
+        high -= step;
+    }
     while (high - low > 1) {
         uint64_t middle = low + (high - low) / 2;
         if (comparisons[middle % COMPARISONS].ticks <= ticks)

@@ -1,8 +1,8 @@
 /* Converts ticks of the processor's counter to nanoseconds of CLOCK_MONOTONIC.
  *
- * Wrappers only read the counter. The drain thread regularly compares the counter with the clock. The operating
- * system changes the rate of its clock, so each reading is converted by interpolation between the comparisons before
- * and after it. */
+ * The shim's wrappers only read the counter. The drain thread regularly compares the counter with the clock. The
+ * operating system changes the rate of its clock, so each reading of the counter is converted by interpolation
+ * between the comparisons before and after it. */
 #ifndef WALLSHIM_SHIM_TIMING_TICKS_H
 #define WALLSHIM_SHIM_TIMING_TICKS_H
 
@@ -13,7 +13,7 @@
 #include "base/clock.h"
 
 /* True: this machine has no reliable counter, and a tick is a nanosecond of clock_gettime. The bit SHIM_NO_COUNTER of
- * the phase says the same. */
+ * the shim's phase (state/phase.h) says the same. */
 extern __attribute__((visibility("hidden"))) _Atomic bool ticks_are_ns;
 
 static inline uint64_t ticks_now(void)
@@ -22,9 +22,10 @@ static inline uint64_t ticks_now(void)
                                                                                           : ws_clock_ticks();
 }
 
-extern _Atomic uint64_t ticks_a_second; /* approximate; set by the drain after its first measurement */
+/* Rate of the counter, approximate; set by the drain after its first measurement. */
+extern _Atomic uint64_t ticks_a_second;
 
-/* Converts ns to ticks, roughly. */
+/* Converts ns to ticks of the counter, roughly. */
 static inline uint64_t ticks_in(uint64_t ns)
 {
     return atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * ns / 1000;
@@ -33,7 +34,7 @@ static inline uint64_t ticks_in(uint64_t ns)
 /* Decides whether the counter can be trusted (ticks_are_ns). */
 void ticks_choose(void);
 
-/* Makes the first comparisons, which takes a millisecond. */
+/* Makes the first comparisons of counter and clock, which takes a millisecond. */
 void ticks_init(void);
 
 /* Makes one more comparison. This function, ticks_init and ticks_to_ns are for the drain only: floating-point

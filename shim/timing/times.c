@@ -6,9 +6,9 @@
 #include "shim/timing/device_clock.h"
 
 /* Sources of error besides the clock, in ns. DISPATCH: the longest time that a ready stream takes to start its next
- * operation. EVENT_DISPATCH: the longest time from the end of an operation to the event after it. HELD_UP: an end
- * does not count as measured if the span in which it lies is longer. LENGTHS_MEANT, a number: the usual length of an
- * operation is the mean of about this many operations. */
+ * operation. EVENT_DISPATCH: the longest time from the end of an operation to the event after it. HELD_UP: an
+ * operation's end does not count as measured if the span in which it can lie is longer than this. LENGTHS_MEANT, a
+ * number: the usual length of an operation is the mean of about this many operations. */
 enum {
     DISPATCH = 1500,
     EVENT_DISPATCH = 1000,
@@ -50,7 +50,8 @@ static int64_t smaller(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Did other streams have copies for the same copy engine, pending when this copy was launched or launched since? */
+/* Did another stream have copies for the same copy engine that were pending when this copy was launched, or that were
+ * launched after it? */
 static bool engine_shared(const struct shim_stream *stream, const struct pending *pending)
 {
     if (pending->direction >= COPY_DIRECTIONS)
@@ -60,13 +61,15 @@ static bool engine_shared(const struct shim_stream *stream, const struct pending
     return pending->inner & WS_RING_OP_ENGINE_BUSY || all - own != pending->copies_before;
 }
 
-/* What is known of an operation besides its row and its events. */
+/* What is known of an operation, besides its row (struct ws_op) and its events. */
 struct known {
-    const struct pool_event *before; /* the event before it; NULL: none was read */
-    /* Begin and end of the operation's call, on the device's clock. */
+    const struct pool_event *before; /* the event before the operation; NULL: none was read */
+    /* Start and end of the operation's call, on the device's clock. */
     int64_t launched, launch_error, returned, return_error;
-    bool waits; /* its call returns about when the operation is done */
-    bool loose; /* its events enclose other operations of the stream too, so it is not known when in between it ran */
+    bool waits; /* the operation's call returns about when the operation is done */
+    /* The operation's events enclose other operations, too, so it is not known when between the events this one
+     * ran. */
+    bool loose;
 };
 
 static struct known known_of(const struct shim_context *context, const struct pending *pending)
@@ -80,15 +83,16 @@ static struct known known_of(const struct shim_context *context, const struct pe
     return known;
 }
 
-/* The span in which the operation can have begun: after its launch and after its stream was ready, and at most
- * DISPATCH after the later of the two. */
+/* The span in which the operation can have started. It begins when the operation was launched and its stream was
+ * ready. It ends at most DISPATCH later or, if something may have delayed the operation, at `latest`. */
 static struct span begin_span(const struct shim_stream *stream, const struct pending *pending,
                               const struct known *known, int64_t latest)
 {
     int64_t launched = known->launched - known->launch_error;
     int64_t submitted = known->returned + known->return_error + stream->context->submit_ns;
     struct span begin = { launched, latest };
-    /* A call that waits for its work returns after the work, so its return does not bound the begin. */
+    /* A call that waits for its operation returns after the operation's end, so its return does not bound the
+     * start. */
     bool bounded_by_call = !(pending->op.flags & WS_OP_BLOCKING);
     const struct pool_event *event = known->before;
     if (!event)
@@ -107,7 +111,7 @@ static int64_t middle(struct span span)
     return span.low + (span.high - span.low + 1) / 2;
 }
 
-/* Sets a time, and its error so that time ± error contains the whole span. */
+/* Sets *time to `shown`, and *error so that time ± error contains the whole span. */
 static void set_time(struct span span, int64_t shown, int64_t *time, uint32_t *error)
 {
     *time = shown;
@@ -119,15 +123,15 @@ static enum ws_quality begin_quality(const struct shim_stream *stream, const str
 {
     if (!pending->begin_event || !(pending->inner & WS_RING_OP_OWN_BEGIN))
         return WS_TIME_INFERRED;
-    /* In a busy stream the begin follows its event closely. In an idle stream the begin follows the launch, whose
-     * time is less certain. */
+    /* In a busy stream the start follows the begin event closely. In an idle stream the start follows the launch,
+     * whose time is less certain. */
     bool beside = begin.high - begin.low <= 2 * (RESOLUTION + DISPATCH);
     return beside && !engine_shared(stream, pending) ? WS_TIME_MEASURED : WS_TIME_BOUNDED;
 }
 
-/* The longest time from an operation's end to its end event. An event that arrives while the stream is busy completes
- * right after the operation. An event that arrives later completes on arrival. In that case the operation may have
- * ended earlier, by at most the time from its launch until the event was put into the stream. */
+/* The longest time from an operation's end to its end event. An event that arrives at the device while the operation
+ * runs completes right after it. An event that arrives later completes on arrival. In that case the operation may
+ * have ended earlier, by at most the time from its launch until the event was put into the stream. */
 static int64_t end_slack(const struct shim_context *context, const struct pending *pending,
                          const struct pool_event *event)
 {
@@ -138,9 +142,10 @@ static int64_t end_slack(const struct shim_context *context, const struct pendin
     return larger(EVENT_DISPATCH, in_stream - pending->op.host_begin);
 }
 
-/* How long operations of a shape took lately, and how many bytes the last of them moved. Indexed by shape id - 1. */
+/* For each shape: the usual length of its operations, and how many bytes the latest of them moved. Index of the
+ * array: shape id − 1. */
 struct usual {
-    uint32_t length; /* ns; 0: not known */
+    uint32_t length; /* usual length of an operation, ns; 0: not known */
     uint32_t bytes;
 };
 static struct usual *usual;
@@ -150,7 +155,7 @@ static uint32_t kept_bytes(const struct pending *pending)
     return pending->op.bytes < UINT32_MAX ? (uint32_t)pending->op.bytes : UINT32_MAX;
 }
 
-/* How long such an operation usually takes, scaled to its bytes; 0: not known. */
+/* How long operations of this shape usually take, scaled to this operation's bytes; 0: not known. */
 static int64_t usual_length(const struct pending *pending)
 {
     if (!usual || !pending->op.shape)
@@ -179,10 +184,11 @@ static bool is_wide(struct span span)
     return span.high - span.low > HELD_UP;
 }
 
-/* Chooses the begin within its span, never before the launch. If the span is wide but the end is known (the thread
- * was delayed in the launch, or the copy engine was busy), the begin is the end minus the usual length. If the call
- * waits for the operation, the operation begins soon after the call begins, or when the stream is free. If several
- * operations share the span (loose), the start of the span is taken. Otherwise the middle of the span is taken. */
+/* Chooses the operation's start within the span `begin`, never before the launch. If this span is wide but the end is
+ * known, the start is the end minus the usual length. (The thread was delayed in the launch, or the copy engine was
+ * busy.) If the call waits for the operation, the operation starts soon after the call starts, or when the stream is
+ * free. If several operations share the span (loose), the start of the span is used. In all other cases the middle of
+ * the span is used. */
 static int64_t likely_begin(const struct shim_context *context, const struct pending *pending,
                             const struct known *known, struct span begin, struct span end)
 {
@@ -199,9 +205,10 @@ static int64_t likely_begin(const struct shim_context *context, const struct pen
     return larger(larger(begin.low, known->launched), smaller(begin.high, larger(free, came)));
 }
 
-/* Chooses the end within its span. If the call waits for the operation, the call's return tells the end better than
- * the event, unless the stream was still busy at that time. If the span is wide, because the thread was delayed
- * before it recorded the event, the operation gets its usual length. Otherwise the middle of the span is taken. */
+/* Chooses the operation's end within the span `end`. If several operations share the span (loose), the span's end is
+ * used. If the call waits for the operation, the call's return tells the end better than the event, unless the stream
+ * was still busy at that time. If the span is wide, because the thread was delayed before it recorded the event, the
+ * operation gets its usual length. In all other cases the middle of the span is used. */
 static int64_t likely_end(const struct shim_context *context, const struct pending *pending,
                           const struct known *known, struct span end)
 {
@@ -228,8 +235,8 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
         begin.high = smaller(begin.high, end.high);
         begin.low = smaller(begin.low, begin.high);
     }
-    /* If the call waits for the operation, its event is put into the stream long after the end, and says little about
-     * the end. */
+    /* If the call waits for the operation, the end event is put into the stream long after the operation's end, and
+     * says little about it. */
     if (known.loose || known.waits || end.low < begin.low)
         end.low = begin.low;
     if (end.high < end.low)

@@ -1,4 +1,4 @@
-/* Device times: reads events, and bounds the begin and end of the operation between two events. Everything here is
+/* Device times: reads events, and bounds the start and end of the operation between two events. Everything here is
  * for the drain thread alone. */
 #ifndef WALLSHIM_SHIM_TIMING_TIMES_H
 #define WALLSHIM_SHIM_TIMING_TIMES_H
@@ -14,30 +14,33 @@ struct duration;
 /* An operation whose events are not read yet. */
 struct pending {
     struct pending *next;
-    struct ws_op op; /* all but the device times */
+    struct ws_op op; /* the operation's row; its device times are not set yet */
     uint32_t begin_event, end_event;
     uint32_t copies_before;
     uint32_t late;     /* ns from host_end until the end event was in the stream; UINT32_MAX: not known */
     uint8_t inner;     /* enum ws_ring_op_inner */
-    uint8_t direction; /* enum copy_direction; COPY_DIRECTIONS: not such a copy */
+    uint8_t direction; /* enum copy_direction; COPY_DIRECTIONS: no copy between host and device */
     uint8_t kind;      /* enum ws_op_kind */
     uint8_t detail;    /* enum ws_ring_op_detail */
     bool staged;       /* a copy from or to pageable memory whose call takes about as long as the copy */
     /* For computed times (reconstruct.h): */
-    struct duration *duration;    /* of its kernel */
-    bool queued;                  /* it began when the previous operation ended, not when its own launch arrived */
-    float begin_var, end_var;     /* ns² */
-    float begin_share, end_share; /* the part of a correction of its run that its times get */
+    struct duration *duration; /* duration of the operation's kernel */
+    /* The operation began when the previous operation ended, not when its own launch arrived at the device. */
+    bool queued;
+    float begin_var, end_var; /* variances of the computed start and end, ns² */
+    float held_up; /* ns²; additional variance of the operation's times, because a launching call took long */
+    /* Shares of the correction of its run (runs.h) by which the operation's start and end move. */
+    float begin_share, end_share;
 };
 
 enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };
 
-/* Reads an event that was recorded after an operation. launched: host time by which this operation was launched;
+/* Reads an event that was recorded after an operation. launched: host time by which this operation had been launched;
  * INT64_MIN: not known. */
 enum times_state times_read(struct shim_context *context, uint32_t event, int64_t launched);
 
-/* Fills the device times of an operation whose events are read. end_event: the operation's own end event, or a later
- * event if it has none. */
+/* Fills the device times of an operation whose events have been read. end_event: the operation's own end event, or a
+ * later event if it has none. */
 void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_event);
 
 #endif

@@ -55,8 +55,8 @@ typedef int ws_cublasEnum; /* data types, operations, compute types: all enumera
 typedef void *ws_cublasHandle;
 typedef const void *ws_cublasPointer; /* points to numbers of any type, on the host or the device */
 
-/* Opaque descriptors. The toolkit's headers give only their sizes in 64-bit words. A layout has had 8 words since
- * CUDA 11.0. A matmul descriptor had 11 words in CUDA 11.0, 23 in CUDA 12.0 and 32 in CUDA 13.0. */
+/* Opaque descriptors. The toolkit's headers give only their sizes in 64-bit words. A matrix layout has had 8 words
+ * since CUDA 11.0. A matmul descriptor had 11 words in CUDA 11.0, 23 in CUDA 12.0 and 32 in CUDA 13.0. */
 typedef struct {
     uint64_t data[8];
 } ws_cublasLtMatrixLayout;

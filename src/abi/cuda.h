@@ -399,8 +399,8 @@ typedef struct {
         ws_CUDA_MEMCPY_NODE_PARAMS memcpy;
         ws_CUDA_MEMSET_NODE_PARAMS memset;
         ws_CUDA_HOST_NODE_PARAMS host;
-        ws_CUgraph graph; /* first member of the child-graph parameters */
-        ws_CUevent event; /* first member of the event wait and record parameters */
+        ws_CUgraph graph; /* for a child-graph node: first member of the driver's parameter structure */
+        ws_CUevent event; /* for an event wait or record node: first member of the driver's parameter structure */
     };
     long long reserved2;
 } ws_CUgraphNodeParams;

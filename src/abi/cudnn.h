@@ -127,6 +127,6 @@ typedef int ws_cudnnEnum; /* data types, algorithms, attributes: all enumeration
 typedef void *ws_cudnnHandle;
 typedef const void *ws_cudnnPointer;
 typedef void *ws_cudnnBackendDescriptor;
-typedef const void *ws_cudnnDescriptor; /* legacy API: descriptor of a tensor, a filter or a convolution */
+typedef const void *ws_cudnnDescriptor; /* in the legacy API: a descriptor of a tensor, a filter or a convolution */
 
 #endif

@@ -1,6 +1,6 @@
 /* The part of CUPTI's binary interface that wallshim uses: the range profiler and the profiler host. See abi/cuda.h
- * for the conventions. The first member of each structure is the structure's size. By this size CUPTI knows the CUPTI
- * version that the caller was built for.
+ * for the conventions. The first member of each structure is the structure's size. The size tells CUPTI which version
+ * of CUPTI the caller was built for.
  *
  * Source: cupti_range_profiler.h, cupti_profiler_host.h, cupti_profiler_target.h, cupti_target.h and cupti_result.h
  * of CUDA 13.0. The range profiler came with CUDA 12.6. */
@@ -116,7 +116,8 @@ WS_CUPTI_STRUCTURES(WS_CUPTI_SIZE, WS_CUPTI_MEMBER)
 #undef WS_CUPTI_END
 #undef WS_CUPTI_SIZE
 
-/* Makes the structure that a CUPTI function takes, and sets its size: WS_CUPTI(host_add, .numMetrics = 1). */
+/* Makes the structure that a CUPTI function takes, and sets the structure's size. For example:
+ * WS_CUPTI(host_add, .numMetrics = 1). */
 #define WS_CUPTI(ours, ...)                             \
     (struct ws_cupti_##ours)                            \
     {                                                   \

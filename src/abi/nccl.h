@@ -42,7 +42,7 @@ enum {
 typedef int ws_ncclResult;
 typedef int ws_ncclEnum; /* data types and reduction operations, passed as int-sized enumerations */
 typedef struct ws_ncclComm_st *ws_ncclComm;
-typedef struct ws_ncclConfig ws_ncclConfig; /* opaque: its layout grows with the version */
+typedef struct ws_ncclConfig ws_ncclConfig; /* opaque, because newer versions of NCCL add members */
 typedef struct ws_ncclSimInfo ws_ncclSimInfo;
 
 typedef struct {

@@ -38,7 +38,7 @@ enum {
 #undef X
 };
 
-typedef uint32_t ws_nvmlEnum; /* any of NVML's enumerations */
+typedef uint32_t ws_nvmlEnum; /* stands for any enumeration of NVML */
 typedef ws_nvmlEnum ws_nvmlReturn;
 typedef struct ws_nvmlDevice_st *ws_nvmlDevice;
 
@@ -47,12 +47,14 @@ typedef struct {
 } ws_nvmlMemory;
 
 typedef struct {
-    unsigned gpu, memory; /* percent of the last sample period in which a kernel ran, or memory was used */
+    /* Percent of the last sample period: gpu for the time in which a kernel ran, memory for the time in which device
+     * memory was read or written. */
+    unsigned gpu, memory;
 } ws_nvmlUtilization;
 
 typedef struct {
     unsigned fieldId;
-    unsigned scopeId; /* of NVLink: the link; UINT_MAX: the sum of all links */
+    unsigned scopeId; /* for NVLink fields: number of the link; UINT_MAX: the sum over all links */
     long long timestamp, latencyUsec;
     ws_nvmlEnum valueType;
     ws_nvmlReturn nvmlReturn;
@@ -66,7 +68,8 @@ typedef struct {
     } value;
 } ws_nvmlFieldValue;
 
-/* A list of FN(name, symbol, parameters). Every function returns a ws_nvmlReturn. A library may lack some. */
+/* A list of FN(name, symbol, parameters). Every function returns a ws_nvmlReturn. A version of NVML may lack
+ * some functions. */
 #define WS_NVML_FUNCTIONS(FN)                                                                                       \
     FN(init, nvmlInit_v2, (void))                                                                                   \
     FN(driver_version, nvmlSystemGetDriverVersion, (char *text, unsigned capacity))                                 \

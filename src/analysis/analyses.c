@@ -1,6 +1,7 @@
 #include "analysis/analyses.h"
 
 #include "analysis/activity/activity.h"
+#include "analysis/activity/first_calls.h"
 #include "analysis/activity/host_time.h"
 #include "analysis/activity/launches.h"
 #include "analysis/activity/losses.h"
@@ -9,14 +10,17 @@
 #include "analysis/activity/stream_order.h"
 #include "analysis/activity/sync.h"
 #include "analysis/comm/comm.h"
+#include "analysis/gaps/code_tree.h"
 #include "analysis/gaps/gap_waits.h"
 #include "analysis/gaps/gaps.h"
+#include "analysis/gaps/initialization.h"
 #include "analysis/gaps/savings.h"
 #include "analysis/gaps/storms.h"
 #include "analysis/kernels/kernels.h"
 #include "analysis/memory/copies.h"
 #include "analysis/memory/memory.h"
 #include "analysis/roofline/chains.h"
+#include "analysis/roofline/named_patterns.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/roofline/unfused.h"
 #include "analysis/steps/health.h"
@@ -26,7 +30,7 @@
 #include "analysis/verdict/summary.h"
 #include "analysis/verdict/wall.h"
 
-/* in the order of the report */
+/* in the order of the report's sections */
 /* clang-format off */
 static const struct ws_analysis *const list[] = {
     &ws_analysis_verdict,
@@ -43,13 +47,17 @@ static const struct ws_analysis *const list[] = {
     &ws_analysis_kernels,
     &ws_analysis_roofline,
     &ws_analysis_host_time,
+    &ws_analysis_first_calls,
     &ws_analysis_causes,
+    &ws_analysis_initialization,
     &ws_analysis_stream_order,
     &ws_analysis_gap_waits,
     &ws_analysis_savings,
     &ws_analysis_gaps,
+    &ws_analysis_code_tree,
     &ws_analysis_storms,
     &ws_analysis_unfused,
+    &ws_analysis_named,
     &ws_analysis_chains,
     &ws_analysis_launches,
     &ws_analysis_copies,

@@ -1,4 +1,4 @@
-/* All analyses, for ws_report_create. */
+/* The list of all analyses. It is an argument of ws_report_create. */
 #ifndef WALLSHIM_ANALYSIS_ANALYSES_H
 #define WALLSHIM_ANALYSIS_ANALYSES_H
 

@@ -25,15 +25,15 @@ struct finder {
     const struct ws_report *whole;
     const struct ws_window_request *request;
     struct ws_windows *windows;
-    int64_t origin;      /* the moment from which times count, on the common clock */
-    int64_t first, last; /* host times of the first and the last launch, on the common clock */
-    int64_t end;         /* last end on a device, on the common clock */
+    int64_t origin; /* start of the first operation on any device, which is time 0 of reports; ns, common clock */
+    int64_t first, last; /* host times of the first and the last launch; ns, common clock */
+    int64_t end;         /* latest end of an operation on any device; ns, common clock */
 };
 
 /* --- the common clock -------------------------------------------------------------------------- */
 
-/* Returns the correction of the process's clock, estimated from collectives. NULL: there is none, so CLOCK_REALTIME
- * relates the hosts. */
+/* Returns the correction of the process's clock that was estimated from collectives. Returns NULL if there is no such
+ * correction; then CLOCK_REALTIME relates the clocks of the hosts. */
 static const struct ws_rank_clock *windows_clock(const struct finder *finder, const struct ws_process *process)
 {
     const struct ws_job_comm *job = ws_report_result(finder->whole, &ws_analysis_comm_match, 0);
@@ -62,7 +62,8 @@ static int64_t windows_to_common(const struct finder *finder, const struct ws_pr
     return clock ? ws_rank_to_reference(clock, time) : ws_sum(time, realtime_shift(finder, process));
 }
 
-/* An edge that is not given (INT64_MIN, INT64_MAX) is returned unchanged. */
+/* Converts a time from the common clock to the process's clock. INT64_MIN and INT64_MAX mean that the user gave no
+ * limit; returns them unchanged. */
 static int64_t windows_from_common(const struct finder *finder, const struct ws_process *process, int64_t time)
 {
     const struct ws_rank_clock *clock = windows_clock(finder, process);
@@ -126,7 +127,7 @@ static bool is_asked(const struct ws_window_request *request, const struct ws_st
     return step->number >= request->first_step && step->number <= request->last_step;
 }
 
-/* Widens the window of a process so that it contains the requested steps of a track. */
+/* Widens the window of a process so that it contains the requested steps of a track (a device of the process). */
 static void windows_take_steps(struct finder *finder, size_t track)
 {
     const struct ws_track_steps *steps = ws_report_result(finder->whole, &ws_analysis_steps, track);
@@ -222,8 +223,8 @@ static int keep_steps(const struct finder *finder, size_t track, const struct ws
     return status;
 }
 
-/* Fills in the devices and steps of a process's window, whose edges are known. Adds the number of the process's
- * operations in the window to *held. */
+/* Fills in the devices and steps of a process's window. The window's begin and end must be set. Adds the number of
+ * the process's operations in the window to *held. */
 static int describe_process(struct finder *finder, size_t index, uint64_t *held)
 {
     const struct ws_process *process = ws_model_process(finder->whole->model, index);

@@ -1,10 +1,11 @@
-/* Finds the windows of a recording's processes (model/window.h): by time, or by the numbers of steps.
+/* Finds the window of each process of a recording: the time range that the report is about (model/window.h). The user
+ * gives a range of times or of step numbers.
  *
  * The times of all processes are put on one clock, which comm_clocks.c estimates from collectives. If no collectives
- * were matched, CLOCK_REALTIME relates the clocks of different hosts. Times count from the begin of the first
- * operation on any device. If the user asks for steps, the window of each process reaches from the begin of the
- * process's first requested step to the end of its last one, on the host. A process without these steps gets the time
- * from the first begin to the last end of the other processes' windows. */
+ * were matched, CLOCK_REALTIME relates the clocks of different hosts. Times count from the start of the first
+ * operation on any device. If the user asks for steps, the window of each process reaches from the start of the
+ * process's first requested step to the end of its last one, on the host. The window of a process without these steps
+ * reaches from the earliest start to the latest end of the other processes' windows. */
 #ifndef WALLSHIM_ANALYSIS_WINDOWS_H
 #define WALLSHIM_ANALYSIS_WINDOWS_H
 
@@ -14,8 +15,8 @@
 /* The user's request: a range of times, or a range of steps. */
 struct ws_window_request {
     bool by_steps;
-    int64_t from, to;               /* ns; INT64_MIN, INT64_MAX: not given */
-    uint64_t first_step, last_step; /* 0, UINT64_MAX: not given */
+    int64_t from, to;               /* ns since the first operation; INT64_MIN or INT64_MAX: no such limit given */
+    uint64_t first_step, last_step; /* numbers of the first and the last step; 0 or UINT64_MAX: no such limit given */
 };
 
 struct ws_windows {

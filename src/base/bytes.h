@@ -14,7 +14,7 @@
 #error "wallshim runs on little-endian machines only, as CUDA does"
 #endif
 
-enum { WS_VARINT_MAX = 10 }; /* bytes of the longest varint */
+enum { WS_VARINT_MAX = 10 }; /* bytes of the longest varint, a number in LEB128 (below) */
 
 struct ws_bytes_out {
     uint8_t *data;
@@ -32,7 +32,8 @@ struct ws_bytes_in {
 /* Maps integers near 0, positive or negative, to small unsigned integers: 0 -1 1 -2 … → 0 1 2 3 … */
 static inline uint64_t ws_zigzag(int64_t value)
 {
-    return (uint64_t)value << 1 ^ (0 - ((uint64_t)value >> 63)); /* no signed 64-bit shift: AVX2 has none */
+    return (uint64_t)value << 1 ^
+           (0 - ((uint64_t)value >> 63)); /* avoids the signed 64-bit shift, which AVX2 lacks */
 }
 
 static inline int64_t ws_unzigzag(uint64_t value)
@@ -102,7 +103,7 @@ static inline uint8_t ws_bytes_get_u8(struct ws_bytes_in *in)
     return byte ? *byte : 0;
 }
 
-/* Returns 0 if the bytes end early or the number does not fit 64 bits. */
+/* Reads a number in LEB128. Returns 0 if the bytes end early or the number does not fit 64 bits. */
 static inline uint64_t ws_bytes_get_varint(struct ws_bytes_in *in)
 {
     uint64_t value = 0;

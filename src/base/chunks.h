@@ -11,13 +11,13 @@
 
 enum {
     WS_CHUNK_FIRST_BIT = 6, /* chunk 0 has 64 rows; each later chunk has twice as many as the chunk before it */
-    WS_CHUNKS = 20,         /* room for 2^26 − 64 rows */
+    WS_CHUNKS = 20,         /* maximum number of chunks: together they have room for 2^26 − 64 rows */
 };
 
 /* In an empty table all fields but row_size are 0. */
 struct ws_chunks {
     size_t row_size;
-    char *chunk[WS_CHUNKS]; /* NULL: not mapped yet */
+    char *chunk[WS_CHUNKS]; /* addresses of the chunks; NULL: the chunk is not mapped yet */
 };
 
 /* Returns the address of a row that exists. Chunk 0 holds rows 0 … 63, chunk 1 rows 64 … 191, chunk 2 rows 192 …

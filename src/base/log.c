@@ -30,14 +30,14 @@ void ws_log_set_level(enum ws_log_level level)
 struct identity {
     uint32_t major, minor, device_major, device_minor;
     uint64_t inode;
-    uint32_t type; /* file type bits of st_mode; 0: no file, or unknown */
+    uint32_t type; /* file type bits of st_mode; 0: stderr is closed, or its file cannot be examined */
 };
 
 static struct identity at_start;
 static atomic_bool started;
 
 /* Uses statx because glibc exports it under one name in every version. On kernels without statx all files look the
- * same. */
+ * same, so a replaced stderr is not noticed. */
 static struct identity of_stderr(void)
 {
     struct statx facts = { 0 };
@@ -78,9 +78,9 @@ static bool has_room(void)
     return poll(&file, 1, 0) == 1 && file.revents == POLLOUT;
 }
 
-/* poll() reports room in a pipe only if a page fits, and a line is shorter than a page. Another thread may still fill
- * the pipe before this write, so the write must not wait. A kernel without RWF_NOWAIT for pipes gets a plain
- * write. */
+/* poll() reports room in a pipe only if a page fits. A line of ours is shorter than a page, so it fits then. Another
+ * thread may still fill the pipe before this write, so RWF_NOWAIT keeps the write from waiting. If the kernel does
+ * not support RWF_NOWAIT for pipes, a plain write is used. */
 static ssize_t write_pipe(const char *line, size_t length)
 {
 #ifdef RWF_NOWAIT
@@ -95,7 +95,7 @@ static ssize_t write_pipe(const char *line, size_t length)
 static void write_line(const char *line, size_t length)
 {
     struct identity now = of_stderr();
-    ssize_t ignored; /* a failed message cannot be reported */
+    ssize_t ignored; /* if the message cannot be written, that cannot be reported anywhere */
     if (!now.type || !is_the_same(&now, &at_start))
         return;
     if (now.type == S_IFSOCK)

@@ -9,8 +9,8 @@ enum ws_log_level { WS_LOG_QUIET, WS_LOG_WARN, WS_LOG_DEBUG };
 
 void ws_log_set_level(enum ws_log_level level);
 
-/* Notes the identity of the file behind stderr. The first message calls this function if nobody has called it
- * before. */
+/* Remembers which file stderr is, so that later messages notice if the program has replaced it. If this function was
+ * not called before, the first message calls it. */
 void ws_log_start(void);
 
 /* Writes one line: cut at 512 bytes, made safe for a terminal (base/printable.h), with the newline added. Keeps

@@ -34,8 +34,8 @@ void ws_map_finish(struct ws_map *map);
 /* Returns the address of the key's value, or NULL. The address stays valid until the next put or remove. */
 uint64_t *ws_map_get(const struct ws_map *map, uint64_t key);
 
-/* Returns the address of the key's value. Adds a missing key with the value 0. Returns NULL at the limit or when
- * memory runs out. */
+/* Returns the address of the key's value. Adds a missing key with the value 0. Returns NULL if a missing key cannot
+ * be added, because the map already has `limit` entries or memory runs out. */
 uint64_t *ws_map_put(struct ws_map *map, uint64_t key);
 
 bool ws_map_remove(struct ws_map *map, uint64_t key);

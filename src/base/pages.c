@@ -16,7 +16,7 @@ void *ws_pages_alloc(size_t bytes)
         return NULL;
     void *pages = aligned_alloc(huge_page, (bytes + huge_page - 1) & ~(huge_page - 1));
     if (pages)
-        madvise(pages, bytes, MADV_HUGEPAGE); /* an optimization only: a refusal does not matter */
+        madvise(pages, bytes, MADV_HUGEPAGE); /* an optimization only, so a failure is ignored */
     return pages;
 }
 

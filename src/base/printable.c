@@ -37,7 +37,7 @@ size_t ws_character(const char *text, uint32_t *code)
 
 bool ws_is_printable(uint32_t code)
 {
-    /* Ranges of code points, sorted. */
+    /* Ranges of code points that are not printable, sorted. */
     static const struct {
         uint32_t first, last;
     } hidden[] = {

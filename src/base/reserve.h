@@ -1,7 +1,7 @@
 /* Zeroed memory. The memory is mapped directly, not taken from malloc, because some programs replace malloc.
  *
- * The memory is never locked in RAM, even if the program calls mlockall. As soon as locked memory is mapped, the
- * kernel would fill all its pages and charge them to the program. All functions keep errno. */
+ * The memory is never locked in RAM, even if the program calls mlockall. Otherwise the kernel would fill all its
+ * pages at once and charge them to the program. All functions keep errno. */
 #ifndef WALLSHIM_BASE_RESERVE_H
 #define WALLSHIM_BASE_RESERVE_H
 
@@ -12,9 +12,9 @@
 
 #include "base/minmax.h"
 
-/* Returns address space without access, or NULL when it runs out. After mlockall the kernel locks new mappings.
- * MADV_DONTNEED fails if the mapping is locked. The function then unlocks the mapping before the memory becomes
- * accessible, so that the kernel never fills it. */
+/* Reserves address space, which is not accessible until ws_reserve_open. Returns NULL when address space runs out.
+ * After mlockall the kernel locks every new mapping. MADV_DONTNEED fails on a locked mapping, so a failure shows that
+ * the mapping must be unlocked. Until then the kernel fills none of its pages, because they are not accessible. */
 static inline void *ws_reserve_addresses(size_t size)
 {
     int saved_errno = errno;

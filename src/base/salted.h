@@ -17,19 +17,19 @@ static inline uint64_t ws_salted_key(const void *bytes, size_t size)
     return hash ? hash : 1;
 }
 
-/* Like ws_map_get. */
+/* ws_map_get for a map with keys from a file. */
 static inline uint64_t *ws_salted_get(const struct ws_map *map, uint64_t key)
 {
     return ws_map_get(map, key * ws_salt);
 }
 
-/* Like ws_map_put. */
+/* ws_map_put for a map with keys from a file. */
 static inline uint64_t *ws_salted_put(struct ws_map *map, uint64_t key)
 {
     return ws_map_put(map, key * ws_salt);
 }
 
-/* Like ws_map_remove. */
+/* ws_map_remove for a map with keys from a file. */
 static inline bool ws_salted_remove(struct ws_map *map, uint64_t key)
 {
     return ws_map_remove(map, key * ws_salt);

@@ -7,7 +7,7 @@
 
 #include "base/pages.h"
 
-enum { LARGE = 1 << 20 }; /* bytes */
+enum { LARGE = 1 << 20 }; /* bytes: a larger array gets four times the capacity that it needs (vector_reserve) */
 
 static int vector_reserve(struct ws_vector *vector, size_t count)
 {

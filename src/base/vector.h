@@ -22,7 +22,7 @@ void *ws_vector_push(struct ws_vector *vector);
 /* Grows the vector to at least count elements; new elements are zeroed. Returns 0 or -ENOMEM. */
 int ws_vector_reach(struct ws_vector *vector, size_t count);
 
-/* An empty vector is allowed. */
+/* Frees the elements. The vector is empty afterwards. */
 void ws_vector_finish(struct ws_vector *vector);
 
 #endif

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 
 /* The versions of cuBLAS to try, newest first. A version that is too new for the driver fails when its handle is
- * created; the next version is then tried. Versions before 11 have other compute types. */
+ * created; the next version is then tried. Versions before 11 are not tried, because they have other compute
+ * types. */
 static const char *const versions[] = { "13", "12", "11" };
 
 /* Where to look for a library: first in the loader's search path (""), then in the toolkit's folder. */

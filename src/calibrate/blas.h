@@ -60,7 +60,7 @@ struct ws_blas_gemm {
     bool by_lt;
     int size;
     ws_CUdeviceptr a, b, c;
-    ws_CUdeviceptr workspace; /* for cuBLASLt */
+    ws_CUdeviceptr workspace; /* device memory that cuBLASLt may use for intermediate results */
     size_t workspace_bytes;
 };
 

@@ -8,7 +8,8 @@
 #include "base/device_facts.h"
 #include "calibrate/measure.h"
 
-/* The share of the given time for copies and memsets. It is small, because GEMMs are measured at many precisions. */
+/* The share of the calibration's time in which copies and memsets are measured. It is small, because GEMMs are
+ * measured at many precisions. */
 static const double memory_share = 0.2;
 
 /* Thresholds of ws_ceiling_note in percent: for the fall of a rate, for its spread, and for a rate relative to the

@@ -8,8 +8,9 @@
 #include "calibrate/measure.h"
 #include "calibrate/repeat.h"
 
-/* WORKSPACE is the size in bytes that NVIDIA recommends for Hopper. most_memory has room for three fp32 matrices of
- * 16384². allocate() takes less if little memory is free. */
+/* A size is the number of rows of the square matrices. WORKSPACE is the size in bytes that NVIDIA recommends for
+ * cuBLASLt's workspace on Hopper. most_memory is in bytes. It has room for three fp32 matrices of 16384 × 16384;
+ * allocate() takes less if little memory is free. */
 enum { LEAST_SIZE = 512, USUAL_SIZE = 4096, LARGEST_SIZE = 16384, WORKSPACE = 32 << 20, BLOCK = 1 << 20 };
 static const uint64_t most_memory = (uint64_t)3 << 30;
 
@@ -25,8 +26,8 @@ static const struct kind {
     const void *one, *zero;
     uint32_t bytes, result_bytes;
     uint32_t mantissa;         /* bits of the mantissa; 0: an integer type */
-    uint32_t bias;             /* exponent bias */
-    uint32_t least_capability; /* × 10; below this compute capability cuBLAS silently uses another precision */
+    uint32_t bias;             /* exponent bias of the floating-point type */
+    uint32_t least_capability; /* compute capability × 10; below it cuBLAS silently uses another precision */
     bool by_lt;
 } kinds[] = {
     { WS_PRECISION_FP64, WS_CUDA_R_64F, WS_CUDA_R_64F, WS_CUBLAS_COMPUTE_64F, WS_CUDA_R_64F, &one_64, &zero_64, 8, 8,
@@ -110,7 +111,8 @@ static uint64_t bytes_needed(const struct kind *kind, uint64_t size)
     return size * size * (2 * kind->bytes + kind->result_bytes);
 }
 
-/* Returns 0, or -errno if larger sizes should not be tried. */
+/* Measures the GEMM at one size. Returns 0, or -errno if the GEMM failed. After a failure, larger sizes should not be
+ * tried. */
 static int measure_size(struct gemms *gemms, const struct kind *kind, int size, double budget_ns,
                         struct ws_ceiling *ceiling, double *once_ns)
 {
@@ -171,7 +173,8 @@ static void gemms_measure(struct gemms *gemms, const struct kind *kind, double b
         sizes++;
     for (; size <= largest; size *= 2, sizes--) {
         double left = ws_measuring_left(gemms->measuring) - end;
-        /* Twice the size takes eight times as long. At least four runs must fit in the remaining time. */
+        /* A GEMM of twice the size takes eight times as long. At least four such GEMMs must fit in the remaining
+         * time. */
         if (8 * once_ns * 4 > left && once_ns > 0)
             break;
         if (measure_size(gemms, kind, size, left / sizes, ceiling, &once_ns))

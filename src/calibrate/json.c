@@ -2,8 +2,8 @@
 
 #include "calibrate/calibrate.h"
 
-/* Makes the JSON object of a figure and the conditions of its measurement. The figure is divided by `unit`: 1 keeps
- * GB/s, 1e3 turns GFLOP/s into TFLOP/s. */
+/* Makes the JSON object of a ceiling: the measured rate, and the conditions of the measurement. The rate is divided
+ * by `unit`: 1 keeps GB/s, 1e3 turns GFLOP/s into TFLOP/s. */
 static json_t *measurement(const char *what, const struct ws_ceiling *ceiling, double unit, double sheet)
 {
     char note[160];
@@ -32,7 +32,8 @@ static int calibrate_json_add(json_t *root, const char *what, const struct ws_ce
                                  json_pack("{s:s, s:s}", "what", what, "why", ceiling->why_not));
 }
 
-/* Describes GPU, driver and libraries. Values are rounded and have the units of gpus.h. */
+/* Makes a JSON object that describes GPU, driver and libraries. Values are rounded, and have the units of
+ * hardware/gpus.h. */
 static json_t *calibrate_json_describe(const struct ws_calibration *calibration, const char *when,
                                        const char *version)
 {

@@ -16,8 +16,8 @@ static double rate_percentile(double *times, size_t count, double share)
     double place = share * (double)(count - 1);
     size_t below = (size_t)place;
     double rest = place - (double)below;
-    /* If both times are equal, this formula gives exactly that time. So rounding cannot make a percentile exceed a
-     * higher percentile. */
+    /* If the two neighbouring times are equal, this formula gives exactly that time. So rounding cannot make a
+     * percentile exceed a higher percentile. */
     return below + 1 < count ? times[below] + (times[below + 1] - times[below]) * rest : times[below];
 }
 

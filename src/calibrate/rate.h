@@ -8,8 +8,8 @@
 enum { WS_MOST_SAMPLES = 60 };
 
 struct ws_rate {
-    double median; /* amount per ns: GB/s or GFLOP/s */
-    double spread; /* (90th − 10th percentile) / median of the times */
+    double median; /* median rate in bytes or FLOPs per ns, which is GB/s or GFLOP/s */
+    double spread; /* (90th − 10th percentile of the times) / median of the times */
     double drift;  /* median rate of the last third / median rate of the first third − 1; below 0: the rate fell */
     uint32_t samples;
 };

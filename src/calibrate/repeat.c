@@ -5,8 +5,8 @@
 #include "base/clock.h"
 
 /* CUDA events have a resolution of 0.5 µs, and an event between two operations adds about 1 µs. A sample of 2 ms is
- * therefore exact to 0.1 %. If more than WS_MOST_SAMPLES samples of this length fit in the budget, each sample is
- * made longer, to use the whole budget. A short measurement would miss that a GPU throttles: its clock falls only
+ * therefore exact to 0.1 %. If more than WS_MOST_SAMPLES samples of this length fit in the time budget, each sample
+ * is made longer, to use all of the budget. A short measurement would miss that a GPU throttles: its clock falls only
  * after tenths of seconds. */
 static const double least_sample_ns = 2e6;
 enum { LEAST_SAMPLES = 5, MOST_IN_A_SAMPLE = 256 };

@@ -21,7 +21,7 @@ struct ws_repeated {
 /* Runs the operation once to warm up and once to time it, then repeatedly for about budget_ns. A sample is one
  * operation, or several operations if one operation is short compared with the resolution of events. There is no wait
  * between samples, so the device does not become idle. Returns 0, the operation's error, or -EIO if the driver
- * failed. *failed is then the driver's result. */
+ * failed. After -EIO, *failed is the driver's result. */
 int ws_repeat(const struct ws_driver *driver, ws_operation run, void *user, double amount, double budget_ns,
               struct ws_repeated *repeated, ws_CUresult *failed);
 

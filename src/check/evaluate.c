@@ -12,8 +12,8 @@ enum { UNTIMED_LIMIT = 20 };
 
 struct evaluation {
     const struct ws_rule *rule;
-    const struct ws_figure *figure; /* NULL: the rule gives a path, not a name */
-    bool as_share;                  /* the figure is compared as a share */
+    const struct ws_figure *figure; /* NULL: the rule names a path in the report, not a figure */
+    bool as_share;                  /* the figure is compared as a share of the time figure->of, not as a time */
     const json_t *process, *device;
     struct ws_judgement *judgement;
     char *message; /* buffer for an error message about the rule */
@@ -115,7 +115,7 @@ static int sum_path(const json_t *subject, const char *text, struct ws_found *su
         sum->number += values[i].number;
         sum->text = values[i].text;
         if (values[i].unit == WS_UNIT_TEXT && !values[i].text)
-            status = -ENOENT; /* the report has null: not known */
+            status = -ENOENT; /* the report holds null in place of the text: the value is not known */
     }
     ws_vector_finish(&found);
     ws_path_finish(&path);
@@ -127,7 +127,8 @@ static double evaluate_number_at(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* Returns the reason why the figure is meaningless for the subject, or NULL if there is no such reason. */
+/* Returns why the rule's figure is meaningless for the subject (a device, a process or the job), or NULL if it is
+ * not. */
 static const char *why_not(const struct evaluation *evaluation, const json_t *subject, char text[WS_WHY_SIZE])
 {
     const struct ws_figure *figure = evaluation->figure;
@@ -204,8 +205,8 @@ static int judge_subject(struct evaluation *evaluation, const json_t *subject)
     return evaluation->figure ? judge_figure(evaluation, subject) : judge_path(evaluation, subject);
 }
 
-/* Returns whether the device ran anything. If at least one device ran something, rules are not evaluated on the
- * devices that ran nothing. */
+/* Returns whether the device ran any operation. If at least one device ran operations, rules are not evaluated on the
+ * devices that ran none. */
 static bool ran(const json_t *device)
 {
     return evaluate_number_at(device, "gpu_events") > 0 || evaluate_number_at(device, "untimed_events") > 0;
@@ -246,7 +247,8 @@ static int judge_processes(struct evaluation *evaluation, const json_t *report)
     return status;
 }
 
-/* Finds out which objects of the report have the figure: those of devices, of processes or of the job. */
+/* Finds out which objects of the report hold the value that the rule tests: those of devices, of processes or of the
+ * job. */
 static int find_scope(struct evaluation *evaluation, const json_t *report, enum ws_subject_scope *scope)
 {
     const char *first = evaluation->rule->path.parts[0].text;

@@ -1,4 +1,5 @@
-/* Evaluates a rule on a report. The rule must hold for each device, process or row that has the figure. */
+/* Evaluates a rule, such as "busy >= 80 %", on a JSON report. The rule tests a value: a figure, or what a path
+ * selects. It must hold for each device, process or row of a list in the report that has this value. */
 #ifndef WALLSHIM_CHECK_EVALUATE_H
 #define WALLSHIM_CHECK_EVALUATE_H
 
@@ -13,13 +14,13 @@ enum ws_outcome { WS_HOLDS, WS_NOT_KNOWN, WS_BROKEN };
 
 enum { WS_WHY_SIZE = 160 };
 
-/* The result of a rule for one device, process or row. Texts live as long as the report. */
+/* The result of a rule for one device, process or row of a list in the report. Texts live as long as the report. */
 struct ws_finding {
     enum ws_outcome outcome;
-    const json_t *process, *device; /* process and device of the figure; NULL if it has none */
+    const json_t *process, *device; /* JSON objects of the process and device that the value belongs to; NULL: none */
     struct ws_found value;
-    double error;          /* the value is accurate to ± error; 0: not stated */
-    bool within_error;     /* the error is large enough to change the outcome */
+    double error;          /* the value is accurate to ± error; 0: the report states no error */
+    bool within_error;     /* the value is so close to the rule's limit that the error could change the outcome */
     char why[WS_WHY_SIZE]; /* reason, if the outcome is not known */
 };
 
@@ -28,13 +29,15 @@ struct ws_judgement {
     struct ws_vector findings; /* struct ws_finding, at least one */
 };
 
-/* Returns 0, -ENOMEM or -EINVAL. -EINVAL means that the rule is wrong: its figure does not exist, or its unit does
- * not fit. message then holds one line. Call ws_judgement_finish in all cases. */
+/* Returns 0, -ENOMEM or -EINVAL. -EINVAL means that the rule is wrong: its figure does not exist, or its value has a
+ * unit that does not fit the figure. After -EINVAL, message holds one line that says what is wrong. Call
+ * ws_judgement_finish in all cases. */
 int ws_rule_evaluate(const struct ws_rule *rule, const json_t *report, struct ws_judgement *judgement, char *message,
                      size_t capacity);
 
 void ws_judgement_finish(struct ws_judgement *judgement);
 
-const char *ws_outcome_name(enum ws_outcome outcome); /* in JSON */
+/* Returns the outcome's name in the JSON that `wallshim check` writes. */
+const char *ws_outcome_name(enum ws_outcome outcome);
 
 #endif

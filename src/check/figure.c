@@ -11,7 +11,7 @@
 #define BYTES .unit = WS_UNIT_BYTES
 #define TEXT .unit = WS_UNIT_TEXT
 
-/* The value is a share of the recorded time: the span without the times in which nothing was recorded. */
+/* The value is a share of the recorded time: the trace's span without the times in which nothing was recorded. */
 #define OF_TIME .of = "span_ns", .except = "unrecorded_ns", .whole = true
 #define OF_STEPS .reason = "step_time.why_none"
 #define OF_VERDICT .reason = "wall_reason", .whole = true
@@ -59,7 +59,7 @@ const size_t ws_figure_count = sizeof(ws_figures) / sizeof(ws_figures[0]);
 
 const struct ws_figure *ws_figure_find(const char *name)
 {
-    if (!strcmp(name, "gaps.dependency")) /* the name in earlier versions; see ws_word_now */
+    if (!strcmp(name, "gaps.dependency")) /* the figure's name in earlier versions of wallshim; see ws_word_now */
         name = "gaps.wait";
     for (size_t i = 0; i < ws_figure_count; i++)
         if (!strcmp(ws_figures[i].name, name))

@@ -12,14 +12,14 @@ struct ws_figure {
     const char *name;
     const char *what;
     enum ws_unit unit;
-    const char *value;  /* path; if it selects several values, they are added up */
+    const char *value;  /* path in the JSON report; if it selects several values, they are added up */
     const char *of;     /* path: the time that the value is a share of. NULL: not a share */
     const char *except; /* path: time to subtract from `of`. May be NULL */
     const char *error;  /* path: the maximum error of the value. May be NULL */
     const char *reason; /* path: why the trace does not give the figure. May be NULL */
-    bool whole;         /* meaningless if too many operations have no device times */
-    bool per_step;      /* meaningless without steps */
-    bool none_is_zero;  /* if the report has no row that the path selects, the figure is 0 */
+    bool whole;         /* the figure is meaningless if too many operations have no device times */
+    bool per_step;      /* the figure is meaningless if the trace has no steps */
+    bool none_is_zero;  /* the figure is 0 if the path `value` selects no row of the report */
 };
 
 extern const struct ws_figure ws_figures[];
@@ -28,7 +28,7 @@ extern const size_t ws_figure_count;
 /* Returns NULL if there is no figure of this name. */
 const struct ws_figure *ws_figure_find(const char *name);
 
-/* Returns the most similar name, or NULL if no name is similar. */
+/* Returns the name of the figure whose name is most similar to `name`, or NULL if none is similar. */
 const char *ws_figure_nearest(const char *name);
 
 const char *ws_unit_name(enum ws_unit unit);

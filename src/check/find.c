@@ -68,7 +68,8 @@ static bool ends_in(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* Returns the unit that the key's suffix names. A key without such a suffix has the unit of the enclosing key. */
+/* Returns the unit that the key's suffix names, such as "_ns". A key without such a suffix has the unit `inherited`
+ * of the enclosing key. */
 static enum ws_unit find_unit_of(const char *key, enum ws_unit inherited)
 {
     if (ends_in(key, "_ns") || strstr(key, "_ns_per_") || !strcmp(key, "parts"))
@@ -137,8 +138,8 @@ static bool is_class(const char *text)
     return false;
 }
 
-/* Returns whether the row has this class or name. A class must match exactly, so ["copy"] does not select every
- * kernel with "copy" in its name. */
+/* Returns whether a row of a list in the report has this class or name. A class must match exactly, so ["copy"] does
+ * not select every kernel with "copy" in its name. */
 static bool is_called(const json_t *row, const char *text)
 {
     const char *class = json_string_value(json_object_get(row, "class")), *name = name_of_row(row);
@@ -147,13 +148,13 @@ static bool is_called(const json_t *row, const char *text)
     return (class && !strcmp(class, text)) || (name && strstr(name, text));
 }
 
-/* Sums over the selected rows. */
+/* Sums over the rows of a list that a path selects. */
 struct sums {
     size_t rows;
     double value; /* sum of the key's values; for min_ns and max_ns, their minimum or maximum */
     double count, total;
-    double all; /* total_ns of all rows of the list */
-    bool known; /* at least one row has the key */
+    double all; /* sum of total_ns over all rows of the list, selected or not */
+    bool known; /* at least one selected row has the key */
 };
 
 static double find_number_at(const json_t *row, const char *key)
@@ -187,7 +188,7 @@ static struct sums sum_rows(const json_t *list, const char *text, const char *ke
     return sums;
 }
 
-/* Returns whether the values of this key are combined over the selected rows. */
+/* Returns whether the values of this key in all selected rows are combined into one value. */
 static bool is_taken_together(const char *key)
 {
     static const char *const keys[] = { "count", "total_ns", "bytes",    "min_ns", "max_ns",

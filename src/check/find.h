@@ -18,8 +18,9 @@ enum ws_subject_scope { WS_SUBJECT_DEVICE, WS_SUBJECT_PROCESS, WS_SUBJECT_JOB };
 struct ws_found {
     enum ws_unit unit;
     double number;
-    const char *text; /* for WS_UNIT_TEXT; NULL: the report has null (not known). Lives as long as the report */
-    const char *row;  /* the row's name, if a path selects several rows; else NULL */
+    /* The value, if the unit is WS_UNIT_TEXT; valid as long as the report. NULL: the report has null (not known). */
+    const char *text;
+    const char *row; /* name of the row that holds the value, if the path selects several rows; else NULL */
 };
 
 /* Finds out whether devices, processes or the job have this key. Returns 0, or -ENOENT if none of them has the
@@ -32,7 +33,8 @@ int ws_find_scope(const json_t *report, const char *key, enum ws_subject_scope *
 int ws_find(const struct ws_path *path, const json_t *subject, struct ws_vector *found, char *message,
             size_t capacity);
 
-/* Returns today's word for a word of earlier versions: "wait" for "dependency". Returns any other word unchanged. */
+/* Returns today's word for a word that earlier versions of wallshim used: "wait" for "dependency". Returns any other
+ * word unchanged. */
 const char *ws_word_now(const char *word);
 
 /* Returns the key of the object that is most similar to a missing key, or NULL if no key is similar. */
@@ -41,7 +43,7 @@ const char *ws_nearest_key(const json_t *object, const char *key);
 /* Returns the Levenshtein distance of the texts in bytes, or 100 if a text has more than 40 bytes. */
 size_t ws_edit_distance(const char *a, const char *b);
 
-/* Returns whether the distance is small enough to suggest the name. */
+/* Returns whether two names are similar: whether their edit distance is small for a name of `length` bytes. */
 static inline bool ws_is_near(size_t distance, size_t length)
 {
     return distance <= 1 + length / 3;

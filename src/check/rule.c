@@ -56,7 +56,7 @@ static bool in_word(char character)
 
 /* --- paths ------------------------------------------------------------------------------------- */
 
-/* Copies the next `length` characters to *texts, and makes them the text of the part. */
+/* Copies the next `length` characters of the rule to *texts, and makes them the text of this part of the path. */
 static void take_text(struct cursor *cursor, struct ws_path_part *part, char **texts, size_t length)
 {
     memcpy(*texts, cursor->at, length);
@@ -107,7 +107,8 @@ static int take_index(struct cursor *cursor, struct ws_path_part *part, char **t
 
 static int take_path(struct cursor *cursor, struct ws_path *path)
 {
-    /* The texts and their final zeros fit: every part but the first begins with '.' or '[', which is not copied. */
+    /* This size is enough for the texts and their final zeros. Every part but the first begins with '.' or '[', which
+     * is not copied, so its byte is free for a zero. */
     char *texts = path->texts = malloc(strlen(cursor->at) + 1);
     if (!texts)
         return -ENOMEM;
@@ -137,7 +138,7 @@ void ws_path_finish(struct ws_path *path)
 
 /* --- values ------------------------------------------------------------------------------------ */
 
-/* Checks that only blanks follow. */
+/* Checks that only blanks are left of the rule's text. */
 static int take_end(struct cursor *cursor)
 {
     skip_blanks(cursor);
@@ -168,7 +169,7 @@ static int take_number(struct cursor *cursor, struct ws_value *value)
     return rule_complain(cursor, "unknown unit (use % ns us ms s B kB MB GB TB KiB MiB GiB TiB)");
 }
 
-/* Reads a word or "TEXT". */
+/* Reads the value of a rule that compares texts: a word, or a text in quotes. */
 static int take_word(struct cursor *cursor, struct ws_value *value)
 {
     bool quoted = *cursor->at == '"';

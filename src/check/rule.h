@@ -15,7 +15,7 @@
 /* What a number measures. A number is compared only with a number of the same kind. */
 enum ws_unit {
     WS_UNIT_NONE,  /* a count, or a value whose key gives no unit */
-    WS_UNIT_SHARE, /* a part of 1 */
+    WS_UNIT_SHARE, /* a share as a fraction: 0.8 for 80 % */
     WS_UNIT_TIME,  /* ns */
     WS_UNIT_BYTES,
     WS_UNIT_TEXT,
@@ -32,8 +32,8 @@ enum ws_path_kind {
 
 struct ws_path_part {
     enum ws_path_kind kind;
-    const char *text; /* key, or class or name of rows */
-    size_t index;
+    const char *text; /* for WS_PATH_KEY: the key; for WS_PATH_ROWS: the class or name of the rows */
+    size_t index;     /* for WS_PATH_INDEX: the item's number, from 0 */
 };
 
 enum { WS_PATH_PARTS = 8 };
@@ -47,7 +47,7 @@ struct ws_path {
 struct ws_value {
     enum ws_unit unit;
     double number;
-    char *text; /* WS_UNIT_TEXT, else NULL */
+    char *text; /* the value, if its unit is WS_UNIT_TEXT; else NULL */
 };
 
 struct ws_rule {
@@ -67,7 +67,7 @@ void ws_rule_finish(struct ws_rule *rule);
 int ws_path_parse(struct ws_path *path, const char *text, char *message, size_t capacity);
 void ws_path_finish(struct ws_path *path);
 
-/* Returns whether "number relation value" holds. */
+/* Returns whether the comparison holds: for WS_LESS, whether number < value. */
 bool ws_numbers_hold(double number, enum ws_relation relation, double value);
 
 #endif

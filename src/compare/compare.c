@@ -110,7 +110,7 @@ static struct ws_change *compare_add(struct ws_comparison *comparison, enum ws_c
     return change;
 }
 
-/* Adds a change with a name, but skips values that are 0 on both sides. */
+/* Adds a change with a name, unless its value is 0 on both sides. */
 static int add_named(struct ws_comparison *comparison, enum ws_change_group group, const char *key, const char *label,
                      const struct ws_sum *before, const struct ws_sum *after)
 {
@@ -218,12 +218,13 @@ static int add_line(struct ws_comparison *comparison, const struct ws_report_sid
                      after ? &after->per[comparison->sampling].time : &none);
 }
 
-/* Adds the changes of lines of code. A line before and a line after match if their cause and place are equal. */
+/* Adds the changes of idle time by line of code. A line of one recording matches a line of the other recording if the
+ * cause of the idle time and the place in the program are equal. */
 static int add_lines(struct ws_comparison *comparison, const struct ws_samples *before,
                      const struct ws_samples *after)
 {
     const struct ws_report_side_line *first = comparison->before->lines.data, *second = comparison->after->lines.data;
-    struct ws_map places = { 0 }; /* key → index + 1 of the line in the later recording; 0 once the line is matched */
+    struct ws_map places = { 0 }; /* key of a line → its index + 1 in the later recording; 0 once it is matched */
     int status = 0;
     (void)before;
     (void)after;
@@ -392,5 +393,5 @@ void ws_comparison_finish(struct ws_comparison *comparison)
 
 const struct ws_change *ws_comparison_total(const struct ws_comparison *comparison)
 {
-    return comparison->changes.data; /* the first of the times is the length of a step or recording */
+    return comparison->changes.data; /* the first change is that of the length of a step or recording */
 }

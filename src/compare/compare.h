@@ -1,11 +1,12 @@
-/* Compares two recordings of a program: which parts of a step take more or less time.
+/* Compares two recordings of a program: which parts of a step take more or less time. The recordings are the two
+ * sides of the comparison, `before` and `after`.
  *
- * Figures are per step if both sides have steps, else per recording of a device (report_side.h). A change is noise if
- * chance and the stated errors of the times can explain it. The part that chance explains is the 95 % confidence
- * interval of the difference of the two means. This interval is computed by Welch's t-test from the spread of the
- * steps. About one random change in twenty therefore counts as real. The stated errors of the times of both sides are
- * added to the interval. Other differences between two runs of the same program (clocks, neighbours, placement) are
- * not included.
+ * Times and amounts are per step if both sides have steps, else per recording of a device (report_side.h). A change
+ * is noise if chance and the stated errors of the times can explain it. The part that chance explains is the 95 %
+ * confidence interval of the difference of the two means. This interval is computed by Welch's t-test from the spread
+ * of the steps. About one random change in twenty therefore counts as real. The stated errors of the times of both
+ * sides are added to the interval. Other differences between two runs of the same program (clocks, neighbours,
+ * placement) are not included.
  */
 #ifndef WALLSHIM_COMPARE_COMPARE_H
 #define WALLSHIM_COMPARE_COMPARE_H
@@ -19,7 +20,7 @@
 enum ws_change_group {
     WS_CHANGE_TIME,       /* times of a step that may overlap each other */
     WS_CHANGE_PART,       /* the parts of a step, without overlap */
-    WS_CHANGE_LINE,       /* idle time by cause and line of code */
+    WS_CHANGE_LINE,       /* idle time by its cause and by the line of code that caused it */
     WS_CHANGE_CLASS,      /* operations by class */
     WS_CHANGE_KERNEL,     /* kernels, copies and memsets by name */
     WS_CHANGE_COLLECTIVE, /* calls of a collective with a given number of ranks */
@@ -30,25 +31,26 @@ enum ws_change_group {
 struct ws_change {
     enum ws_change_group group;
     const char *key;            /* name in JSON; for lines of code, the cause of the gaps; NULL for kernels */
-    const char *label;          /* name in text; for lines of code, the place */
-    const char *unit;           /* in JSON, for amounts: number, bytes */
-    double before, after;       /* per step or recording, in ns or in the given unit */
+    const char *label;          /* name in the printed text; for lines of code, the place in the program */
+    const char *unit;           /* only for amounts: their unit, "number" or "bytes" */
+    double before, after;       /* values of the two sides: mean of a step or of a recording; in ns, or in `unit` */
     double noise;               /* a change of at most this size is noise */
-    const struct ws_pair *pair; /* for kernels */
-    const char *like;           /* for kernels: the name of another kernel with the same title, or NULL */
+    const struct ws_pair *pair; /* for kernels: the kernel on both sides; else NULL */
+    const char *like;           /* for kernels: name of another kernel with the same title (short name), or NULL */
     const struct ws_report_side_collective *collectives[2]; /* for collectives: before and after, NULL if absent */
 };
 
 struct ws_comparison {
     const struct ws_report_side *before, *after;
     enum ws_sampling sampling;
-    struct ws_vector pairs;   /* struct ws_pair */
-    struct ws_vector changes; /* struct ws_change, by group; largest change first, except for times and amounts */
+    struct ws_vector pairs; /* struct ws_pair */
+    /* struct ws_change, ordered by group. In each group the largest change is first, except for times and amounts. */
+    struct ws_vector changes;
     size_t begins[WS_CHANGE_GROUP_COUNT + 1]; /* index of the first change of each group */
 };
 
-/* Returns 0, -ENOMEM, or -ENODATA if a side holds no device times. After an error, message holds one line. Both sides
- * must outlive the comparison. Call ws_comparison_finish in all cases. */
+/* Returns 0, -ENOMEM, or -ENODATA if a side holds no device times. After an error, message holds one line that names
+ * the problem. Both sides must outlive the comparison. Call ws_comparison_finish in all cases. */
 int ws_compare(struct ws_comparison *comparison, const struct ws_report_side *before,
                const struct ws_report_side *after, char *message, size_t capacity);
 
@@ -63,21 +65,22 @@ static inline bool ws_change_is_noise(const struct ws_change *change)
     return size <= change->noise;
 }
 
-/* Returns whether the time grew by more than this share, and by more than noise explains. */
+/* Returns whether `after` exceeds `before` by more than this share of `before`, and by more than the noise. */
 bool ws_change_is_regression(const struct ws_change *change, double share);
 
-const char *ws_pairing_name(enum ws_pairing pairing); /* in JSON */
+/* Return names for JSON: of a way to match kernels, and of a class of operations. */
+const char *ws_pairing_name(enum ws_pairing pairing);
 const char *ws_sample_class_name(uint32_t of_class);
 
 /* Returns the bus bandwidth of a collective on one side, in bytes/ns, or 0 if it is not known. */
 double ws_change_bus_rate(const struct ws_comparison *comparison, const struct ws_report_side_collective *collective);
 
-/* Rounds to whole ns, and clamps the result to ± INT64_MAX / 2. */
+/* Rounds a time to whole ns, and clamps the result to ± INT64_MAX / 2. */
 int64_t ws_change_ns(double ns);
 
 void ws_comparison_print(const struct ws_comparison *comparison, struct ws_page *page);
 
-/* Returns an object, or NULL if memory runs out. */
+/* Returns the comparison as a JSON object, or NULL if memory runs out. */
 json_t *ws_comparison_json(const struct ws_comparison *comparison);
 
 #endif

@@ -13,11 +13,11 @@ enum { FUNCTOR = 256 };
 
 /* The unmatched kernels of one side. */
 struct pool {
-    const struct ws_report_side_kernel **kernels; /* by total time, longest first */
-    double *launches;                             /* per sample */
+    const struct ws_report_side_kernel **kernels; /* ordered by total time, longest first */
+    double *launches;                             /* launches per sample (step or recording), by kernel */
     size_t count;
     bool *taken;
-    uint64_t *keys; /* keys by the current rule; 0: the rule does not apply */
+    uint64_t *keys; /* key of each kernel by the current matching rule; 0: the rule does not apply */
 };
 
 struct matching {
@@ -45,7 +45,7 @@ static uint64_t key_by_text(const struct pool *pool, size_t kernel, bool with_br
             text[length++] = *at;
         depth -= closes && depth;
     }
-    /* The class is part of the key. */
+    /* The kernel's class is part of the key. */
     memcpy(text + length, &pool->kernels[kernel]->class, sizeof(uint32_t));
     return length ? ws_hash_key(text, length + sizeof(uint32_t)) : 0;
 }
@@ -88,7 +88,7 @@ static uint64_t key_by_shape(const struct pool *pool, size_t kernel)
     return ws_hash_key(key, sizeof(key));
 }
 
-/* Returns whether the launches per step differ by at most 1 %. */
+/* Returns whether the two kernels' numbers of launches per step differ by at most 1 %. */
 static bool same_count(const struct matching *matching, size_t before, size_t after)
 {
     double x = matching->before.launches[before], y = matching->after.launches[after];
@@ -107,8 +107,8 @@ static bool may_be_same(const struct matching *matching, size_t before, size_t a
 static const struct rule {
     uint64_t (*key)(const struct pool *pool, size_t kernel);
     enum ws_pairing match;
-    bool alone;      /* match only if unique on each side */
-    bool same_count; /* match only with equal numbers of launches */
+    bool alone;      /* match two kernels only if no other kernel of either side has their key */
+    bool same_count; /* match kernels only if they have equal numbers of launches and no different functors */
 } rules[] = {
     { key_by_name, WS_PAIRED_BY_NAME, false, false },
     { key_by_numbers, WS_PAIRED_BY_NUMBERS, false, false },
@@ -148,8 +148,9 @@ static void compute_keys(struct pool *pool, const struct rule *rule)
         pool->keys[i] = pool->taken[i] ? 0 : rule->key(pool, i);
 }
 
-/* Links the kernels of each key into a list, longest first. `heads` maps a key to the first kernel of its list.
- * next[i] is the kernel that follows kernel i. Both hold an index + 1, or 0 for no kernel. */
+/* Links the unmatched kernels of each key into a list; the kernel with most time comes first. `heads` maps a key to
+ * the first kernel of its list. next[i] is the kernel that follows kernel i. `heads` and `next` hold an index + 1, or
+ * 0 for no kernel. */
 static int chain(const struct pool *pool, struct ws_map *heads, uint32_t *next)
 {
     for (size_t i = pool->count; i-- > 0;) {

@@ -5,10 +5,12 @@
 #include "compare/report_side.h"
 
 /* How the kernels of a pair were matched. The ways are tried in this order, each on the kernels that are still
- * unmatched. All ways but the first are guesses. A guess pairs only kernels of the same class. */
+ * unmatched. All ways but the first are guesses. A guess pairs only kernels of the same class. The functor of a
+ * framework's wrapper kernel is the computation that its name holds, such as AddFunctor. "Unique on each side" means
+ * that in each recording only one unmatched kernel fits. */
 enum ws_pairing {
-    WS_PAIRED_BY_NAME,    /* the same name */
-    WS_PAIRED_BY_NUMBERS, /* names equal except for digits (another tile size, unrolling or version); if several
+    WS_PAIRED_BY_NAME,    /* both kernels have the same name */
+    WS_PAIRED_BY_NUMBERS, /* names equal except for digits (for another tile size, unrolling or version); if several
                            * kernels fit, those with most time are matched first */
     WS_PAIRED_BY_STEM,    /* names equal except for digits, template arguments and parameters; same functor, if any;
                            * unique on each side; equal numbers of launches per step */
@@ -24,7 +26,8 @@ struct ws_pair {
     enum ws_pairing match;
 };
 
-/* Fills pairs (struct ws_pair) with the kernels that occur in samples of this kind. Returns 0 or -ENOMEM. */
+/* Fills pairs (struct ws_pair) with the kernels that occur in samples of this kind: in steps, or in whole recordings.
+ * Returns 0 or -ENOMEM. */
 int ws_pair_kernels(const struct ws_report_side *before, const struct ws_report_side *after,
                     enum ws_sampling sampling, struct ws_vector *pairs);
 

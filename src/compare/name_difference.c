@@ -15,7 +15,8 @@ static bool name_difference_is_word(char letter)
     return isalnum((unsigned char)letter) || letter == '_';
 }
 
-/* Finds the part of `name` from the first to the last letter that differs from `other`, extended to whole words. */
+/* Finds the part of `name` from the first to the last letter that differs from `other`. Extends the part to whole
+ * words, by at most BEFORE and BEHIND letters. */
 static void find_difference(const char *name, const char *other, size_t *from, size_t *to)
 {
     size_t length = strlen(name), others = strlen(other), same = 0, tail = 0;

@@ -19,8 +19,8 @@ static const char *report_side_copy_text(struct ws_report_side *side, const char
 
 /* --- the side's description ---------------------------------------------------------------------- */
 
-/* Writes the verdict if it is the same on all devices: "overhead, mostly input". Otherwise writes that the verdicts
- * differ. Writes "" if no device has a verdict. */
+/* Writes the report's verdict if it is the same on all devices: "overhead, mostly input". Otherwise writes that the
+ * verdicts differ. Writes "" if no device has a verdict. */
 static void describe_wall(const struct ws_report *report, char *text, size_t capacity)
 {
     const struct ws_track_wall *common = NULL;
@@ -59,7 +59,7 @@ static void describe_steps(const struct ws_report *report, char *text, size_t ca
 static const char *source_of_steps(const struct ws_report *report)
 {
     static const char *const names[] = { "none", "marked", "found", "both" };
-    unsigned sources = 0; /* one bit per source */
+    unsigned sources = 0; /* bit 0: the program marked steps; bit 1: wallshim found steps */
     for (size_t i = 0; i < report->model->tracks.count; i++) {
         const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, i);
         if (steps->kinds[WS_STEP_STEADY])
@@ -155,7 +155,7 @@ struct all_places {
 static int place_all(struct ws_report_side *side, const struct ws_report *report, struct all_places *all)
 {
     size_t tracks = report->model->tracks.count, lines = 0, kinds = 0;
-    struct ws_map known = { 0 }; /* hash of a line → its index + 1 */
+    struct ws_map known = { 0 }; /* hash of a line and its cause → index in side->lines, + 1 */
     for (size_t i = 0; i < tracks; i++) {
         lines += causes_of(report, i)->lines.count;
         kinds += ws_report_comm(report, i)->kinds.count;

@@ -1,9 +1,10 @@
-/* One side of a comparison: the figures of a report that are compared. The side holds no pointers into the report.
+/* One of the two sides of a comparison: the times and amounts of one report. The side holds no pointers into the
+ * report.
  *
- * Figures are means over samples. Samples are the steady steps (steps.h) of all devices that have steps, or the whole
- * recordings of all devices that ran operations. Both kinds of samples are kept, because a comparison uses the kind
- * that both sides have. An operation counts in the step in which it begins. A gap that reaches into the next step is
- * split between the steps.
+ * Times and amounts are compared as means over samples. Samples are the steady steps (steps.h) of all devices that
+ * have steps, or the whole recordings of all devices that ran operations. Both kinds of samples are kept, because a
+ * comparison uses the kind that both sides have. An operation is part of the step in which it begins. A gap that
+ * reaches into the next step is split between the steps.
  */
 #ifndef WALLSHIM_COMPARE_REPORT_SIDE_H
 #define WALLSHIM_COMPARE_REPORT_SIDE_H
@@ -49,13 +50,13 @@ enum ws_sample_amount { WS_SAMPLE_AMOUNTS(WS_SAMPLE_AMOUNT) WS_SAMPLE_AMOUNT_COU
 #undef WS_SAMPLE_TIME
 #undef WS_SAMPLE_AMOUNT
 
-/* Classes of kernels; graphs are the last class. */
+/* The classes of operations: enum ws_kernel_class, then one more for graphs. */
 enum { WS_GRAPH_CLASS = WS_CLASS_COUNT, WS_SAMPLE_CLASSES };
 
-/* A figure over all samples. */
+/* A time or an amount, added up over all samples. */
 struct ws_sum {
-    double sum, squares;
-    double error; /* largest error of the sum, from the stated errors of the times */
+    double sum, squares; /* sum of the samples' values, and sum of the squares of these values */
+    double error;        /* largest possible error of `sum`, from the stated errors of the times */
 };
 
 struct ws_samples {
@@ -69,7 +70,7 @@ struct ws_samples {
 
 /* Something that can occur several times in a sample: operations with one name, or gaps at one line of code. */
 struct ws_repeated {
-    double count; /* sum over all samples */
+    double count; /* occurrences, summed over all samples */
     struct ws_sum time;
 };
 
@@ -82,7 +83,7 @@ struct ws_report_side_kernel {
 
 /* Gaps of one cause, caused by one place in the program. */
 struct ws_report_side_line {
-    const char *where; /* line of code, or the called function; "" if the trace has neither */
+    const char *where; /* the place: line of code, or else the called function; "" if unknown */
     enum ws_part cause;
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };
@@ -90,9 +91,9 @@ struct ws_report_side_line {
 /* Calls of one collective with a given number of ranks. */
 struct ws_report_side_collective {
     const char *name;  /* "all-reduce" */
-    uint32_t ranks;    /* 0: not known */
+    uint32_t ranks;    /* number of ranks; 0: not known */
     double bus_factor; /* bus bandwidth / algorithm bandwidth, as in nccl-tests; 0: ranks are not known */
-    double bytes[WS_SAMPLING_COUNT]; /* sum over all samples; 0: not known */
+    double bytes[WS_SAMPLING_COUNT]; /* bytes of the calls, summed over all samples; 0: not known */
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };
 
@@ -101,7 +102,7 @@ struct ws_report_side {
     struct ws_vector kernels;       /* struct ws_report_side_kernel, one per name */
     struct ws_vector lines;         /* struct ws_report_side_line */
     struct ws_vector collectives;   /* struct ws_report_side_collective */
-    struct ws_vector traces;        /* const char *: paths */
+    struct ws_vector traces;        /* const char *: paths of the traces */
     const char *gpu;                /* name of one of the devices; "": not known */
     const char *wall;               /* the report's verdict: the wall of the program; "": none */
     const char *steps;              /* describes the steps if exactly one device has steps, else "" */
@@ -109,7 +110,7 @@ struct ws_report_side {
     bool has_window;                /* only a window of the recording was read */
     struct ws_report_window window; /* the window, if has_window; its `steps` is NULL */
     size_t running;                 /* number of devices that ran operations */
-    uint64_t untimed;               /* operations without device times */
+    uint64_t untimed;               /* number of operations that have no device times */
     struct ws_arena texts;
 };
 

@@ -11,7 +11,7 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Idle time by cause, in ns, and its errors. */
+/* Idle time by cause, in ns, and the error of each time. */
 struct causes {
     double time[WS_CAUSE_COUNT];
     double error[WS_CAUSE_COUNT];
@@ -25,19 +25,19 @@ struct device {
     const struct ws_track_causes *causes;
     const struct ws_track_comm *comm;
     struct ws_places places;
-    double *shape_times; /* time of each shape, by index in ws_process.shapes */
-    size_t comm_op; /* index of the next operation in comm->ops; operations and stretches come in order of time */
+    double *shape_times; /* device time of the operations of each shape, by index in ws_process.shapes */
+    size_t comm_op;      /* index in comm->ops (in order of time) of the first operation that is not yet added */
     struct ws_gap_walk walk;
-    struct ws_gap gap; /* the next gap, if has_gap */
+    struct ws_gap gap; /* if has_gap: the first gap that is not yet added, or only in part */
     bool has_gap;
-    int64_t passed; /* the part of `gap` before this time has been added */
+    int64_t passed; /* the part of `gap` before this time is already added */
     struct ws_gap_run run;
     struct causes idle; /* idle time of the whole recording */
     double error;       /* largest error of the busy time, as a share of the recorded time */
 };
 
 /* A stretch of a device's time: a step, or the time before the first step, between two steps or after the last step.
- * `end` is the begin of the next stretch. */
+ * The next stretch begins at `end`. */
 struct stretch {
     int64_t begin, end;
     size_t first, last; /* indices in ws_track.order: first operation of this stretch, and of the next stretch */
@@ -82,7 +82,8 @@ static void add_causes(struct ws_samples *samples, const struct causes *causes, 
         ws_sum_add(&samples->parts[i], causes->time[i] + (i == WS_PART_UNEXPLAINED ? left : 0), causes->error[i]);
 }
 
-/* Adds the idle time of a steady stretch before the device's first operation and after its last one. */
+/* Adds the part of a steady step that lies before the device's first operation, or after its last one. No gap covers
+ * this idle time. */
 static void sum_edges(const struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     for (int i = 0; i < 2; i++) {
@@ -93,7 +94,7 @@ static void sum_edges(const struct device *device, const struct stretch *stretch
 }
 
 /* Adds up the gaps of the stretch, by cause and line. A gap may reach into the next stretch. The error of a gap is
- * the error of its begin plus the error of its end. This error counts in the stretch in which the gap ends. */
+ * the sum of the errors of its two ends. This error is added to the stretch in which the gap ends. */
 static void sum_gaps(struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     const struct ws_ops *ops = &device->process->ops;
@@ -154,7 +155,7 @@ static void samples_sum_ops(struct device *device, const struct stretch *stretch
     }
 }
 
-/* Adds the stretch's time by class. */
+/* Adds the time of the current stretch to the samples, by class of operation. */
 static void samples_add_classes(struct device *device, struct ws_samples *samples)
 {
     struct ws_sum classes[WS_SAMPLE_CLASSES] = { 0 };
@@ -225,7 +226,7 @@ static void samples_add_stretches(struct device *device, const struct ws_track_s
     samples_add_stretch(device, &rest);
 }
 
-/* Adds the device's whole recording. */
+/* Adds the device's whole recording as one sample. */
 static void add_recording(struct device *device)
 {
     const struct ws_track_activity *activity = device->activity;

@@ -14,19 +14,19 @@ struct ws_launch {
 struct ws_sampler {
     struct ws_report_side *side;
     const struct ws_report *report;
-    struct ws_tallies names;       /* by index into ws_model.names */
-    struct ws_tallies lines;       /* by index in ws_report_side.lines */
-    struct ws_tallies collectives; /* by index in ws_report_side.collectives */
-    struct ws_launch *launches;    /* by index into ws_model.names */
+    struct ws_tallies names;       /* sums per name of operations, by index into ws_model.names */
+    struct ws_tallies lines;       /* sums per line of code, by index in ws_report_side.lines */
+    struct ws_tallies collectives; /* sums per kind of collective, by index in ws_report_side.collectives */
+    struct ws_launch *launches;    /* by index into ws_model.names: the kernel's grid and block with most time */
 };
 
-/* Maps the lines and collectives of a device to those of its side of the comparison. */
+/* Maps the lines and collectives of one device to those that all devices of its side share. */
 struct ws_places {
-    const uint32_t *lines;       /* index in ws_report_side.lines, by line of the device's causes */
-    const uint32_t *collectives; /* index in ws_report_side.collectives, by kind of the device's communication */
+    const uint32_t *lines;       /* by index in ws_track_causes.lines: index in ws_report_side.lines */
+    const uint32_t *collectives; /* by index in ws_track_comm.kinds: index in ws_report_side.collectives */
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Adds the device with this index in ws_model.tracks. Returns 0 or -ENOMEM. */
 int ws_sampler_track(struct ws_sampler *sweep, size_t track, struct ws_places places);
 
 /* Returns the class of a name: enum ws_kernel_class or WS_GRAPH_CLASS. */

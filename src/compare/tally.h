@@ -1,5 +1,6 @@
-/* Sums over samples: one tally for each kernel, line or collective, by index. The amounts of one sample are added up
- * first, so that the spread between samples is known.
+/* Adds up the time of kernels, lines of code and collectives over samples, which are steps or whole recordings. There
+ * is one tally for each kernel, line or collective. A tally adds up the times within one sample first, so that the
+ * spread between samples is known.
  */
 #ifndef WALLSHIM_COMPARE_TALLY_H
 #define WALLSHIM_COMPARE_TALLY_H
@@ -8,8 +9,8 @@
 
 struct ws_tally {
     double now, count; /* time and occurrences in the current sample */
-    double error;      /* error of `now` */
-    bool touched;
+    double error;      /* largest possible error of the time in `now` */
+    bool touched;      /* the item occurs in the current sample */
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };
 

@@ -25,7 +25,8 @@ static const char *format_change(char text[WS_FORMAT_SIZE], double change)
     return text;
 }
 
-/* Above this factor "× over 10000" is written; the times in the same row tell the exact change. */
+/* If a value grew by at least this factor, the table says "× over 10000". The times in the same row show the exact
+ * change. */
 enum { MOST_TIMES = 10000 };
 
 static const char *format_relative(char text[WS_FORMAT_SIZE], double before, double after)
@@ -115,8 +116,9 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_r
                      ws_format_count(count, side->untimed));
 }
 
-/* Warns if the steps of the two recordings seem to be different parts of the program, so that the comparison means
- * little. This can happen if wallshim found the steps itself, or if the program's step markers were moved. */
+/* Warns if the steps of the two recordings seem to be different parts of the program, which makes the comparison
+ * nearly meaningless. This can happen if wallshim found the steps itself, or if the program's step markers were
+ * moved. */
 static void print_doubt(const struct ws_comparison *comparison, struct ws_page *page)
 {
     const struct ws_samples *before = &comparison->before->per[WS_PER_STEP];
@@ -189,7 +191,7 @@ static void put_line(struct ws_table *table, const struct ws_comparison *compari
     ws_table_cell(table, "%s", *change->label ? change->label : "?");
 }
 
-/* Prints one decimal if the number is below 100 and not whole. */
+/* Adds a cell with the count. A count below 100 that is not whole gets one decimal. */
 static void put_count(struct ws_table *table, double count)
 {
     char text[WS_FORMAT_SIZE];
@@ -213,14 +215,15 @@ static void put_amount(struct ws_table *table, const struct ws_comparison *compa
     ws_table_cell(table, "%s", change->label);
 }
 
-/* Returns the calls per sample, or 0 if there are none. */
+/* Returns the number of calls per step or per recording, or 0 if there are none. */
 static double calls_of(const struct ws_comparison *comparison, const struct ws_report_side *side,
                        const struct ws_repeated *repeated)
 {
     return repeated ? repeated[comparison->sampling].count / (double)side->per[comparison->sampling].count : 0;
 }
 
-/* Prints the title of a name. If another name (`like`) has the same title, also prints the part that differs. */
+/* Prints a kernel's title, which is a short form of its name. If the kernel `like` has the same title, also prints
+ * the part of the name that differs. */
 static void text_put_name(struct ws_table *table, const char *name, const char *like)
 {
     char text[4200];

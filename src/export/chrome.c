@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/kernels/demangle.h"
+#include "symbols/demangle.h"
 #include "base/arena.h"
 #include "base/minmax.h"
 #include "export/registry.h"
@@ -23,10 +23,10 @@ struct chrome {
     const struct ws_model *model;
     const struct ws_process *process;
     uint64_t host;                   /* number of the Chrome process that holds the host calls */
-    struct ws_clock_cursor *cursors; /* by index in ws_process.clocks */
-    uint64_t call;                   /* correlation id and time of the previous operation's call */
-    int64_t call_begin;
-    const char **shown; /* event names by index into ws_model.names; NULL: not yet made */
+    struct ws_clock_cursor *cursors; /* maps device times to the host's clock; by index in ws_process.clocks */
+    uint64_t call;                   /* correlation id of the previous operation's call */
+    int64_t call_begin;              /* host time at which the previous operation's call began */
+    const char **shown;              /* event names by index into ws_model.names; NULL: not yet made */
     struct ws_arena texts;
     bool first;
 };
@@ -62,7 +62,8 @@ static void put_key_number(struct chrome *chrome, const char *key, uint64_t numb
     ws_put_unsigned(&chrome->out, number);
 }
 
-/* Writes category, name, begin and duration. Clamps absurd times first, so that the difference cannot overflow. */
+/* Writes category, name, begin and duration of an event. Clamps absurd times first, so that the difference of begin
+ * and end cannot overflow. */
 static void put_span(struct chrome *chrome, const char *category, const char *name, int64_t begin, int64_t end)
 {
     uint64_t odd = 0;

@@ -1,13 +1,14 @@
-/* Stacks as flame graphs want them: a line for each different stack, the outermost frame first, and how often it was
- * taken. */
+/* Stacks in the format of flame graphs: a line for each different stack, with the outermost frame first and the
+ * number of times that the stack was recorded. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "export/registry.h"
+#include "export/stack_values.h"
 #include "export/text_out.h"
 
-/* Semicolons separate frames, and a line is a stack. */
+/* Replaces semicolons and control characters, because semicolons separate frames and newlines separate stacks. */
 static void put_word(struct ws_text_out *out, const char *text)
 {
     char piece[2] = "";
@@ -23,31 +24,25 @@ static void put_word(struct ws_text_out *out, const char *text)
 
 static void put_frame(struct ws_text_out *out, const struct ws_stacks *stacks, uint32_t index)
 {
-    const struct ws_frame *frame = (const struct ws_frame *)stacks->frames.rows.data + index;
-    const struct ws_code *code = ws_entries_find(&stacks->codes, frame->code);
+    const struct ws_code *code = ws_stacks_code(stacks, index);
     ws_put(out, ";");
     put_word(out, code ? code->name.data : "?");
     ws_put(out, " (");
     put_word(out, code ? code->file.data : "?");
-    ws_put(out, ":");
-    ws_put_unsigned(out, stacks->places[index].line);
+    /* Native code may have no line numbers; the line is then left out. */
+    if (stacks->places[index].line || !code || code->coding != WS_LINES_GIVEN) {
+        ws_put(out, ":");
+        ws_put_unsigned(out, stacks->places[index].line);
+    }
     ws_put(out, ")");
 }
 
-/* Callers stand before the frames that they call, so a chain ends even in a damaged file. */
 static void put_callers(struct ws_text_out *out, const struct ws_stacks *stacks, uint32_t index)
 {
-    uint32_t chain[256], depth = 0;
-    for (uint32_t at = index; depth < sizeof(chain) / sizeof(chain[0]);) {
-        const struct ws_frame *frame = (const struct ws_frame *)stacks->frames.rows.data + at;
-        uint32_t caller = frame->caller ? ws_entries_place(&stacks->frames, frame->caller) : WS_NO_FRAME;
-        chain[depth++] = at;
-        if (caller >= at)
-            break;
-        at = caller;
-    }
-    while (depth--)
-        put_frame(out, stacks, chain[depth]);
+    uint32_t chain[WS_CHAIN_MOST];
+    size_t depth = ws_frame_chain(stacks, index, chain);
+    for (size_t i = 0; i < depth; i++)
+        put_frame(out, stacks, chain[i]);
 }
 
 static void put_thread(struct ws_text_out *out, const struct ws_process *process, uint32_t id)
@@ -61,7 +56,7 @@ static void put_thread(struct ws_text_out *out, const struct ws_process *process
     ws_put_unsigned(out, thread ? thread->tid : 0);
 }
 
-/* The rows are ordered by thread. */
+/* Writes each different stack and its count. The process's rows of stacks are ordered by thread. */
 static int put_rows(struct ws_text_out *out, const struct ws_process *process)
 {
     const struct ws_stacks *stacks = &process->stacks;
@@ -111,7 +106,9 @@ static int write_folded(const struct ws_model *model, FILE *file, const struct w
         snprintf(message, capacity, "cannot write everything: %s", strerror(-status));
     }
     if (!status && !any) {
-        snprintf(message, capacity, "the recording has no stacks: record a Python program with --stacks some or all");
+        snprintf(message, capacity,
+                 "the recording has no stacks: record a Python program with --stacks some or all, another one with "
+                 "native");
         status = -ENODATA;
     }
     free(out);
@@ -120,7 +117,7 @@ static int write_folded(const struct ws_model *model, FILE *file, const struct w
 
 const struct ws_export_format ws_export_folded = {
     .name = "folded",
-    .summary = "Python stacks for flame graphs (flamegraph.pl, speedscope), and how often each was taken",
+    .summary = "stacks for flame graphs (flamegraph.pl, speedscope), and how often each was taken",
     .suffix = ".folded",
     .write = write_folded,
 };

@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-const struct ws_export_format *const ws_export_formats[] = { &ws_export_chrome, &ws_export_folded };
+/* If a file name ends with the suffixes of two formats, the format that comes first in this list is used. */
+const struct ws_export_format *const ws_export_formats[] = { &ws_export_speedscope, &ws_export_chrome,
+                                                             &ws_export_folded, &ws_export_pprof };
 const size_t ws_export_format_count = sizeof(ws_export_formats) / sizeof(ws_export_formats[0]);
 
 const struct ws_export_format *ws_export_find(const char *name)

@@ -2,6 +2,7 @@
 #ifndef WALLSHIM_EXPORT_REGISTRY_H
 #define WALLSHIM_EXPORT_REGISTRY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -12,9 +13,12 @@ struct ws_export_format {
     const char *summary;
     const char *suffix; /* suffix of file names that select the format: ".json" */
 
-    /* Writes the traces to out. Reads the rows of each trace a second time, because the model holds only the tables
-     * that rows refer to (ws_model_options.references_only). So the memory does not grow with the number of rows.
-     * Returns 0, or -errno with one line in message. */
+    /* true: the model holds all operations, so that write() can analyse them. false: the model holds only the tables
+     * that rows refer to (ws_model_options.references_only), and write() reads the rows of each trace a second time.
+     * Then memory does not grow with the number of rows. */
+    bool analysed;
+
+    /* Writes the traces to out. Returns 0, or -errno with one line in message. */
     int (*write)(const struct ws_model *model, FILE *out, const struct ws_model_options *options, char *message,
                  size_t capacity);
 };
@@ -22,12 +26,12 @@ struct ws_export_format {
 extern const struct ws_export_format *const ws_export_formats[];
 extern const size_t ws_export_format_count;
 
-/* Returns NULL if there is no format of this name. */
+/* Returns the format with this name, or NULL if there is none. */
 const struct ws_export_format *ws_export_find(const char *name);
 
 /* Returns the format whose suffix is the end of the file name, or NULL if there is none. */
 const struct ws_export_format *ws_export_find_by_file(const char *path);
 
-extern const struct ws_export_format ws_export_chrome, ws_export_folded;
+extern const struct ws_export_format ws_export_chrome, ws_export_folded, ws_export_pprof, ws_export_speedscope;
 
 #endif

@@ -7,7 +7,7 @@
 #include "hardware/gpu_file.h"
 
 struct ws_calibrations {
-    char folder[512];       /* empty: no home directory */
+    char folder[512];       /* path of the folder; empty: there is no home directory */
     struct ws_vector files; /* struct ws_gpu_file *, newest first */
     char unread[512];       /* error message of a file that could not be read; empty: none */
 };
@@ -25,7 +25,7 @@ void ws_calibrations_finish(struct ws_calibrations *calibrations);
 
 /* Returns the calibration of the GPU with this UUID and name; *match is then WS_GPU_CALIBRATED. Otherwise returns the
  * newest calibration of a GPU with the same name (WS_GPU_CALIBRATED_ON_ANOTHER). Otherwise returns NULL
- * (WS_GPU_UNKNOWN). uuid and name may be empty or NULL. A UUID without a name is enough. */
+ * (WS_GPU_UNKNOWN). uuid and name may be empty or NULL. A UUID without a name also finds a calibration. */
 const struct ws_gpu_file *ws_calibrations_find(const struct ws_calibrations *calibrations, const char *uuid,
                                                const char *name, enum ws_gpu_match *match);
 

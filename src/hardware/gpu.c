@@ -88,7 +88,7 @@ static bool gpu_is_size(const char *word, size_t length, uint64_t memory_gib)
            gpu_distance(size, memory_gib) <= size / 16;
 }
 
-/* Returns how many words of the row's name fit the device. */
+/* Returns how many words of a row's name fit the device. The rows are those of the table gpus.h. */
 static size_t gpu_words_fit(const struct ws_gpu *gpu, const struct ws_gpu_facts *facts)
 {
     size_t count = 0, length;
@@ -98,8 +98,8 @@ static size_t gpu_words_fit(const struct ws_gpu *gpu, const struct ws_gpu_facts 
     return count;
 }
 
-/* Finds the rows whose words all fit the device. Returns the row with most words. Of rows with equally many words,
- * returns the row with the nearest memory size. */
+/* Finds the rows of the table gpus.h whose words all fit the device. Returns the row with most words. Of rows with
+ * equally many words, returns the row with the nearest memory size. */
 static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
 {
     const struct ws_gpu *best = NULL;
@@ -133,8 +133,8 @@ static const struct ws_gpu *find_sibling(const struct ws_gpu_facts *facts)
     return NULL;
 }
 
-/* Finds an AMD GPU by its figures. AMD's runtime gives an empty name if its table of names is not installed, as in
- * many containers. All AMD rows differ in these figures. */
+/* Finds an AMD GPU by its capability, compute units and memory size, in which all AMD rows differ. AMD's runtime
+ * gives an empty name if its table of names is not installed, as in many containers. */
 static const struct ws_gpu *find_by_figures(const struct ws_gpu_facts *facts)
 {
     uint64_t memory = facts->memory_bytes >> 30;
@@ -177,9 +177,9 @@ enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *g
     return WS_GPU_BY_CAPABILITY;
 }
 
-/* Returns the row that shares most words with the text. Skips a row that lacks a word of the text and also has a word
- * that the text lacks. If several rows share equally many words with the text, returns the row with the fewest
- * words. */
+/* Returns the row of the table whose name shares most words with the text. Skips a row if its name and the text each
+ * have a word that the other lacks. If several rows share equally many words with the text, returns the row with the
+ * fewest words. */
 const struct ws_gpu *ws_gpu_named(const char *text)
 {
     const struct ws_gpu *best = NULL;

@@ -31,25 +31,25 @@ enum ws_precision {
 enum ws_cores { WS_CORES_ORDINARY, WS_CORES_TENSOR, WS_CORES_COUNT };
 
 struct ws_gpu {
-    const char *name;            /* the words that identify the GPU: "H100 PCIe" */
+    const char *name;            /* words that identify the GPU in a device's name: "H100 PCIe" */
     uint32_t cc_major, cc_minor; /* compute capability; for AMD, as HIP reports it */
     uint32_t sms;                /* SMs or compute units of one device, as the runtime sees it */
     uint32_t boost_mhz;          /* the clock that the peaks refer to */
-    uint32_t l2_mib;             /* the last cache before memory; on MI300X the Infinity Cache */
+    uint32_t l2_mib;             /* MiB of the last cache before memory: L2, or on MI300X the Infinity Cache */
     uint32_t memory_gib;
     double bytes_per_ns; /* device memory bandwidth in GB/s */
     double flops_per_ns[WS_PRECISION_COUNT]
                        [WS_CORES_COUNT]; /* GFLOP/s; 0: these cores do not support the precision */
     const char *source;
     const char *calibrated; /* date of the calibration, "2026-11-21"; NULL: not calibrated */
-    uint32_t measured;      /* bits of the measured figures: one per precision, and WS_GPU_MEASURED_BYTES */
+    uint32_t measured;      /* what was measured: bit n: peak of precision n; WS_GPU_MEASURED_BYTES: bandwidth */
     const struct ws_gpu
         *sheet; /* of a calibrated GPU, the table's row with the data sheet's figures; NULL: unknown */
 };
 
 #define WS_GPU_MEASURED_BYTES (1U << WS_PRECISION_COUNT)
 
-/* What a trace says about a device. A text that the trace lacks is NULL. A figure that the trace lacks is 0. */
+/* What a trace says about a device. A text that the trace lacks is NULL. A number that the trace lacks is 0. */
 struct ws_gpu_facts {
     const char *name;
     uint32_t cc_major, cc_minor;
@@ -60,19 +60,20 @@ struct ws_gpu_facts {
     uint64_t memory_bytes;
 };
 
+/* Where the peaks of a device come from. */
 enum ws_gpu_match {
-    WS_GPU_UNKNOWN,
-    WS_GPU_BY_NAME,
-    WS_GPU_BY_FIGURES,            /* the device has no name; its figures equal those of a row of the table */
-    WS_GPU_GIVEN,                 /* given by the user */
+    WS_GPU_UNKNOWN,               /* no peaks are known */
+    WS_GPU_BY_NAME,               /* a row of the table whose name fits the device's name */
+    WS_GPU_BY_FIGURES,            /* no name, but a table row with equal capability, compute units and memory */
+    WS_GPU_GIVEN,                 /* the user named the GPU, or gave a file with its peaks */
     WS_GPU_CALIBRATED,            /* measured on this GPU itself */
     WS_GPU_CALIBRATED_ON_ANOTHER, /* measured on a GPU of the same name */
     WS_GPU_BY_CAPABILITY, /* peaks of a chip of the same compute capability, scaled by SMs and clock; bandwidth from
                              the memory's clock and bus width */
 };
 
-/* Finds the peaks of the device: by its name, else by its figures (AMD only), else from a chip of the same compute
- * capability. */
+/* Finds the peaks of the device: by its name, else by its compute units and memory size (AMD only), else from a chip
+ * of the same compute capability. */
 enum ws_gpu_match ws_gpu_find(const struct ws_gpu_facts *facts, struct ws_gpu *gpu);
 
 /* Returns the table's GPU with this short name ("h100", "A100 80GB PCIe"), or NULL. */
@@ -104,7 +105,7 @@ double ws_gpu_bandwidth_limit(const struct ws_gpu *gpu);
 const char *ws_precision_name(enum ws_precision precision);
 uint32_t ws_precision_bits(enum ws_precision precision);
 
-/* Returns WS_PRECISION_COUNT for an unknown name. */
+/* Returns the precision with this name, or WS_PRECISION_COUNT for an unknown name. */
 enum ws_precision ws_precision_named(const char *text);
 
 #endif

@@ -3,10 +3,10 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Makers give the sum of both directions; the figures here are half of that. Sources: the data sheets named in gpus.h
- * (NVLink: V100 300, A100 600, H100 and H200 900, H100 NVL and H200 NVL 600 and 900, H800 400, H20 900, B200 1800
- * GB/s; Infinity Fabric: MI250X up to 800, MI300X and MI325X 7 × 128, MI355X 7 × 153.6 GB/s). The figures were not
- * compared with the data sheets themselves. */
+/* Makers state the bandwidth of both directions together; this table holds half of it, for one direction. Sources:
+ * the data sheets named in gpus.h (NVLink: V100 300, A100 600, H100 and H200 900, H100 NVL 600, H200 NVL 900, H800
+ * 400, H20 900, B200 1800 GB/s; Infinity Fabric: MI250X up to 800, MI300X and MI325X 7 × 128, MI355X 7 × 153.6 GB/s).
+ * The figures were not compared with the data sheets themselves. */
 static const struct ws_link links[] = {
     { "V100", "NVLink 2", 150 },
     { "A100", "NVLink 3", 300 },

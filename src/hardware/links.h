@@ -14,7 +14,7 @@ struct ws_link {
 /* PCIe 4.0 with 16 lanes. */
 #define WS_PCIE_BYTES_PER_NS 32.0
 
-/* Returns the link between GPUs of one machine. Returns NULL if the GPU has only PCIe or is not known. */
+/* Returns the link between GPUs of one machine. Returns NULL if the GPU has only PCIe or is unknown. */
 const struct ws_link *ws_link_of(const char *gpu);
 
 #endif

@@ -38,7 +38,8 @@ struct ws_work ws_work_chain(double kernels, bool fused, double elements, double
 {
     double passed_on = fused ? 2 : 2 * kernels, extra = inputs > 1 ? (inputs - 1) * kernels : 0;
     if (inputs < 1)
-        passed_on -= fused ? 1 : kernels; /* kernels without inputs only write: no first input is read */
+        passed_on -=
+            fused ? 1 : kernels; /* kernels without inputs only write, so passed_on must not count reads of inputs */
     return (struct ws_work){ kernels * elements * flops_per_element, (passed_on + extra) * elements * element_bytes };
 }
 

@@ -16,11 +16,11 @@ struct ws_work {
 struct ws_roof {
     double intensity;   /* arithmetic intensity: FLOPs per byte */
     double ridge;       /* ridge of the GPU at the precision, in FLOPs per byte */
-    double attainable;  /* GFLOP/s at this intensity: the lower of the two roofs */
+    double attainable;  /* GFLOP/s at this intensity: the lower of cores_peak and intensity × memory bandwidth */
     double peak;        /* peak of the precision in GFLOP/s, of the faster kind of cores */
     double cores_peak;  /* peak in GFLOP/s of the cores that the work runs on */
-    double ns;          /* the least time in ns */
-    bool compute_bound; /* limited by the cores, else by memory bandwidth */
+    double ns;          /* the least time that the work takes, in ns */
+    bool compute_bound; /* true: the cores limit the work; false: memory bandwidth does */
 };
 
 /* Requires that the GPU's peak at this precision is known (ws_gpu_peak). */

@@ -8,8 +8,8 @@
 
 enum { PIECES = 4 };
 
-/* The thread fills pieces in turn. The reader uses the piece that it got last. The other pieces hold the data after
- * that piece. */
+/* A helper thread fills the pieces in turn. The reader (the thread that calls ws_ahead_next) uses the piece that it
+ * got last. The other pieces hold the data after that piece. */
 struct ws_ahead {
     bool (*fill)(void *user, void *piece);
     void *user;

@@ -1,5 +1,5 @@
-/* Finds the kernels of each collective. A kernel may name its collective itself. Otherwise an NCCL kernel belongs to
- * the collective call that was running on the launching thread. */
+/* Finds the kernels of each collective in another profiler's file. The file may name the collective of a kernel.
+ * Otherwise an NCCL kernel belongs to the collective call that was running on the launching thread. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,8 @@ static int input_collectives_by_place(const void *a, const void *b)
         return x->thread < y->thread ? -1 : 1;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
-    return (x->end < y->end) - (x->end > y->end); /* the outer record first */
+    /* If two records begin at the same time, the longer record comes first, because it contains the other. */
+    return (x->end < y->end) - (x->end > y->end);
 }
 
 static const struct ws_gather_call *call_of(const struct ws_gather *gather, const struct ws_gather_op *op)
@@ -21,8 +22,8 @@ static const struct ws_gather_call *call_of(const struct ws_gather *gather, cons
     return op->call ? (const struct ws_gather_call *)gather->calls.data + (op->call - 1) : NULL;
 }
 
-/* Merges nested records of one call. The outer record takes the fields that it lacks from the inner record. The inner
- * record is dropped. */
+/* Merges nested records of one collective call. The outer record takes the fields that it lacks from the inner
+ * record. The inner record is dropped. */
 static void input_collectives_fold(struct ws_vector *collectives)
 {
     struct ws_gather_collective *list = collectives->data;
@@ -78,7 +79,7 @@ static bool is_nccl(const struct ws_gather *gather, const struct ws_gather_op *o
     return shape->kind == WS_OP_KERNEL && shape->function && communicates[shape->function - 1];
 }
 
-/* Returns the innermost record that contains this time on this thread, or NULL. */
+/* Returns the record of the innermost collective call that was running on this thread at `time`, or NULL. */
 static struct ws_gather_collective *innermost_around(const struct ws_vector *collectives, uint32_t thread,
                                                      int64_t time)
 {
@@ -110,9 +111,9 @@ static void add_launch(struct ws_gather *gather, struct ws_gather_op *op, struct
         comms[collective->comm - 1].device = ws_gather_device_of(gather, shape->stream);
 }
 
-/* Handles a kernel that names its collective. If a record contains the kernel's launch, the kernel's data replaces
- * that record, except for thread and times. Otherwise a row with the thread and times of the launching call is
- * written. */
+/* Handles a kernel for which the file itself gives the collective, `own`. If a record says that a collective call was
+ * running on the launching thread, `own` takes that record's thread and times, and replaces it. Otherwise writes
+ * `own` as a row of the trace, with the thread and times of the launching call. */
 static void assign_named_kernel(struct ws_gather *gather, const struct ws_vector *records, uint64_t (*launches)[2],
                                 struct ws_gather_collective own)
 {
@@ -130,7 +131,8 @@ static void assign_named_kernel(struct ws_gather *gather, const struct ws_vector
         input_collectives_put(gather, &own, launch[0], launch[1]);
 }
 
-/* Assigns NCCL kernels that do not name their collective. */
+/* Assigns each NCCL kernel that has no collective yet to the collective call that was running on the launching
+ * thread. */
 static void assign_nccl_kernels(struct ws_gather *gather, const struct ws_vector *records, uint64_t (*launches)[2],
                                 const uint32_t *order)
 {

@@ -42,7 +42,7 @@ static bool decimal_append(int64_t *number, int digit)
     return true;
 }
 
-/* Parses the usual form: digits with or without a point, and at most `shift` digits behind the point. Returns false
+/* Parses the usual form: digits with or without a point, and at most `shift` digits after the point. Returns false
  * for every other text, and for results that are too large. */
 static bool parse_plain(const char *text, size_t length, int shift, int64_t *value)
 {

@@ -87,8 +87,8 @@ struct ws_text ws_gather_text(struct ws_gather *gather, const char *text, size_t
     return (struct ws_text){ copy, copy ? (uint32_t)gather_cut(text, length) : 0 };
 }
 
-/* Stores the number of a text in *id. Returns whether the text is new. If it is new, the caller must write the text's
- * row. */
+/* Stores the number of a text in *id. Returns whether the text is new. For a new text, the caller must write a row of
+ * the trace. */
 static bool is_new_text(struct ws_gather *gather, struct ws_intern *intern, const char *text, size_t length,
                         uint32_t *id)
 {
@@ -244,8 +244,8 @@ void ws_gather_meta(struct ws_gather *gather, const char *key, const char *value
     ws_gather_row(gather, WS_FAMILY_meta, &row);
 }
 
-/* Extends the context's span of device times to include the operation. join.c writes a clock comparison for each end
- * of the span. */
+/* Extends the context's span of device times to include the operation. join.c writes a clock comparison (a device
+ * time and the equal host time) for each end of the span. */
 static void widen_span(struct ws_gather *gather, const struct ws_gather_op *op)
 {
     const struct ws_shape *shape = ws_intern_item(&gather->shapes, op->shape);
@@ -307,7 +307,8 @@ uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream)
     return ws_gather_device(gather, ((const struct stream_key *)ws_intern_item(&gather->streams, stream))->context);
 }
 
-/* Returns the next family with rows, after the family returned last. */
+/* Returns the next record family (table of the trace) that has rows, after the family whose rows ws_gather_next
+ * returned last. */
 static int next_family(const struct ws_gather *gather)
 {
     int family = gather->handed + 1;

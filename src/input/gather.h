@@ -1,13 +1,13 @@
 /* Turns the data of importers into rows of the record families, which are the tables of a trace.
  *
- * A foreign file names things by texts and numbers of its own. It lists a kernel and the call that launched the
- * kernel in different places and in any order. The functions below turn names into identifiers. They keep operations
- * and calls in memory until the end of the file, and then join each operation with its call. Ranges become rows at
- * once. An importer adds its data piece by piece and finally calls ws_gather_finish. ws_gather_next returns the
- * finished blocks.
+ * Another profiler's file names things by texts and numbers of its own. It lists a kernel and the call that launched
+ * the kernel in different places and in any order. The functions below turn names into identifiers. They keep
+ * operations and calls in memory until the end of the file, and then join each operation with its call. Ranges become
+ * rows at once. An importer adds its data piece by piece and finally calls ws_gather_finish. ws_gather_next returns
+ * the finished rows in blocks.
  *
  * When memory runs out, `error` is set, and all functions return 0 and change nothing. An importer checks `error`
- * once per piece. */
+ * once per piece of the file. */
 #ifndef WALLSHIM_INPUT_GATHER_H
 #define WALLSHIM_INPUT_GATHER_H
 
@@ -15,14 +15,15 @@
 #include "record/record.h"
 #include "trace/reader.h"
 
-/* An operation, before it is joined with its call. The structure takes 48 bytes. */
+/* An operation, before it is joined with the host call that made it. The structure takes 48 bytes. */
 struct ws_gather_op {
     int64_t begin, end;
     uint64_t correlation; /* correlation id in the file; 0: none */
     uint64_t bytes;
-    uint32_t shape; /* index in ws_gather.shapes, from 1 */
-    uint32_t flags; /* enum ws_op_flags */
-    uint32_t call;  /* index + 1 of the launching call; 0: none. Set when operations and calls are joined */
+    uint32_t shape; /* number in ws_gather.shapes, from 1, of the operation's kind, stream, grid … */
+    uint32_t flags; /* bits of enum ws_op_flags */
+    /* Index of the launching call in ws_gather.calls + 1; 0: none. Set when operations and calls are joined. */
+    uint32_t call;
 };
 
 /* One host call. */
@@ -35,17 +36,18 @@ struct ws_gather_call {
 
 /* A framework's record of a collective call. */
 struct ws_gather_collective {
-    int64_t begin, end; /* host times on `thread`; kernels launched in between belong to the collective */
+    int64_t begin, end; /* host times on `thread`; kernels launched between them belong to the collective */
     uint64_t count;
     uint64_t sequence;
     uint32_t thread;
     uint32_t function; /* identifier in family driver_function; 0: the record only names the communicator */
-    uint32_t comm;     /* index in ws_gather.comms, from 1; 0: unknown */
+    uint32_t comm;     /* number of the communicator in ws_gather.comms, from 1; 0: unknown */
     uint32_t datatype;
     uint32_t stream; /* stream of the collective's operations; set when operations and calls are joined */
     int32_t peer;
     bool all_parts; /* `count` covers the data of all ranks; NCCL's count covers one rank's part */
-    uint32_t op;    /* index of the kernel's operation + 1, if a kernel names the collective; else 0 */
+    /* If the file says that a kernel belongs to this collective: index of the kernel's operation + 1; else 0. */
+    uint32_t op;
 };
 
 /* One allocation or release by a framework's allocator. */
@@ -60,52 +62,52 @@ struct ws_gather_memory {
 /* Data about a call that the file stores outside the call's own record. A field of 0 is unknown. */
 struct ws_gather_detail {
     uint64_t correlation; /* correlation id of the call; never 0 */
-    uint64_t object;      /* event or memory pool */
+    uint64_t object;      /* number of the event or memory pool that the call uses */
     uint64_t address, bytes;
     uint32_t context, stream;
     int32_t result;
-    bool records; /* the call records the event */
-    bool waits;   /* the call waits for the event; the wait counts only if the event was recorded before */
-    bool used;    /* a call with this correlation id was found */
+    bool records; /* the call records the event `object` */
+    bool waits;   /* the call waits for the event `object` */
+    bool used;    /* the call with this correlation id was found and got the details */
 };
 
 struct ws_gather {
     int error; /* 0 or -ENOMEM */
     struct ws_arena texts;
-    struct ws_vector rows[WS_FAMILY_COUNT]; /* rows not returned yet */
-    int handed;                             /* the family that ws_gather_next returned last; -1: none */
+    struct ws_vector rows[WS_FAMILY_COUNT]; /* for each family: the rows that ws_gather_next did not return yet */
+    int handed;                             /* the family whose rows ws_gather_next returned last; -1: none */
     struct ws_intern labels, names, driver_functions, functions, threads, contexts, streams;
-    struct ws_intern shapes;       /* struct ws_shape without driver_function */
-    struct ws_intern final_shapes; /* struct final_shape (join.c) */
-    struct ws_vector attributes;   /* struct ws_call_kind, by driver function */
-    struct ws_vector communicates; /* bool, by function: whether the kernel is one of NCCL or RCCL */
-    struct ws_vector spans;        /* struct ws_gather_span, by context */
-    struct ws_map context_of;      /* device → its first context */
-    struct ws_vector ops;          /* struct ws_gather_op */
-    struct ws_vector calls;        /* struct ws_gather_call */
-    struct ws_vector comms;        /* struct ws_comm; ws_gather_tie_collectives sets their devices */
-    struct ws_vector collectives;  /* struct ws_gather_collective */
-    struct ws_vector memory;       /* struct ws_gather_memory */
-    struct ws_vector details;      /* struct ws_gather_detail */
-    struct ws_map detail_of;       /* correlation id → index in details + 1 */
+    struct ws_intern shapes;       /* shapes (struct ws_shape) without driver_function */
+    struct ws_intern final_shapes; /* struct final_shape (join.c): shapes with driver_function, as in the trace */
+    struct ws_vector attributes;   /* struct ws_call_kind of each driver function */
+    struct ws_vector communicates; /* bool for each function: whether it is a kernel of NCCL or RCCL */
+    struct ws_vector spans;        /* struct ws_gather_span of each context: the range of its device times */
+    struct ws_map context_of;      /* identifier of a device → identifier of the device's first context */
+    struct ws_vector ops;          /* elements: struct ws_gather_op */
+    struct ws_vector calls;        /* elements: struct ws_gather_call */
+    struct ws_vector comms;        /* elements: struct ws_comm; ws_gather_tie_collectives sets their devices */
+    struct ws_vector collectives;  /* elements: struct ws_gather_collective */
+    struct ws_vector memory;       /* elements: struct ws_gather_memory */
+    struct ws_vector details;      /* elements: struct ws_gather_detail */
+    struct ws_map detail_of;       /* correlation id of a call → index in `details` + 1 */
     struct ws_map recorded;        /* events recorded by the calls processed so far */
     uint64_t losses[WS_LOSS_COUNT];
-    struct ws_gather_join *join; /* set once everything was read */
+    struct ws_gather_join *join; /* state of joining operations with calls; set once the whole file was read */
 };
 
 void ws_gather_init(struct ws_gather *gather);
 
-/* --- names: these return identifiers, or 0 ---------------------------------------------------------- */
+/* --- names: the functions return identifiers, or 0 on failure --------------------------------------- */
 
 uint32_t ws_gather_label(struct ws_gather *gather, const char *text, size_t length);
 
-/* Derives the call's family (enum ws_call_family) from its name. */
+/* Derives the function's family (enum ws_call_family: launch, copy, …) from its name. */
 uint32_t ws_gather_driver_function(struct ws_gather *gather, const char *name, size_t length);
 
 uint32_t ws_gather_function(struct ws_gather *gather, const char *name, size_t length, uint32_t registers,
                             uint32_t static_shared_bytes);
 
-/* pid and tid may be any numbers that differ between threads. tid is stored in the row. */
+/* pid and tid may be any two numbers that together identify a thread. tid is stored in the thread's row. */
 uint32_t ws_gather_thread(struct ws_gather *gather, int64_t pid, int64_t tid);
 
 /* Names a thread for which ws_gather_thread was called before. */
@@ -119,16 +121,16 @@ uint32_t ws_gather_stream(struct ws_gather *gather, int64_t ordinal, int64_t con
 uint32_t ws_gather_known_context(const struct ws_gather *gather, int64_t ordinal, int64_t context);
 uint32_t ws_gather_known_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
 
-/* shape->id and shape->driver_function must be 0. The result is a number for ws_gather_op.shape, not an identifier
- * in family shape. */
+/* Returns a number for ws_gather_op.shape. It is not the identifier that the shape gets in the trace. shape->id and
+ * shape->driver_function must be 0. */
 uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape);
 
 /* --- rows -------------------------------------------------------------------------------------- */
 
 void ws_gather_meta(struct ws_gather *gather, const char *key, const char *value, size_t length);
 
-/* Adds a complete row. ws_gather_next returns the row later. The row's texts must live until the call of
- * ws_gather_next after that. */
+/* Adds a complete row, which ws_gather_next returns later. The row's texts must stay valid until ws_gather_next is
+ * called again after it has returned the row. */
 void ws_gather_row(struct ws_gather *gather, enum ws_family family, const void *row);
 
 /* Copies a text. The copy lives as long as `gather`. */
@@ -142,7 +144,8 @@ void ws_gather_collective(struct ws_gather *gather, const struct ws_gather_colle
 
 void ws_gather_memory(struct ws_gather *gather, const struct ws_gather_memory *memory);
 
-/* Adds details of a call. The call itself may be added earlier or later. Known details are not overwritten. */
+/* Adds details of a call. The call itself may be added earlier or later. Details that are already known for the call
+ * are not overwritten. */
 void ws_gather_detail(struct ws_gather *gather, const struct ws_gather_detail *detail);
 
 /* --- results ----------------------------------------------------------------------------------- */
@@ -158,20 +161,18 @@ void ws_gather_destroy(struct ws_gather *gather);
 /* --- meaning of names (labels.c) ---------------------------------------------------------------- */
 
 struct ws_call_kind {
-    uint32_t family; /* enum ws_call_family */
-    bool blocks;     /* a copy call that returns only when the copy is complete */
+    uint32_t family; /* a value of enum ws_call_family */
+    bool blocks;     /* whether this is a copy call that returns only when the copy is complete */
 };
 
 struct ws_call_kind ws_call_kind_of(const char *name, size_t length);
 
-/* Finds source and destination in the name of a copy: "Memcpy HtoD (Pageable -> Device)". */
+/* Finds the kinds of memory (enum ws_space) of source and destination in the name of a copy: "Memcpy HtoD (Pageable
+ * -> Device)". */
 void ws_copy_spaces(const char *name, size_t length, uint32_t *from, uint32_t *to);
 
 /* Returns the enum ws_space of a word, such as "Device" or "Pinned". */
 uint32_t ws_space_of(const char *word, size_t length);
-
-/* Recognizes names of numbered steps: "ProfilerStep#12", "train_step#12", "iteration#12". */
-bool ws_is_step(const char *name, size_t length, uint64_t *number);
 
 /* Returns NCCL's name of a framework's collective: "_allgather_base" is ncclAllGather. Other names are returned
  * unchanged. */
@@ -196,25 +197,26 @@ bool ws_gather_share_process(const struct ws_gather *gather, uint32_t thread, ui
 uint32_t ws_gather_device(const struct ws_gather *gather, uint32_t context);
 uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
 
-/* Assigns operations to collectives (collectives.c). order lists the operations by host time. Returns 0 or
- * -ENOMEM. */
+/* Assigns operations to collectives (collectives.c). order lists the indices of the operations by host time. Returns
+ * 0 or -ENOMEM. */
 int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
 
 /* Returns the details of a call, or NULL. Only the first request for a correlation id returns the details. The
- * outermost call makes this first request, because calls are processed in order of begin. */
+ * outermost call makes this first request, because calls are processed in order of start. */
 const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
 
-/* Returns the number of details with an address that belong to no call. Call this function after all calls were
- * processed. */
+/* Returns the number of details that have an address, but whose call is not in the file. Call this function after all
+ * calls were processed. */
 uint64_t ws_gather_lone_details(struct ws_gather *gather);
 
-/* Returns the correlation id for a row. */
+/* Returns the correlation id that a row of the trace gets. It contains the thread, so that it is unique in the
+ * trace. */
 static inline uint64_t ws_gather_correlation(uint32_t thread, uint64_t correlation)
 {
-    return (uint64_t)thread << 40 | (uint32_t)correlation; /* drops the upper bits, which hold the process */
+    return (uint64_t)thread << 40 | (uint32_t)correlation; /* the cast drops the upper bits, which hold the process */
 }
 
-/* Makes the next slice of rows. Returns 1, 0 if nothing is left, or -ENOMEM. */
+/* Makes rows from the next few thousand operations and calls. Returns 1, or 0 if nothing is left, or -ENOMEM. */
 int ws_gather_join_more(struct ws_gather *gather);
 
 void ws_gather_join_destroy(struct ws_gather_join *join);

@@ -1,16 +1,17 @@
-/* The interface of an importer: one foreign file format. */
+/* The interface of an importer. An importer reads one file format of another profiler. */
 #ifndef WALLSHIM_INPUT_IMPORTER_H
 #define WALLSHIM_INPUT_IMPORTER_H
 
 #include "input/gather.h"
 
 struct ws_importer {
-    /* Returns whether a file with these first bytes has the format. */
+    /* Returns whether a file with these first bytes has the importer's format. */
     bool (*claims)(const unsigned char *head, size_t size);
-    /* Opens a file. Rows go to gather, which outlives the state. Returns 0 or -errno. */
+    /* Opens a file. The importer adds the file's rows to `gather`, which must stay valid until `close`. Returns 0 or
+     * -errno. */
     int (*open)(void **state, const char *path, struct ws_gather *gather);
-    /* Reads a piece. Returns 1 if there is more, 0 at the end, or -errno with a message that says what is wrong
-     * with the file. Unreadable parts are counted in damage. */
+    /* Reads the next piece of the file. Returns 1 if there is more, 0 at the end, or -errno with a message that says
+     * what is wrong with the file. Unreadable parts of the file are counted in damage. */
     int (*read)(void *state, struct ws_damage *damage, char *message, size_t capacity);
     /* `processes` returns how many processes the file has, at least 1. `choose` restricts the rows to one of these
      * processes. `choose` is called before the first read. Both functions are NULL if files of the format hold only

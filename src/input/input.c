@@ -18,17 +18,17 @@ enum { PACKED_PIECE = 64 * 1024, AHEAD_PIECE = 256 * 1024, GZIP_WINDOW = 15 + 16
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20 };
 
 struct input_piece {
-    ssize_t size;          /* number of bytes; 0: the end; below 0: -errno */
-    uint64_t done;         /* position in the file behind these bytes */
-    enum ws_input_end end; /* how the file ends, as far as known after these bytes */
+    ssize_t size;          /* number of bytes in the piece; 0: the end of the file; below 0: -errno */
+    uint64_t done;         /* offset in the (compressed) file after the bytes of this piece */
+    enum ws_input_end end; /* how the file ends, as far as known after this piece */
     unsigned char bytes[AHEAD_PIECE];
 };
 
 struct ws_input {
-    /* If a thread reads ahead, the reader uses these three fields, and only the thread changes the fields after them.
-     * Without such a thread, `ahead` is NULL. */
+    /* These three fields belong to the thread that calls ws_input_read. If a helper thread reads ahead, only the
+     * helper thread changes the fields after them. Without a helper thread, `ahead` is NULL. */
     struct ws_ahead *ahead;
-    const struct input_piece *ready; /* the piece that is being read */
+    const struct input_piece *ready; /* the piece from which ws_input_read copies */
     size_t ready_taken;
 
     int file;
@@ -94,7 +94,7 @@ static int input_fill(struct ws_input *input)
     return 0;
 }
 
-/* Decompresses one step. Returns 0 or -errno. */
+/* Reads a piece of the file if needed, and decompresses as much of it as fits the output. Returns 0 or -errno. */
 static int unpack(struct ws_input *input)
 {
     if (!input->stream.avail_in) {
@@ -103,7 +103,7 @@ static int unpack(struct ws_input *input)
             return status;
     }
     if (input->between &&
-        input->stream.next_in[0] != 0x1f) { /* ignore bytes after the last member that are not gzip */
+        input->stream.next_in[0] != 0x1f) { /* ignore the bytes after the last gzip member: they are not gzip */
         input->ended = true;
         return 0;
     }

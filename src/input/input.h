@@ -11,7 +11,7 @@
 enum ws_input_end {
     WS_INPUT_WHOLE,
     WS_INPUT_CUT,    /* the file ends within gzip data */
-    WS_INPUT_DAMAGED /* the following bytes are not valid gzip */
+    WS_INPUT_DAMAGED /* after the bytes that were read, the file is not valid gzip */
 };
 
 struct ws_input;
@@ -32,7 +32,7 @@ enum ws_input_end ws_input_end(const struct ws_input *input);
 /* Stores the number of bytes read and the size of the file. */
 void ws_input_position(const struct ws_input *input, uint64_t *done, uint64_t *total);
 
-/* Accepts NULL. */
+/* Closes the file. Accepts NULL. */
 void ws_input_close(struct ws_input *input);
 
 #endif

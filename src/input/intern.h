@@ -12,8 +12,8 @@
 #include "record/record.h"
 
 struct ws_intern {
-    struct ws_map places;   /* hash → number */
-    struct ws_vector items; /* number - 1 → the key or the struct ws_text */
+    struct ws_map places;   /* hash of an item → number of the item */
+    struct ws_vector items; /* the items (keys or struct ws_text); item number n has index n - 1 */
 };
 
 #define WS_INTERN(type) ((struct ws_intern){ .items = { .size = sizeof(type) } })

@@ -10,14 +10,14 @@ enum { SLICE = 4096 };
 #define CALL_MADE_OPERATIONS 0x80000000u
 #define AMBIGUOUS UINT64_MAX
 
-/* A shape together with the function that was called. */
+/* A shape (static properties that many operations share), with the driver function that launched the operations. */
 struct final_shape {
     uint32_t shape, driver_function;
 };
 
 struct ws_gather_join {
-    uint32_t *ops, *calls;   /* indices, ordered by host time */
-    size_t op, call, memory; /* index of the next item to output */
+    uint32_t *ops, *calls;   /* indices of operations and of calls, ordered by host time */
+    size_t op, call, memory; /* indices of the next operation, call and memory row to output */
     bool started;
 };
 
@@ -31,7 +31,7 @@ static struct ws_gather_call *call_at(const struct ws_gather *gather, size_t ind
     return (struct ws_gather_call *)gather->calls.data + index;
 }
 
-/* Returns the begin of the operation's call. If the operation has no call, returns its begin on the device. */
+/* Returns the start of the call that launched the operation. Without such a call, returns the start on the device. */
 static int64_t host_time(const struct ws_gather *gather, size_t op)
 {
     uint32_t call = join_op_at(gather, op)->call;
@@ -39,7 +39,7 @@ static int64_t host_time(const struct ws_gather *gather, size_t op)
 }
 
 /* Finds the call of each operation: the outermost call with the same correlation id. In a file merged from several
- * processes, calls of different processes may have this correlation id. Then the operation gets no call. */
+ * processes, calls of different processes may share a correlation id. An operation with this id gets no call. */
 static int match_calls(struct ws_gather *gather)
 {
     struct ws_map calls = { 0 }; /* correlation id of an operation → index + 1 of its call */
@@ -197,8 +197,8 @@ static void put_memory(struct ws_gather *gather, const struct ws_gather_memory *
     ws_gather_row(gather, WS_FAMILY_call, &row);
 }
 
-/* Writes clock comparisons in which device time and host time are equal. Imported files give device times on the
- * host's clock. */
+/* Writes clock comparisons (pairs of a device time and a host time). The times of a pair are equal, because imported
+ * files give device times on the host's clock. */
 static void put_clocks(struct ws_gather *gather)
 {
     const struct ws_gather_span *spans = gather->spans.data;
@@ -240,8 +240,8 @@ int ws_gather_join_more(struct ws_gather *gather)
     }
     for (size_t i = 0; join->op < gather->ops.count && i < SLICE; i++)
         join_put_op(gather, join_op_at(gather, join->ops[join->op++]));
-    /* A call gives no row here if its operation has a row. A slice without any row would mean the end of the input,
-     * so the loop goes on until there is a row. */
+    /* A call whose operation has a row gets no row of its own. If this function made no row, ws_gather_next would end
+     * the input. So the loop goes on until there is a row. */
     for (size_t i = 0; join->call < gather->calls.count && (i < SLICE || !has_rows(gather)); i++)
         join_put_call(gather, call_at(gather, join->calls[join->call++]));
     const struct ws_gather_memory *memory = gather->memory.data;

@@ -23,16 +23,16 @@ struct ws_json {
     void *user;
     yajl_handle parser;
     bool started;
-    bool muted; /* no callbacks, while a new parser is brought to the current depth */
+    bool muted; /* no callbacks are made, because a new parser is being brought to the current depth */
     bool too_deep;
     size_t depth;
-    char open[DEEPEST]; /* '{' or '[', by depth */
+    char open[DEEPEST]; /* for each depth: '{' if a map is open there, '[' if an array is */
     size_t held, left;
-    size_t silent; /* bytes since the last token */
+    size_t silent; /* bytes of input since the last token was found */
     bool escaped;  /* the previous piece ended with a backslash */
-    size_t items;  /* depth inside the array whose invalid items are skipped; 0: none */
+    size_t items;  /* depth inside the array whose invalid items are skipped; 0: not inside such an array */
     void (*on_broken)(void *user);
-    bool seeking; /* searching for the next item after an invalid item */
+    bool seeking; /* whether the parser searches for the next item after an invalid item */
     uint64_t passed;
     uint64_t taken, restarts; /* bytes of input so far, and restart units used */
     unsigned char piece[HELD + PIECE];
@@ -63,6 +63,14 @@ static int on_string(void *user, const unsigned char *text, size_t length)
 {
     struct ws_json *json = found(user);
     return json->muted || json->callbacks.yajl_string(json->user, text, length);
+}
+
+/* Passes on true and false as texts, because a field that needs a number ignores texts. */
+static int on_boolean(void *user, int value)
+{
+    struct ws_json *json = found(user);
+    const unsigned char *text = (const unsigned char *)(value ? "true" : "false");
+    return json->muted || json->callbacks.yajl_string(json->user, text, value ? 4 : 5);
 }
 
 static int on_key(void *user, const unsigned char *text, size_t length)
@@ -120,6 +128,7 @@ static int on_end_array(void *user)
 
 static const yajl_callbacks passing = {
     .yajl_null = on_null,
+    .yajl_boolean = on_boolean,
     .yajl_number = on_number,
     .yajl_string = on_string,
     .yajl_start_map = on_start_map,
@@ -253,7 +262,7 @@ static bool begins_item(const unsigned char *begin, const unsigned char *brace, 
     return found && before > begin && before[-1] == ',';
 }
 
-/* Returns the begin of the next item, or `end`. Counts the bytes before the item as skipped. */
+/* Returns the start of the next item, or `end`. Counts the bytes before the item as skipped. */
 static const unsigned char *seek_item(struct ws_json *json, const unsigned char *begin, const unsigned char *from,
                                       const unsigned char *end)
 {
@@ -278,7 +287,8 @@ static bool leave_item(struct ws_json *json, const unsigned char **at, const uns
         return false;
     json->on_broken(json->user);
     *at = taken < (size_t)(end - *at) ? *at + taken : end;
-    bool ends = !within && taken && (*at)[-1] == ']'; /* the parser failed at ",]", the end of the array */
+    /* The parser failed at the "]" of the array, because a "," came before it. */
+    bool ends = !within && taken && (*at)[-1] == ']';
     *at -= ends;
     json->seeking = !ends;
     return true;
@@ -292,7 +302,7 @@ unsigned char *ws_json_room(struct ws_json *json, size_t *size)
     return json->piece + HELD;
 }
 
-/* Returns the begin of the last token. This token may continue in the next piece. */
+/* Returns the start of the last token. This token may continue in the next piece. */
 static const unsigned char *last_word(const unsigned char *begin, const unsigned char *end)
 {
     for (const unsigned char *at = end; at > begin && end - at < HELD; at--)

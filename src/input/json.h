@@ -11,7 +11,7 @@
 struct ws_json;
 
 /* callbacks are those of the library yajl. All of them are required except yajl_boolean, yajl_integer and
- * yajl_double. Returns NULL when memory runs out. */
+ * yajl_double, which are not called: true and false come as texts. Returns NULL when memory runs out. */
 struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user);
 
 /* Call this function at the start of the array that holds the events of a trace. An item of this array that is not
@@ -19,7 +19,7 @@ struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user);
  * and arrays are not called. */
 void ws_json_pass_over(struct ws_json *json, void (*on_broken)(void *user));
 
-/* Returns the number of bytes skipped. */
+/* Returns the number of bytes of all skipped items. */
 uint64_t ws_json_passed(const struct ws_json *json);
 
 /* Returns the address at which the caller puts the next piece of the input. Stores the maximum size of the piece in
@@ -35,7 +35,7 @@ bool ws_json_end(struct ws_json *json);
 /* After a failure: returns how many bytes of the piece were not parsed. */
 size_t ws_json_left(const struct ws_json *json);
 
-/* Accepts NULL. */
+/* Frees the parser. Accepts NULL. */
 void ws_json_destroy(struct ws_json *json);
 
 #endif

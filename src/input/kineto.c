@@ -1,5 +1,5 @@
 /* Reads traces of Kineto, PyTorch's profiler: JSON in Chrome's trace event format, plain or compressed with gzip.
- * Stores only the fields of events that are used. */
+ * Stores only those fields of events that the importer uses. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@ enum { DEPTH = 8 };
 
 /* The kind of a map or array in the file. */
 enum node {
-    NODE_SKIPPED, /* not used, and nothing inside is used */
+    NODE_SKIPPED, /* the importer uses neither this map or array nor anything inside it */
     NODE_ROOT,
     NODE_EVENTS,
     NODE_EVENT,
@@ -35,7 +35,7 @@ enum node {
 
 struct place {
     enum node node;
-    enum kineto_key key; /* the last key of the map */
+    enum kineto_key key; /* the key that was read last in the map */
     size_t index;        /* index of the next element of the array */
 };
 
@@ -45,9 +45,10 @@ struct reading {
     struct ws_tokens *tokens;
     bool has_events;
     struct place places[DEPTH];
-    unsigned depth;   /* number of levels in use */
-    unsigned events;  /* depth inside the array of events */
-    unsigned skipped; /* number of unused maps and arrays that are open inside the last level */
+    unsigned depth;  /* number of open maps and arrays in `places` */
+    unsigned events; /* value of `depth` inside the array of events */
+    /* Number of open maps and arrays that the importer does not use. All are inside the last one in `places`. */
+    unsigned skipped;
     struct ws_device device;
     struct kineto_configured group;
     struct kineto_inputs inputs;
@@ -94,7 +95,7 @@ static void take_value(struct reading *reading, const char *text, size_t length,
     case NODE_TYPES:
         kineto_take_type(&reading->inputs, text, length);
         break;
-    case NODE_DIMENSIONS: /* not an array: an input without dimensions */
+    case NODE_DIMENSIONS: /* a value in place of an array stands for an input without dimensions */
         kineto_take_dimensions(&reading->inputs, "[] ", 3);
         break;
     case NODE_DIMENSION:
@@ -113,7 +114,7 @@ static void take_key(struct reading *reading, const char *text, size_t length)
 
 /* --- maps and arrays ------------------------------------------------------------------------------ */
 
-/* The kinds of maps and arrays inside others, by the kind of the outer one and the key. All others are skipped. */
+/* The kind of a map or array inside another map or array, by the kind of the outer one and the key. 0: skipped. */
 static const uint8_t maps_within[NODE_COUNT][KINETO_KEY_COUNT] = {
     [NODE_ROOT] = { [KINETO_DISTRIBUTED_INFO] = NODE_DISTRIBUTED },
     [NODE_EVENTS] = { [KINETO_NONE] = NODE_EVENT },
@@ -153,8 +154,8 @@ static void kineto_begin_event(struct reading *reading)
     kineto_inputs_begin(&reading->inputs);
 }
 
-/* Leaves a broken event. Goes back to the array of events. kineto_begin_event resets the state that the broken
- * event left. */
+/* Leaves an event that is not valid JSON, and goes back to the array of events. kineto_begin_event resets the state
+ * that this event left. */
 static void leave_broken(struct reading *reading)
 {
     reading->depth = reading->events;
@@ -345,7 +346,7 @@ static int kineto_read_piece(void *state, struct ws_damage *damage, char *messag
         return status ? status : 1;
     kineto_position(reading, &done, &total);
     damage->lost_bytes = batch->passed;
-    if (batch->rest || batch->end == WS_INPUT_DAMAGED) /* the rest is not JSON, or not gzip */
+    if (batch->rest || batch->end == WS_INPUT_DAMAGED) /* the rest of the file is not JSON, or not gzip */
         damage->lost_bytes += total - done + (total - done ? 0 : batch->left) + 1;
     else if (batch->end == WS_INPUT_CUT || !batch->fine)
         damage->no_footer = true;

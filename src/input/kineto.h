@@ -75,7 +75,10 @@
     X(TARGET_RANK, "Dst Rank")               \
     X(GROUP_CONFIG, "pg_config")             \
     X(GROUP_CONFIG_NAME, "pg_name")          \
-    X(GROUP_CONFIG_RANKS, "ranks")
+    X(GROUP_CONFIG_RANKS, "ranks")           \
+    X(WITH_STACK, "with_stack")              \
+    X(RECORD_SHAPES, "record_shapes")        \
+    X(PROFILE_MEMORY, "profile_memory")
 
 enum kineto_key {
     KINETO_NONE,
@@ -94,7 +97,7 @@ enum kineto_category {
     CATEGORY_OPERATOR,
     CATEGORY_ANNOTATION,
     CATEGORY_PYTHON,
-    CATEGORY_REPEATED, /* known, but not read: adds no information */
+    CATEGORY_REPEATED, /* a known category; its events add no information and are not read */
 };
 
 /* The texts of an event. */
@@ -112,14 +115,14 @@ enum kineto_text_kind {
 /* The fields of one event that the importer uses. The texts are valid until the next event. */
 struct kineto_event {
     uint64_t seen;                    /* bits of enum kineto_key: fields that have a value of the right type */
-    int64_t number[KINETO_KEY_COUNT]; /* times in ns */
+    int64_t number[KINETO_KEY_COUNT]; /* for each field (enum kineto_key) that is a number: its value; times in ns */
     enum kineto_category category;
     char phase;
     struct ws_text text[TEXT_KINDS];
     bool other;            /* the event belongs to another rank than the rank being read */
-    struct ws_text inputs; /* an operator's inputs, in the format of family label; length 0: unknown */
+    struct ws_text inputs; /* an operator's inputs as one text (kineto_inputs.c); length 0: unknown */
     uint32_t grid[3], block[3];
-    int64_t concrete[4]; /* values of the second, third, fourth and last input, if they are numbers */
+    int64_t concrete[4]; /* values of an operator's second, third, fourth and last input, if they are numbers */
 };
 
 /* A text that grows. */
@@ -128,33 +131,40 @@ struct kineto_text {
     size_t size, capacity;
 };
 
+/* Optional data that a profiler records with operators. Recording any of them slows the program's host threads. */
+enum kineto_extra { EXTRA_STACKS, EXTRA_SHAPES, EXTRA_MEMORY, EXTRA_COUNT };
+
 struct kineto {
     struct ws_gather *gather;
     struct kineto_event event;
     struct kineto_text texts[TEXT_KINDS]; /* texts of the current event */
-    struct ws_vector devices;             /* struct ws_device, as the file describes them */
-    struct ws_vector processes;           /* struct kineto_name */
-    struct ws_vector threads;             /* struct kineto_name */
-    int64_t pid;                          /* process of the first host call, if has_pid */
+    struct ws_vector devices;             /* elements: struct ws_device; the devices that the file describes */
+    struct ws_vector processes;           /* elements: struct kineto_name */
+    struct ws_vector threads;             /* elements: struct kineto_name */
+    int64_t pid;                          /* process id of the first host call; valid only if has_pid */
     bool has_pid;
-    int64_t first;                /* time of the first event read; 0: none yet */
-    bool has_schema;              /* the file has a schema version */
-    bool has_base;                /* the file has a base for its times */
-    int64_t rank;                 /* rank in the job; -1: unknown */
-    uint64_t known, unknown;      /* count of the profiler's events; count of other events with name and duration */
+    int64_t first;   /* time in ns of the first event read; 0: no event was read yet */
+    bool has_schema; /* the file has a schema version */
+    bool has_base;   /* the file states the base to which its times are relative */
+    int64_t rank;    /* rank of the process in the job; -1: unknown */
+    /* Number of the PyTorch profiler's events; number of other events with name and duration. */
+    uint64_t known, unknown;
+    /* For each kind of optional data: whether the file says that it was recorded, or holds events of that kind. */
+    bool has_extra[EXTRA_COUNT];
     const char *writer;           /* message about another program that seems to have written the file; or NULL */
     struct ws_text label;         /* label of the rank being read, if the file holds several ranks */
-    struct ws_intern groups;      /* struct ws_text: the keys that identify process groups */
-    struct ws_vector group_ranks; /* struct kineto_group, parallel to `groups` and to ws_gather.comms */
-    struct ws_vector configured;  /* struct kineto_group, from the configuration in the file */
-    struct ws_map configured_of;  /* hash of a name → index + 1 of the first group with that name */
+    struct ws_intern groups;      /* the texts (struct ws_text) that identify process groups */
+    struct ws_vector group_ranks; /* elements: struct kineto_group; same order as `groups` and ws_gather.comms */
+    struct ws_vector configured;  /* elements: struct kineto_group; the groups in the file's configuration */
+    struct ws_map configured_of;  /* hash of a name → index in `configured` + 1 of the first group with that name */
 };
 
 /* A process group: its name, and its ranks as the file lists them. "..." ends an incomplete list: "[0, 2, 4,
  * ...]". */
 struct kineto_group {
     struct ws_text name, ranks;
-    uint32_t place; /* index of this process's rank in `ranks` of a configured group; UINT32_MAX: not in `ranks` */
+    /* Only for a group of the file's configuration: index of this process's rank in `ranks`; UINT32_MAX: missing. */
+    uint32_t place;
 };
 
 static inline bool kineto_saw(const struct kineto_event *event, enum kineto_key key)
@@ -216,24 +226,29 @@ void kineto_inputs_finish(struct kineto_inputs *inputs);
 
 enum kineto_category kineto_category_of(const char *text, size_t length);
 
+/* Handles the event in kineto->event once all its fields were read. */
+void kineto_take_event(struct kineto *kineto);
+
+/* --- kineto_trace.c ------------------------------------------------------------------------------- */
+
 void kineto_init(struct kineto *kineto, struct ws_gather *gather);
 
 /* Restricts reading to one rank and stores the rank's number and label. */
 void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank);
 
-/* Notes the program that wrote the file, if the name or number of a process shows the program. */
+/* Records which program wrote the file, if the name or number of a process identifies the program. */
 void kineto_note_process(struct kineto *kineto, const char *text, size_t length);
 
-/* Handles a complete event. */
-void kineto_take_event(struct kineto *kineto);
+/* Handles an event of phase M: the name of a process or a thread. */
+void kineto_take_metadata(struct kineto *kineto);
 
 void kineto_take_device(struct kineto *kineto, const struct ws_device *device);
 
 /* Handles a value outside of events, about the whole trace. */
 void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
 
-/* Returns whether the file has events, but no events of the PyTorch profiler. If so, message says what the file
- * is. */
+/* Returns whether the file has events, but no events of the PyTorch profiler. If so, writes to
+ * `message` what the file is. */
 bool kineto_is_of_another(const struct kineto *kineto, char *message, size_t capacity);
 
 /* Writes the rows that need information from the whole file: devices, process groups, names of threads. Call it at
@@ -266,7 +281,7 @@ const struct kineto_group *kineto_configured_group(const struct kineto *kineto, 
 struct kineto_ranks {
     const char *path;
     struct ws_arena texts;
-    struct ws_intern labels; /* struct ws_text */
+    struct ws_intern labels; /* the labels of all ranks (struct ws_text) */
     bool looked;
 };
 

@@ -46,7 +46,7 @@ static uint32_t small(int64_t value)
     return value > 0 && value < INT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Returns the group whose name and ranks the event gives. Both texts are equal on all ranks. */
+/* Returns the group whose name and ranks the event gives. Events on all ranks of the group give the same texts. */
 static uint32_t named_group(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;
@@ -75,7 +75,8 @@ static uint32_t unnamed_group(struct kineto *kineto)
     int64_t handle = event->concrete[1], rank = event->concrete[2], size = event->concrete[3];
     char key[64];
     uint32_t id;
-    if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || handle < 4096) /* too small for an address */
+    /* A handle below 4096 is too small to be the group's address. */
+    if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || handle < 4096)
         return 0;
     int length = snprintf(key, sizeof(key), "at %lld of %lld", (long long)handle, (long long)size);
     struct ws_comm *group =
@@ -88,7 +89,7 @@ static uint32_t unnamed_group(struct kineto *kineto)
     return id;
 }
 
-/* Returns the index of a rank in "[0, 8, 16]", or UINT32_MAX. */
+/* Returns the index of a rank in a list such as "[0, 8, 16]", or UINT32_MAX. */
 static uint32_t place_in(struct ws_text ranks, int64_t rank)
 {
     uint32_t place = 0;
@@ -105,8 +106,8 @@ static uint32_t place_in(struct ws_text ranks, int64_t rank)
     return UINT32_MAX;
 }
 
-/* Returns this process's rank in the group. For large groups events list only the first ranks, followed by dots. The
- * configuration lists all ranks. */
+/* Returns this process's rank in the group. For large groups, events list only the first ranks, followed by dots. The
+ * file's configuration of process groups lists all ranks. */
 static uint32_t rank_in(const struct kineto *kineto, const struct kineto_group *group)
 {
     const struct kineto_group *configured = kineto_configured_group(kineto, group->name);

@@ -116,7 +116,7 @@ struct ws_text kineto_inputs_end(struct kineto_inputs *inputs, const struct ws_t
         if (all->size)
             kineto_inputs_append(inputs, all, " ", 1);
         kineto_inputs_append(inputs, all, type.length ? type.data : "-", type.length ? type.length : 1);
-        if (dimensions.length > 2) { /* more than [] */
+        if (dimensions.length > 2) { /* longer than "[]", so not empty */
             kineto_inputs_append(inputs, all, dimensions.data, dimensions.length);
         } else if (value.length) {
             kineto_inputs_append(inputs, all, "=", 1);

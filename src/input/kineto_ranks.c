@@ -49,7 +49,8 @@ static int kineto_ranks_find_in(const char *at, const char *end, struct ws_arena
 /* Finds at most MOST_RANKS + 1 labels. Returns 0 or -errno. */
 static int kineto_ranks_find(struct kineto_ranks *ranks)
 {
-    char room[2 * MOST_LABEL + PIECE]; /* the end of a piece is searched again with the next piece */
+    /* The end of a piece is searched again with the next piece, because a label may continue there. */
+    char room[2 * MOST_LABEL + PIECE];
     size_t held = 0;
     ssize_t size;
     struct ws_input *input;

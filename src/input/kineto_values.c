@@ -55,7 +55,7 @@ void kineto_take_event_value(struct kineto *kineto, enum kineto_key key, const c
     }
 }
 
-/* The meaning of an argument's value. */
+/* Whether the importer reads an argument as a number or as a text, and the kind of the text. */
 static const struct {
     bool number, text;
     enum kineto_text_kind kind;

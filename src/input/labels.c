@@ -1,11 +1,10 @@
-/* The meaning of the names of calls, copies and memory kinds. */
+/* Derives facts from the names that profilers give to calls, copies, collectives and kinds of memory. */
 #include <string.h>
 
-#include "input/decimal.h"
 #include "input/gather.h"
 
-/* The first row whose word occurs in a call's name gives the call's family. The CUDA runtime, the CUDA driver and HIP
- * use the same words. The last rows are for Intel's runtimes. */
+/* The first row whose word occurs in a call's name gives the call's family (enum ws_call_family: launch, copy, …).
+ * The CUDA runtime, the CUDA driver and HIP use the same words. The last rows are for Intel's runtimes. */
 static const struct {
     const char *word;
     enum ws_call_family family;
@@ -14,7 +13,7 @@ static const struct {
     { "[memory]", WS_CALL_MEMORY },
     { "LaunchHostFunc", WS_CALL_WORK },
     { "AddCallback", WS_CALL_WORK },
-    { "Launch", WS_CALL_LAUNCH }, /* also GraphLaunch */
+    { "Launch", WS_CALL_LAUNCH }, /* also matches GraphLaunch */
     { "Captur", WS_CALL_CAPTURE },
     { "Graph", WS_CALL_GRAPH },
     { "MemPrefetch", WS_CALL_WORK },
@@ -135,23 +134,6 @@ uint32_t ws_collective_type(struct ws_text name)
             if (strlen(types[i].words[j]) == name.length && !memcmp(types[i].words[j], name.data, name.length))
                 return types[i].type;
     return WS_NO_TYPE;
-}
-
-bool ws_is_step(const char *name, size_t length, uint64_t *number)
-{
-    static const char *const steps[] = { "step", "iteration" };
-    const char *mark = memrchr(name, '#', length);
-    size_t before = mark ? (size_t)(mark - name) : 0, digits = mark ? length - before - 1 : 0;
-    int64_t value;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        size_t size = strlen(steps[i]);
-        if (digits && before >= size && !strncasecmp(mark - size, steps[i], size) && mark[1] >= '0' &&
-            mark[1] <= '9' && ws_decimal(mark + 1, digits, 0, &value)) {
-            *number = (uint64_t)value;
-            return true;
-        }
-    }
-    return false;
 }
 
 uint32_t ws_space_of(const char *word, size_t length)

@@ -21,13 +21,13 @@ enum { MOST_PROCESSES = 256 };
 struct reading {
     struct nsight nsight;
     struct nsight_base base;
-    sqlite3_stmt *rows; /* of the current table */
-    size_t table;       /* index in nsight_tables */
+    sqlite3_stmt *rows; /* query that returns the rows of the current table */
+    size_t table;       /* index of the current table in nsight_tables */
     bool prepared;
-    bool any;                              /* the file has a known table */
-    int64_t processes[MOST_PROCESSES + 1]; /* globalPids of processes that used a device */
+    bool any;                              /* whether the file has one of nsight_tables */
+    int64_t processes[MOST_PROCESSES + 1]; /* globalPids of the processes that used a device */
     size_t process_count;
-    size_t chosen; /* index + 1 of the chosen process; 0: all */
+    size_t chosen; /* index in `processes` + 1 of the only process to read; 0: all processes */
 };
 
 static bool nsight_claims(const unsigned char *head, size_t size)
@@ -61,7 +61,8 @@ static int nsight_open_reading(void **state, const char *path, struct ws_gather 
 
 /* --- tables and columns that may be missing -------------------------------------------------------- */
 
-/* "column>Table.value" selects the value in the row of Table whose id equals the column. */
+/* Writes the SQL that selects a column, or NULL if it is missing. "column>Table.value" selects the value in the row
+ * of Table whose id equals the column. */
 static int add_column(struct reading *reading, const char *table, const char *wanted, char *sql)
 {
     char column[64], other[64], value[64];

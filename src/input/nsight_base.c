@@ -92,7 +92,7 @@ int nsight_base_open(struct nsight_base *base, const char *path)
     sqlite3_db_config(base->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(base->handle, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
     sqlite3_db_config(base->handle, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
-    sqlite3_drop_modules(base->handle, NULL); /* so that no table can be virtual */
+    sqlite3_drop_modules(base->handle, NULL); /* removes all modules, so that no table can be virtual */
     sqlite3_limit(base->handle, SQLITE_LIMIT_LENGTH, LONGEST_NAME);
     base->other = find_other(base);
     sqlite3_limit(base->handle, SQLITE_LIMIT_LENGTH, LONGEST_VALUE);
@@ -104,7 +104,7 @@ void nsight_base_close(struct nsight_base *base)
     sqlite3_close(base->handle);
 }
 
-/* Asks SQLite, because the list of tables in a damaged file may call a view a table. */
+/* Uses SQLite's own function, because the list of tables in a damaged file may call a view a table. */
 bool nsight_base_has_table(const struct nsight_base *base, const char *table)
 {
     return !sqlite3_table_column_metadata(base->handle, "main", table, NULL, NULL, NULL, NULL, NULL, NULL);
@@ -112,7 +112,7 @@ bool nsight_base_has_table(const struct nsight_base *base, const char *table)
 
 bool nsight_base_has_column(struct nsight_base *base, const char *table, const char *column)
 {
-    char sql[256]; /* this pragma leaves out computed columns */
+    char sql[256]; /* the query uses a pragma that leaves out computed columns */
     snprintf(sql, sizeof(sql), "SELECT 1 FROM pragma_table_info('%s') WHERE name = ?1", table);
     return nsight_base_has_table(base, table) && has_row(base, sql, column);
 }
@@ -136,7 +136,7 @@ void nsight_base_index_texts(struct nsight_base *base)
     if (!nsight_base_has_column(base, "StringIds", "id") || !nsight_base_has_column(base, "StringIds", "value") ||
         has_row(base, keyed, "StringIds"))
         return;
-    /* Limits the copy to twice the size of the file plus 4 MiB: a page has 4096 bytes. */
+    /* Limits the copy of StringIds to twice the size of the file plus 4 MiB: a page has 4096 bytes. */
     snprintf(sql, sizeof(sql),
              "PRAGMA temp.max_page_count = %llu;"
              "CREATE TEMP TABLE StringIds (id INTEGER PRIMARY KEY, value);"

@@ -12,8 +12,8 @@ static int64_t nsight_details_device_of(sqlite3_stmt *row)
     return nsight_is_null(row, DEVICE) ? -1 : sqlite3_column_int64(row, DEVICE);
 }
 
-/* Returns a number for the row's context. The number contains the process, so that it is unique in the file. Contexts
- * of operations are numbered in the same way. */
+/* Returns a number for the row's context. The number contains the process, so that it is unique in the file. The
+ * context of a call and the context of an operation can be compared, because both get their numbers in this way. */
 static int64_t context_of(struct nsight *nsight, sqlite3_stmt *row)
 {
     return (int64_t)nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), sqlite3_column_int64(row, CONTEXT));
@@ -29,7 +29,8 @@ void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
         .address = (uint64_t)sqlite3_column_int64(row, AFTER_PLACE),
         .bytes = bytes > 0 ? (uint64_t)bytes : 0,
     };
-    if (memmem(kind.data, kind.length, "Static", 6)) /* static variables, allocated when their module is loaded */
+    /* Skip static variables, which are allocated when their module is loaded. */
+    if (memmem(kind.data, kind.length, "Static", 6))
         return;
     if (!correlation) {
         nsight->gather->losses[WS_LOSS_NO_CALL]++;
@@ -67,8 +68,8 @@ static struct ws_gather_detail place_at(struct nsight *nsight, sqlite3_stmt *row
     return detail;
 }
 
-/* An event is recorded only in streams of its own context. If an event number occurs in two contexts, it therefore
- * means two events. */
+/* An event is recorded only in streams of its own context. A number that is recorded in two contexts therefore stands
+ * for two events. */
 void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_gather_detail detail = place_at(nsight, row);

@@ -1,4 +1,4 @@
-/* The meaning of the tables of Nsight Systems. */
+/* Turns the rows of Nsight Systems' tables into operations, calls, ranges and facts. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 #include "base/salted.h"
 #include "input/decimal.h"
 #include "input/nsight.h"
+#include "record/range_name.h"
 
 static uint64_t process_number(struct nsight *nsight, int64_t global);
 
@@ -43,7 +44,8 @@ static uint32_t narrow_at(sqlite3_stmt *row, int column)
     return value < 0 ? 0 : value > UINT32_MAX ? UINT32_MAX : (uint32_t)value;
 }
 
-/* Reads begin and end from the first two columns. Counts a row without valid times as lost. */
+/* Reads begin and end from the first two columns. Returns false and counts the row as lost if the times are invalid.
+ */
 static bool times_at(struct nsight *nsight, sqlite3_stmt *row, int64_t *begin, int64_t *end)
 {
     *begin = sqlite3_column_int64(row, 0);
@@ -156,7 +158,7 @@ static void take_memset(struct nsight *nsight, sqlite3_stmt *row)
     nsight_tables_take_operation(nsight, row, &shape, bytes > 0 ? (uint64_t)bytes : 0);
 }
 
-/* Takes a graph launch that is timed as a whole. */
+/* Reads a graph launch that is timed as a whole. */
 static void take_graph(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_shape shape = { .kind = WS_OP_GRAPH,
@@ -196,33 +198,11 @@ static void nsight_tables_take_call(struct nsight *nsight, sqlite3_stmt *row)
                                              .result = result == (int32_t)result ? (int32_t)result : INT32_MAX });
 }
 
-/* Recognizes a range that PyTorch's emit_nvtx writes: "aten::mm, seq = 3, op_id = 41, sizes = [[2, 3], [3, 4]]".
- * Returns the length of the operator's name, or 0 for other ranges. */
-static size_t operator_length(struct ws_text text)
-{
-    const char *seq = memmem(text.data, text.length, ", seq = ", 8);
-    const char *id = memmem(text.data, text.length, ", op_id = ", 10);
-    const char *end = seq && (!id || seq < id) ? seq : id;
-    return end ? (size_t)(end - text.data) : 0;
-}
-
-/* Recognizes the ranges that NCCL itself adds around its calls. */
-static bool is_nccl_call(struct ws_text text)
-{
-    static const char *const calls[] = { "ncclAllReduce", "ncclReduceScatter", "ncclAllGather", "ncclBroadcast",
-                                         "ncclReduce",    "ncclAlltoAll",      "ncclGather",    "ncclScatter",
-                                         "ncclSend",      "ncclRecv" };
-    for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-        if (text.length == strlen(calls[i]) && !memcmp(text.data, calls[i], text.length))
-            return true;
-    return false;
-}
-
 static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
 {
     enum { PUSH_POP = 59, START_END = 60 };
     struct ws_text text = nsight_text(row, nsight_is_null(row, 5) ? 6 : 5);
-    struct ws_range range = { .kind = WS_RANGE_ANNOTATION };
+    struct ws_range range = { 0 };
     int64_t type = sqlite3_column_int64(row, 2);
     if (type != PUSH_POP && type != START_END)
         return;
@@ -235,14 +215,11 @@ static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
     }
     if (!times_at(nsight, row, &range.host_begin, &range.host_end))
         return;
-    size_t name = operator_length(text);
-    if (name)
-        range.kind = WS_RANGE_OPERATOR;
-    else if (is_nccl_call(text))
-        range.kind = WS_RANGE_COMMUNICATION;
-    else if (ws_is_step(text.data, text.length, &range.number))
-        range.kind = WS_RANGE_STEP;
-    range.name = ws_gather_label(nsight->gather, text.data, name ? name : text.length);
+    struct ws_range_name name = ws_range_name_read(text.data, text.length);
+    range.kind = name.kind;
+    range.number = name.number;
+    range.name =
+        ws_gather_label(nsight->gather, text.data, name.kind == WS_RANGE_OPERATOR ? name.length : text.length);
     range.thread = nsight_tables_thread_of(nsight, sqlite3_column_int64(row, 3));
     ws_gather_row(nsight->gather, WS_FAMILY_range, &range);
     if (range.kind != WS_RANGE_COMMUNICATION)
@@ -273,7 +250,7 @@ static void take_process(struct nsight *nsight, sqlite3_stmt *row)
     int64_t key = nsight_tables_process_of(sqlite3_column_int64(row, 0));
     struct ws_text name = nsight_text(row, 2);
     char pid[32];
-    if (ws_intern_find(&nsight->processes, &key) != 1) /* not the first process that used a device */
+    if (ws_intern_find(&nsight->processes, &key) != 1) /* this is not the first process that used a device */
         return;
     int size = snprintf(pid, sizeof(pid), "%lld", (long long)sqlite3_column_int64(row, 1));
     ws_gather_meta(nsight->gather, "pid", pid, (size_t)size);
@@ -359,7 +336,7 @@ static void take_fact(struct nsight *nsight, sqlite3_stmt *row)
             ws_gather_meta(nsight->gather, facts[i].key, value.data, value.length);
 }
 
-/* Takes the host name, unless the row describes another machine. Bits 48 to 63 of globalPid and globalVid identify
+/* Stores the host name, unless the row describes another machine. Bits 48 to 63 of globalPid and globalVid identify
  * the machine. */
 static void take_system(struct nsight *nsight, sqlite3_stmt *row)
 {

@@ -8,9 +8,9 @@
 enum { HEAD = 512 };
 
 struct other {
-    const char *end; /* end of the file's name; NULL: any name */
+    const char *end; /* suffix of the file's name; NULL: any name */
     const char *begin;
-    unsigned length, at; /* length of begin, and its offset in the file */
+    unsigned length, at; /* length of `begin` in bytes; offset of `begin` in the file */
     const char *text;
 };
 
@@ -21,7 +21,7 @@ struct other {
 #define NAMED(end) end, NULL, 0, 0
 #define BEGINS(bytes) NULL, bytes, sizeof(bytes) - 1, 0
 
-/* The first matching row is used. */
+/* The first row that matches a file gives the text about the file. */
 static const struct other others[] = {
     { BEGINS("\xff\xfe"), "text in UTF-16: convert it first, with iconv -f UTF-16 -t UTF-8" },
     { BEGINS("\xfe\xff"), "text in UTF-16: convert it first, with iconv -f UTF-16 -t UTF-8" },

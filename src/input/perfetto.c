@@ -14,8 +14,8 @@
 #include "base/vector.h"
 #include "input/perfetto_text.h"
 
-/* A packet in memory takes up to sixty times its size in the file. The largest packets of real traces hold the names
- * of all kernels. */
+/* The largest accepted packet in bytes. A decoded packet takes up to sixty times its size in the file. The largest
+ * packets of real traces hold the names of all kernels. */
 enum { LARGEST_PACKET = 4 << 20 };
 
 /* A limit on the size of the JSON, because each event repeats names that the trace holds once. The JSON of real
@@ -28,16 +28,16 @@ struct track {
     uint64_t parent;
     int64_t pid, tid;
     bool is_thread, is_process;
-    bool of_device; /* some of its slices ran on a device */
+    bool of_device; /* some slices of this track ran on a device */
 };
 
 struct slice {
-    uint64_t track; /* uuid */
+    uint64_t track; /* uuid of the slice's track */
     uint64_t begin, end;
     bool ended, of_device;
 };
 
-/* The begin or the end of a slice. */
+/* The start or the end of a slice. */
 struct mark {
     uint64_t track, time, order;
     size_t slice;
@@ -49,10 +49,10 @@ struct perfetto {
     size_t size, at;
     bool cut;
     FILE *out;
-    struct ws_vector tracks; /* struct track */
-    struct ws_map track_of;  /* uuid + 1 → index + 1 */
-    struct ws_vector slices; /* struct slice, in order of the begins in the file */
-    struct ws_vector marks;  /* struct mark */
+    struct ws_vector tracks; /* elements: struct track */
+    struct ws_map track_of;  /* uuid of a track + 1 → index of the track + 1 */
+    struct ws_vector slices; /* elements: struct slice, in the order in which the slices start in the file */
+    struct ws_vector marks;  /* elements: struct mark */
     struct perfetto_texts texts;
     size_t next;    /* second pass: index of the next slice to write */
     size_t written; /* number of events written */
@@ -79,8 +79,8 @@ bool ws_perfetto_claims(const unsigned char *head, size_t size)
     size_t used = size > 4 && head[0] == 0x0a ? take_varint(head + 1, size - 1, &length) : 0;
     if (!used || !length || length > LARGEST_PACKET || !take_varint(head + 1 + used, size - 1 - used, &tag))
         return false;
-    /* The numbers of the fields with which a first packet may begin: a time, a sequence, an event, names, flags, a
-     * clock or a track. */
+    /* The numbers of the fields that may come first in the first packet: a time, a sequence, an event, names, flags,
+     * a clock or a track. */
     switch (tag >> 3) {
     case 8:
     case 10:
@@ -102,7 +102,7 @@ bool ws_perfetto_claims(const unsigned char *head, size_t size)
     return tag && (next >= size || head[next] == 0x0a);
 }
 
-/* Returns the next packet, or NULL at the end. A packet that cannot be decoded ends the trace too. */
+/* Returns the next packet, or NULL at the end of the trace. A packet that cannot be decoded counts as the end. */
 static Perfetto__TracePacket *next_packet(struct perfetto *perfetto)
 {
     uint64_t length = 0;
@@ -189,8 +189,8 @@ static bool is_json(const char *text)
     return is;
 }
 
-/* Writes facts about the whole trace. The facts are instant events, and their values are JSON. The device properties
- * are a list without brackets. */
+/* Writes facts about the whole trace. The trace holds the facts as instant events whose values are JSON. The list of
+ * device properties may lack its brackets. */
 static void put_facts(struct perfetto *perfetto, const Perfetto__TrackEvent *event)
 {
     const char *name = event->name ? event->name : "";
@@ -221,8 +221,9 @@ static int mark_order(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Finds the ends of a track's slices. If the marks are in order of time, the slices nest, and an end belongs to the
- * latest open begin. PyTorch instead writes many begins first and then their ends in the same order. */
+/* Finds the ends of a track's slices. If the marks (starts and ends of slices) are in order of time, the slices nest,
+ * and an end belongs to the latest open begin. PyTorch instead writes many begins first and then their ends in the
+ * same order. */
 static void match_track(struct slice *slices, const struct mark *marks, size_t count, size_t *open)
 {
     bool in_order = true;
@@ -304,7 +305,7 @@ static int put_event(struct perfetto *perfetto, const Perfetto__TracePacket *pac
     char *arguments = perfetto_arguments(&perfetto->texts, sequence, event);
     if (!arguments)
         return -ENOMEM;
-    if (!*category) /* spans of the whole trace belong to no thread */
+    if (!*category) /* a slice that belongs to no thread describes the whole trace */
         category = owner->is_thread ? perfetto_category(name, arguments, owner->of_device) : "Trace";
     uint64_t length = slice->end - slice->begin;
     perfetto->written++;

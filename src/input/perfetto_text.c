@@ -82,7 +82,7 @@ void perfetto_put_text(FILE *out, const char *text)
 static void put_annotation(const struct perfetto_texts *texts, uint32_t sequence,
                            const Perfetto__Annotation *annotation, FILE *out, bool named, unsigned depth);
 
-/* Writes the parts of a list or an object. */
+/* Writes the elements of a JSON list, or the members of a JSON object. */
 static void put_parts(const struct perfetto_texts *texts, uint32_t sequence, const ProtobufCBinaryData *parts,
                       size_t count, FILE *out, bool named, unsigned depth)
 {
@@ -192,7 +192,7 @@ static bool is_operator(const char *name, const char *arguments)
 
 const char *perfetto_category(const char *name, const char *arguments, bool of_device)
 {
-    if (has_key(arguments, "cbid") || has_key(arguments, "cid")) /* cbid: CUDA; cid: HIP */
+    if (has_key(arguments, "cbid") || has_key(arguments, "cid")) /* calls of CUDA have a cbid, calls of HIP a cid */
         return "cuda_runtime";
     if (has_key(arguments, "cuda_sync_kind"))
         return "cuda_sync";

@@ -10,9 +10,10 @@
 #include "base/map.h"
 #include "perfetto.pb-c.h"
 
-/* Interned texts by sequence, kind and iid. A structure filled with zeros holds no texts. */
+/* The interned texts of a trace. The trace holds each text once, and events refer to it by packet sequence, kind and
+ * number (iid). A structure filled with zeros holds no texts. */
 struct perfetto_texts {
-    struct ws_map places; /* key of a text → address of the text */
+    struct ws_map places; /* hash of sequence, kind and number of a text → address of the text */
     struct ws_arena arena;
 };
 
@@ -23,7 +24,7 @@ enum perfetto_interned {
     PERFETTO_STRING_VALUE
 };
 
-/* Keeps the texts of a packet. Returns 0 or -ENOMEM. */
+/* Stores the interned texts that a packet defines. Returns 0 or -ENOMEM. */
 int perfetto_texts_add(struct perfetto_texts *texts, const Perfetto__TracePacket *packet);
 
 /* Returns `text` unless it is NULL. Otherwise returns the interned text, or "" if there is none. */
@@ -35,7 +36,7 @@ void perfetto_texts_finish(struct perfetto_texts *texts);
 /* Writes a text as a JSON string. */
 void perfetto_put_text(FILE *out, const char *text);
 
-/* Returns the arguments of an event as a JSON object, to be freed; NULL when memory runs out. */
+/* Returns the arguments of an event as a JSON object, which the caller frees. Returns NULL when memory runs out. */
 char *perfetto_arguments(const struct perfetto_texts *texts, uint32_t sequence, const Perfetto__TrackEvent *event);
 
 /* Returns whether the arguments belong to an event that ran on a device. */

@@ -84,9 +84,9 @@ enum ws_source_kind ws_source_kind_of_file(const char *path)
     ssize_t got = ws_input_read(input, head, sizeof(head));
     ws_input_close(input);
     inner = ws_source_kind_of(head, got > 0 ? (size_t)got : 0);
-    /* The file must be unpacked first if its contents are compressed themselves, or a trace in another format than
-     * Kineto's JSON. Kineto's importer takes all other contents: it reads gzip, and says what is wrong with contents
-     * that are no trace. */
+    /* The file must be unpacked first if it contains another compressed file, or a trace in another format than
+     * Kineto's JSON. Kineto's importer, which reads gzip itself, gets every other file. If the contents are no trace,
+     * this importer explains what is wrong. */
     return inner == WS_SOURCE_OWN || inner == WS_SOURCE_PACKED || inner == WS_SOURCE_PERFETTO ||
                    (inner == WS_SOURCE_FOREIGN && !ws_importer_kineto.claims(head, (size_t)got))
                ? WS_SOURCE_PACKED
@@ -200,10 +200,10 @@ void ws_source_choose(struct ws_source *source, size_t process)
     if (!source->importer || !source->importer->choose)
         return;
     source->importer->choose(source->state, process);
-    /* Traces imported from one file belong to one recording, even if they were imported at different times. So each
-     * of these traces gets the full path of the file. */
+    /* Traces imported from one file belong to one recording, even if they were imported at different times. So the
+     * metadata of each of these traces gets the file's full path. */
     char *path = realpath(source->name, NULL);
-    if (!path) /* a member of an archive has no path: take the path of the unpacked copy */
+    if (!path) /* a member of an archive has no path: use the path of the unpacked copy */
         path = realpath(source->path, NULL);
     if (path)
         ws_gather_meta(&source->gather, "import_file", path, strlen(path));
@@ -234,7 +234,7 @@ size_t ws_source_expected_ops(const struct ws_source *source)
     if (source->importer)
         return source->gather.ops.count;
     ws_reader_position(source->reader, &done, &total);
-    return (size_t)(total / 4); /* a row takes two to five bytes of a file */
+    return (size_t)(total / 4); /* in a wallshim trace a row takes two to five bytes */
 }
 
 void ws_source_close(struct ws_source *source)

@@ -1,8 +1,8 @@
 /* A source of rows: a wallshim trace, or another profiler's file that is imported while it is read. The contents of a
  * file show its format. The file's name does not matter.
  *
- * Blocks are as in trace/reader.h, with one difference: dictionary rows may come after the rows that use them, and a
- * later row replaces an earlier row with the same id. */
+ * Blocks are as in trace/reader.h, with two differences. Dictionary rows may come after the rows that use them. A
+ * later dictionary row replaces an earlier row with the same id. */
 #ifndef WALLSHIM_INPUT_SOURCE_H
 #define WALLSHIM_INPUT_SOURCE_H
 
@@ -23,7 +23,7 @@ enum ws_source_kind {
     WS_SOURCE_PERFETTO /* a Perfetto trace: it must be turned into JSON first (perfetto.h) */
 };
 
-/* The number of bytes at the start of a file that the functions below look at. */
+/* The number of bytes at the start of a file by which the functions below recognize its kind. */
 enum { WS_SOURCE_HEAD = 512 };
 
 enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size);
@@ -36,7 +36,7 @@ enum ws_source_kind ws_source_kind_of_file(const char *path);
  * names the file, the problem and what to do. */
 int ws_source_open(struct ws_source **source, const char *path, const char *name, char *message, size_t capacity);
 
-/* After this call, blocks of operations may hold columns: see ws_block_ops. */
+/* After this call, blocks of operations may hold one array per column instead of rows: see ws_block_ops. */
 void ws_source_want_columns(struct ws_source *source);
 
 /* Returns 1 and a block that is valid until the next call, 0 at the end, or -errno with a message. */
@@ -55,14 +55,14 @@ bool ws_source_is_foreign(const struct ws_source *source);
 /* Returns the damage found so far. All damage is known once ws_source_next has returned 0. */
 const struct ws_damage *ws_source_damage(const struct ws_source *source);
 
-/* Stores the number of bytes read and the size of the file, for progress. */
+/* Stores the number of bytes read and the size of the file, to show progress. */
 void ws_source_position(const struct ws_source *source, uint64_t *done, uint64_t *total);
 
 /* Returns the expected number of operations. For a wallshim trace, this is an estimate from the size of the file. For
  * another file, this is the number found so far. */
 size_t ws_source_expected_ops(const struct ws_source *source);
 
-/* Accepts NULL. */
+/* Closes the file. Accepts NULL. */
 void ws_source_close(struct ws_source *source);
 
 #endif

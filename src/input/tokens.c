@@ -6,11 +6,11 @@
 #include "input/ahead.h"
 #include "input/json.h"
 
-/* The thread uses these fields, except for `ahead` and `last`. If the thread cannot be started, `ahead` is NULL, and
- * ws_tokens_next fills `own`. */
+/* Only the parser's helper thread uses these fields, except for `ahead`, `last` and `total`. If this thread cannot be
+ * started, `ahead` is NULL, and ws_tokens_next parses the file itself, into `own`. */
 struct ws_tokens {
     struct ws_ahead *ahead;
-    const struct ws_token_batch *last; /* the batch that was given last, or NULL */
+    const struct ws_token_batch *last; /* the batch that ws_tokens_next returned last, or NULL */
     struct ws_token_batch own;
     uint64_t total;
 
@@ -18,9 +18,9 @@ struct ws_tokens {
     struct ws_json *json;
     struct ws_token_batch *batch; /* the batch that is being filled */
     const char *items;
-    size_t depth, items_depth; /* number of open maps and arrays, now and inside the array of items */
+    size_t depth, items_depth; /* number of open maps and arrays; value of `depth` inside the array of items */
     bool within_map;           /* the outermost level is a map */
-    bool items_follow;         /* the last key of this map is `items` */
+    bool items_follow;         /* the key read last in the outermost map is `items` */
     bool no_memory;
 };
 
@@ -82,7 +82,8 @@ static void put_broken(void *user)
 {
     struct ws_tokens *tokens = user;
     tokens->depth = tokens->items_depth;
-    put(tokens, WS_TOKEN_BROKEN, NULL, 0); /* a failure for want of memory is found after the piece */
+    /* If memory runs out here, tokens_fill reports it at the end of the piece. */
+    put(tokens, WS_TOKEN_BROKEN, NULL, 0);
 }
 
 static int put_map(void *user)

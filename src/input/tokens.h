@@ -18,7 +18,7 @@ enum ws_token_kind {
     WS_TOKEN_MAP,
     WS_TOKEN_ARRAY,
     WS_TOKEN_END,    /* the end of a map or array */
-    WS_TOKEN_BROKEN, /* an item was skipped. The array of items is the innermost open array again */
+    WS_TOKEN_BROKEN, /* an invalid item was skipped, and all maps and arrays that were open inside it are closed */
 };
 
 struct ws_token {
@@ -30,13 +30,13 @@ struct ws_token {
 /* The tokens of a piece of the file, and the state of the parser after this piece. */
 struct ws_token_batch {
     int status; /* 1: more batches follow; 0: the end; below 0: -errno */
-    bool fine;  /* the JSON is valid, and complete at the end */
+    bool fine;  /* the JSON is valid so far; in the last batch: valid and complete */
     bool rest;  /* the parser stopped before the end of the file */
     enum ws_input_end end;
-    uint64_t done;   /* position in the file */
-    uint64_t passed; /* number of bytes skipped so far */
+    uint64_t done;   /* offset in the file after this piece */
+    uint64_t passed; /* number of bytes of invalid items skipped so far */
     size_t left;     /* number of bytes of the piece that were not parsed after a failure */
-    char *data;      /* for each token: a header, and the text */
+    char *data;      /* for each token: a header (kind and length), then the text */
     size_t size, capacity;
 };
 
@@ -52,10 +52,10 @@ const struct ws_token_batch *ws_tokens_next(struct ws_tokens *tokens);
 /* Stores the position of the last batch in the file, and the size of the file. */
 void ws_tokens_position(const struct ws_tokens *tokens, uint64_t *done, uint64_t *total);
 
-/* Accepts NULL. */
+/* Stops the thread and closes the file. Accepts NULL. */
 void ws_tokens_close(struct ws_tokens *tokens);
 
-/* A token's header holds its kind in the low bits, and the length of its text above. */
+/* A token's header holds the token's kind in its low bits and the length of the token's text in its upper bits. */
 enum { WS_TOKEN_KIND_BITS = 4, WS_TOKEN_LONGEST = (1u << (32 - WS_TOKEN_KIND_BITS)) - 1 };
 
 /* Returns the token at *at, which must be less than batch->size. Moves *at to the next token. */

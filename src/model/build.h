@@ -7,17 +7,17 @@
 
 struct ws_build {
     struct ws_model *model;
-    struct ws_map names; /* hash of a name → index + 1 */
+    struct ws_map names; /* hash of a name → index of the name in ws_model.names + 1 */
 };
 
-/* Reads the rows of the process with index `part` in the file. If `window` is not NULL, reads only the rows in the
- * window. Messages call the file `path`. Returns 0, or -errno with a message. */
+/* Reads the rows of the process with index `part` in the file. If `window` is not NULL, reads only the rows in this
+ * time window. Messages call the file `path`. Returns 0, or -errno with a message. */
 int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, const char *file,
                     size_t part, const struct ws_window *window, const struct ws_model_options *options,
                     char *message, size_t capacity);
 
-/* Returns the clock map of a context, and makes the map if needed. The pointer is valid until the next map is made.
- * Returns NULL when memory runs out. */
+/* Returns the map from a context's clock to the host's clock, and makes the map if needed. The pointer is valid until
+ * another map is made. Returns NULL when memory runs out. */
 struct ws_clock_map *ws_process_clock(struct ws_process *process, uint32_t context);
 
 static inline struct ws_clock_map *ws_process_clock_at(const struct ws_process *process, size_t index)
@@ -31,18 +31,19 @@ int ws_process_set_meta(struct ws_process *process, const char *key, const char 
 
 void ws_process_finish(struct ws_process *process);
 
-/* Completes a loaded process. Makes its tracks, finds the stream, context, track and name of each shape, maps the
- * times to the host's clock, and orders operations and ranges. Returns 0 or -ENOMEM. */
+/* Completes a loaded process. Makes its tracks (a track is one device as this process used it). Finds the stream,
+ * context, track and name of each shape (static properties that many operations share). Maps the times to the host's
+ * clock, and orders operations and ranges. Returns 0 or -ENOMEM. */
 int ws_process_resolve(struct ws_build *build, uint32_t process);
 
-/* Returns the track of a device of the process, or the track without a device if the device has no track. */
+/* Returns the process's track for a device. If the device has no track, returns the track for an unknown device. */
 uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device);
 
 /* Maps all times to the host's clock and counts the operations of each track. Returns 0 or -ENOMEM. */
 int ws_process_map_times(struct ws_model *model, struct ws_process *process);
 
-/* Fills ws_process.order: the timed operations of each track, ordered by begin. scratch has room for all
- * operations. */
+/* Fills ws_process.order: the operations with known device times, track by track, ordered by start. scratch has room
+ * for all operations. */
 int ws_process_order(struct ws_model *model, struct ws_process *process, uint32_t *scratch);
 
 /* Returns the index of the name that reports use for operations of this shape. */

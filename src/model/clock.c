@@ -7,18 +7,19 @@
 #include "base/minmax.h"
 #include "model/ops.h"
 
-/* The largest plausible difference of two clocks' rates. If two knots imply a larger difference, one of the two clock
- * comparisons is wrong. */
+/* The largest plausible relative difference between the rates of two clocks. If two clock comparisons imply a larger
+ * difference, one of them is wrong. */
 static const double max_skew = 1e-3;
 
-/* How much the errors of two knots may change the rate of the line between them. */
+/* How much the errors of two clock comparisons may change the clock rate that the two comparisons imply, as a share
+ * of the rate. */
 static const double max_bend = 50e-6;
 
-/* Pieces longer than this (in ns) use the slow path, because the fast path rounds corrections only below 10^15. The
- * largest correction is the length of the piece times max_skew. */
+/* The longest piece of the piecewise linear map that can use the fast path, in ns. The fast path can round only
+ * corrections below 10^15 ns. The largest correction is the length of the piece times max_skew. */
 static const double longest_piece = 1e17;
 
-/* The error assumed for a rate that could not be measured. */
+/* The relative error assumed for a clock rate that could not be measured. */
 static const double unknown_rate = 100e-6;
 
 static int by_device_time(const void *a, const void *b)
@@ -100,8 +101,8 @@ static void note_error(struct ws_clock_cursor *cursor, const struct ws_clock *fr
         cursor->error_ns = ws_min(error, WS_TIME_MOST);
 }
 
-/* Prepares the fast path for the piece that starts at `from`, if all times in the piece can be mapped without
- * overflow checks. Does not note the error of the piece, because the caller does that. */
+/* Prepares the fast path for the linear piece that starts at `from`, if all times in the piece can be mapped without
+ * overflow checks. */
 static void prepare_fast_path(struct ws_clock_cursor *cursor, const struct ws_clock *from)
 {
     int64_t length;
@@ -114,7 +115,8 @@ static void prepare_fast_path(struct ws_clock_cursor *cursor, const struct ws_cl
     cursor->host = from->host_ns;
 }
 
-/* Returns the piece that holds a time. The first and last pieces extend without limit. */
+/* Returns the index of the piece of the piecewise linear map that holds a device time. The first and last pieces
+ * extend without limit. */
 static size_t piece_of(const struct ws_clock_cursor *cursor, int64_t device_ns)
 {
     size_t low = 0, high = cursor->count > 1 ? cursor->count - 1 : 1;

@@ -13,13 +13,14 @@
 
 #include "record/record.h"
 
-/* Sorts the points by device time and chooses the knots. Writes at most count knots and returns their number. */
+/* Sorts clock comparisons (`points`) by device time, and chooses some of them as the knots of the map. Writes at most
+ * count knots and returns their number. */
 size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_clock *knots);
 
 struct ws_clock_cursor {
     const struct ws_clock *knots;
     size_t count;
-    size_t at;          /* index of the current piece, which was used last */
+    size_t at;          /* index of the current linear piece, which was used last */
     double skew;        /* host ns gained per device ns in the current piece */
     int64_t begin, end; /* the current piece in device time, if the fast path can map it; else 0 and 0 */
     int64_t host;       /* host time of `begin` */
@@ -39,7 +40,7 @@ static inline int64_t ws_clock_nearest(double value)
     return (int64_t)(value + magic - magic);
 }
 
-/* Maps a device time. The map is monotonic: it keeps the order of any two times. */
+/* Maps a device time to the host's clock. The map is monotonic: it keeps the order of any two times. */
 static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t device_ns)
 {
     if (device_ns < cursor->begin || device_ns >= cursor->end)
@@ -48,9 +49,9 @@ static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t d
     return cursor->host + since + ws_clock_nearest((double)since * cursor->skew);
 }
 
-/* An operation cannot begin before its launch. Returns the time of the launch if the mapped begin is earlier than the
- * launch, by at most error_ns plus the error of the clock map. Otherwise returns the mapped begin. So begins do not
- * change if there are no knots. They do not change in imported traces either, because there both errors are 0. */
+/* An operation cannot begin before its launch. Returns the time of the launch if the mapped start is earlier than the
+ * launch, by at most error_ns plus the error of the clock map. Otherwise returns the mapped start. Without knots,
+ * always returns the mapped start. The same is true of imported traces, where both errors are 0. */
 static inline int64_t ws_clock_launched(const struct ws_clock_cursor *cursor, int64_t begin, int64_t launched,
                                         int64_t error_ns)
 {

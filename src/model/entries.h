@@ -15,7 +15,7 @@
 struct ws_entries {
     enum ws_family family;
     struct ws_vector rows; /* structures of the family, in order of first appearance */
-    struct ws_map index;   /* identifier → index + 1 */
+    struct ws_map index;   /* identifier of a row → index of the row in `rows` + 1 */
 };
 
 /* The first column of the family must be `id`. */

@@ -37,7 +37,8 @@ static const struct ws_host_run *runs_of(const struct ws_host_list *list)
     return list->runs.data;
 }
 
-/* Appends adjacent rows to a list. Extends the last run if the rows continue it. */
+/* Appends adjacent rows to a list. If they follow the last run (group of adjacent rows) of the list, extends this
+ * run. */
 static int host_add(struct ws_host_list *list, uint32_t first, uint32_t count)
 {
     const struct ws_host_run *last = list->count ? runs_of(list) + list->runs.count - 1 : NULL;
@@ -69,7 +70,7 @@ static int host_add_call(struct ws_host_list *lists, const struct ws_process *pr
     return number ? host_add(&lists[*number - 1], (uint32_t)row, 1) : 0;
 }
 
-/* Adds the events of one kind in file order. */
+/* Adds the events of one kind, in file order, to the lists of their threads. */
 static int add_kind(struct ws_host *host, enum ws_host_kind kind)
 {
     const struct ws_process *process = host->process;
@@ -110,7 +111,7 @@ static bool host_in_order(const struct ws_process *process, enum ws_host_kind ki
     return true;
 }
 
-/* Sorts the list by begin and rebuilds its runs. */
+/* Sorts the list by start and rebuilds its runs (groups of adjacent rows). */
 static int host_sort(const struct ws_process *process, enum ws_host_kind kind, struct ws_host_list *list)
 {
     const struct ws_host_run *run = runs_of(list);
@@ -164,7 +165,8 @@ void ws_host_finish(struct ws_host *host)
     }
 }
 
-/* Returns the run that contains a place; starts the search at run `near`. */
+/* Returns the index of the run (group of adjacent rows) that contains the list's event with index `place`. Starts the
+ * search at run `near`. */
 static size_t find_run(const struct ws_host_list *list, size_t near, size_t place)
 {
     const struct ws_host_run *runs = runs_of(list);
@@ -183,7 +185,8 @@ static size_t find_run(const struct ws_host_list *list, size_t near, size_t plac
     }
 }
 
-/* Returns the row at a place and updates *run to the run that holds it. */
+/* Returns the row of the list's event with index `place`. Sets *run to the run (group of adjacent rows) that holds
+ * the event. The search begins at the run that *run held before the call. */
 static uint32_t row_at(const struct ws_host_list *list, size_t place, size_t *run)
 {
     const struct ws_host_run *near = runs_of(list) + *run;
@@ -194,7 +197,8 @@ static uint32_t row_at(const struct ws_host_list *list, size_t place, size_t *ru
     return near->first + ((uint32_t)place - near->before);
 }
 
-/* Returns the first place whose event begins at or after `time`. Starts the search at the cursor. */
+/* Returns the index of the list's first event that begins at or after `time`. Starts the search at the cursor's
+ * position. */
 static size_t host_find(const struct ws_host *host, enum ws_host_kind kind, const struct ws_host_list *list,
                         struct ws_host_cursor *cursor, int64_t time)
 {

@@ -7,18 +7,19 @@
 
 #include "base/minmax.h"
 
-/* The longest gap between the times of two ranks or hosts of one job, in ns. */
+/* The longest gap in ns between the recordings of two ranks or hosts that may still belong to one job. */
 #define MINUTE INT64_C(60000000000)
 
 enum { SCRIPT = 256 };
 
-/* Facts about a recording that show its job. Unknown fields are NULL or 0. */
+/* Facts about a recording that identify its job. Unknown fields are NULL or 0. */
 struct claim {
     const struct ws_process *process;
-    const char *job, *rank, *world, *host, *program, *pid, *parent, *file;
+    const char *job, *rank, *world, *host, *program, *pid, *parent, *file, *together;
     char script[SCRIPT]; /* the first two words of the command line that are not options */
-    int64_t first, last; /* first > last: unknown */
-    uint64_t *names;     /* sorted hashes of its communicators' names */
+    /* Times of the first and last call or operation, in ns of CLOCK_REALTIME; first > last: unknown. */
+    int64_t first, last;
+    uint64_t *names; /* sorted hashes of the names of the process's communicators */
     size_t name_count;
 };
 
@@ -140,6 +141,7 @@ static struct claim claim_of(const struct ws_process *process)
                            .pid = ws_process_meta(process, "pid"),
                            .parent = ws_process_meta(process, "parent_pid"),
                            .file = ws_process_meta(process, "import_file"),
+                           .together = ws_process_meta(process, "together"),
                            .first = INT64_MAX,
                            .last = INT64_MIN };
     int64_t first, last;
@@ -188,13 +190,13 @@ static bool is_refuted(const struct claim *a, const struct claim *b)
 {
     int64_t slack = differ(a->rank, b->rank) || differ(a->host, b->host) ? MINUTE : 0;
     return differ(a->job, b->job) || differ(a->world, b->world) || are_equal(a->rank, b->rank) ||
-           (have_times(a, b) && !overlap(a, b, slack));
+           (have_times(a, b) && !overlap(a, b, slack) && !are_equal(a->together, b->together));
 }
 
 static bool is_tied(const struct claim *a, const struct claim *b)
 {
     bool here = are_equal(a->host, b->host);
-    if (are_equal(a->job, b->job) || share_communicator(a, b))
+    if (are_equal(a->job, b->job) || share_communicator(a, b) || are_equal(a->together, b->together))
         return true;
     if (are_equal(a->world, b->world) && strcmp(a->world, "1") != 0 && differ(a->rank, b->rank))
         return true;
@@ -204,7 +206,9 @@ static bool is_tied(const struct claim *a, const struct claim *b)
 }
 
 /* Returns whether a process belongs to a job (jobs.h). A process belongs to the job of the other processes in its
- * file. Otherwise a tie must connect the process to one of the job, and no refutation may separate it from one. */
+ * file. Otherwise two conditions must hold. A tie (a fact that two recordings share) connects the process to at least
+ * one process of the job. No refutation (a fact that excludes a common job) separates it from any process of the
+ * job. */
 static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t count, uint32_t job, size_t process)
 {
     bool tied = false, refuted = false;

@@ -1,11 +1,11 @@
 #include "model/line_table.h"
 
 enum {
-    NO_LINE = -128,  /* 3.10: a step of this size marks instructions without line */
+    NO_LINE = -128,  /* CPython 3.10: this line difference marks instructions that belong to no line */
     UNIT = 2,        /* bytes of an instruction */
-    SHIFT_MOST = 56, /* of a number of variable length */
-    /* 3.11: the kinds of entries. Smaller ones name columns and stay on the line. */
-    KIND_ONE_LINE = 10, /* and 11 and 12: 0 to 2 lines further */
+    SHIFT_MOST = 56, /* largest shift in a number of variable length, so that the number fits 64 bits */
+    /* CPython 3.11: the kinds of entries. Kinds below KIND_ONE_LINE only give columns; the line stays the same. */
+    KIND_ONE_LINE = 10, /* kinds 10, 11 and 12: the line grows by 0, 1 and 2 */
     KIND_NO_COLUMNS = 13,
     KIND_LONG = 14,
     KIND_NONE = 15,
@@ -19,7 +19,8 @@ struct ws_line_table ws_line_table(const struct ws_code *code)
     };
 }
 
-/* Pairs of bytes: so many bytes further, so many lines further. The last run has no end. */
+/* CPython up to 3.9. The table is a list of pairs: bytes to add to the offset, then lines to add to the line. The
+ * table does not tell where the last run of instructions ends. */
 static bool next_lnotab(struct ws_line_table *table, struct ws_line_run *run)
 {
     *run = (struct ws_line_run){ .begin = table->offset, .end = UINT64_MAX, .line = table->line };
@@ -29,7 +30,8 @@ static bool next_lnotab(struct ws_line_table *table, struct ws_line_run *run)
         int64_t line = table->line;
         table->line += (signed char)table->at[1];
         table->at += 2;
-        if (table->offset == begin) { /* a step that is too large for one pair */
+        /* A line difference too large for one pair is split over several pairs: add them up. */
+        if (table->offset == begin) {
             run->line = table->line;
             continue;
         }
@@ -40,7 +42,8 @@ static bool next_lnotab(struct ws_line_table *table, struct ws_line_run *run)
     return true;
 }
 
-/* Pairs of bytes: the length of the run, and its lines from the run before. */
+/* CPython 3.10. The table is a list of pairs: the length of a run of instructions, and the run's line minus the line
+ * of the run before. */
 static bool next_range(struct ws_line_table *table, struct ws_line_run *run)
 {
     if (table->end - table->at < 2)
@@ -55,7 +58,8 @@ static bool next_range(struct ws_line_table *table, struct ws_line_run *run)
     return true;
 }
 
-/* Six bits a byte, lowest first; 0x40 says that more follow. */
+/* Reads a number of variable length: six bits per byte, lowest bits first. Bit 0x40 is set if another byte follows.
+ */
 static bool read_number(struct ws_line_table *table, uint64_t *number)
 {
     unsigned shift = 0;
@@ -80,7 +84,8 @@ static bool skip(struct ws_line_table *table, unsigned numbers)
     return true;
 }
 
-/* A byte with kind and length, then what the kind needs. */
+/* CPython 3.11 and later. Each entry begins with a byte that holds the entry's kind and length. Data that depend on
+ * the kind follow. */
 static bool next_location(struct ws_line_table *table, struct ws_line_run *run)
 {
     uint64_t number = 0;
@@ -92,7 +97,8 @@ static bool next_location(struct ws_line_table *table, struct ws_line_run *run)
         if (!read_number(table, &number) || !skip(table, kind == KIND_LONG ? 3 : 0))
             return false;
         number = number & 1 ? 0 - (number >> 1) : number >> 1;
-        table->line = (int64_t)((uint64_t)table->line + number); /* wraps around where the table is nonsense */
+        table->line =
+            (int64_t)((uint64_t)table->line + number); /* unsigned, because the sum may overflow in a damaged table */
     } else if (kind != KIND_NONE) {
         int bytes = kind >= KIND_ONE_LINE ? 2 : 1;
         if (table->end - table->at < bytes)

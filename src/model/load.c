@@ -96,7 +96,7 @@ static struct ws_vector *list_of(struct ws_process *process, enum ws_family fami
     }
 }
 
-/* Limits the host times of the family's rows, from index `from` on, to ± WS_TIME_MOST. */
+/* Limits the host times in the rows of this family (kind of record) to ± WS_TIME_MOST, from index `from` on. */
 static void clamp_host_times(struct ws_process *process, enum ws_family family, size_t from)
 {
     struct ws_call *calls = process->calls.data;
@@ -122,7 +122,8 @@ static void clamp_host_times(struct ws_process *process, enum ws_family family, 
     }
 }
 
-/* Removes the family's rows that are not in the process's window, from index `from` on. */
+/* Removes the rows of this family (kind of record) that are outside the process's time window, from index `from`
+ * on. */
 static void keep_window(const struct ws_process *process, enum ws_family family, struct ws_vector *list, size_t from)
 {
     size_t kept = from;
@@ -137,7 +138,8 @@ static void keep_window(const struct ws_process *process, enum ws_family family,
     list->count = kept;
 }
 
-/* Adds the operations of a block. If the process has a window, adds only the runs of rows that are in the window. */
+/* Adds the operations of a block. If only a time window of the process is read, adds only the operations in the
+ * window. */
 static int load_add_ops(struct ws_process *process, const struct ws_block *block, size_t expected)
 {
     const struct ws_op_columns ops = ws_block_ops(block);
@@ -217,7 +219,7 @@ static int load_add_block(struct ws_process *process, struct ws_arena *texts, co
                 keep_window(process, block->family, list, before);
         }
     } else if (block->family == WS_FAMILY_op) {
-        /* Reserving too much is harmless: unused memory costs nothing. */
+        /* expected_ops may be too high: the memory for rows that never come is reserved but never used. */
         error = load_add_ops(process, block, expected_ops);
     } else if (block->family == WS_FAMILY_meta) {
         for (uint32_t i = 0; i < block->count && !error; i++)

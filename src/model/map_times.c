@@ -6,7 +6,8 @@
 #include "model/clock.h"
 #include "model/parallel.h"
 
-/* Returns the track's counter for the reason why the operation has no interval, or NULL if it has an interval. */
+/* Returns NULL if the operation has an interval (a valid start and end on its device). Otherwise returns the track's
+ * counter of operations that have no interval for the same reason. */
 static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, uint32_t flags)
 {
     if (flags & WS_OP_CAPTURED)
@@ -22,14 +23,14 @@ static uint64_t *why_untimed(struct ws_track *track, enum ws_activity activity, 
     return NULL;
 }
 
-/* A range of operations whose times one thread maps to the host's clock. Each thread counts operations in its own
+/* A range of operations whose times one thread maps to the host's clock. Each thread counts its operations in its own
  * copy of the tracks. The threads allocate no memory in the model. An interval that needs memory in the model is kept
  * in `far`, and stored in the model after all threads have ended. */
 struct share {
-    size_t from, to; /* operations, in whole blocks of ws_times */
+    size_t from, to; /* the operations from `from` to `to` - 1: whole blocks of ws_times */
     struct ws_clock_cursor *cursors;
     struct ws_track *tracks;
-    struct ws_vector far; /* struct interval */
+    struct ws_vector far; /* struct interval: intervals that need memory in the model */
     int status;
 };
 
@@ -68,7 +69,7 @@ static void share_finish(struct share *share)
     ws_vector_finish(&share->far);
 }
 
-/* Maps the interval of an operation and counts the operation in its track. */
+/* Maps the start and end of an operation to the host's clock, and counts the operation in its track. */
 static struct interval map_one(const struct mapping *mapping, struct share *share, size_t op)
 {
     struct ws_ops *ops = &mapping->process->ops;
@@ -150,7 +151,7 @@ static void add_track(struct ws_track *track, const struct ws_track *more)
         track->clock_error = more->clock_error;
 }
 
-/* Adds the results of one range to the model. */
+/* Adds the results of one thread's range of operations to the model. */
 static int merge_share(const struct mapping *mapping, const struct share *share)
 {
     struct ws_process *process = mapping->process;

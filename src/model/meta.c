@@ -20,6 +20,11 @@ const char *ws_process_meta(const struct ws_process *process, const char *key)
     }
 }
 
+const char *ws_process_slowed_by(const struct ws_process *process)
+{
+    return ws_process_meta(process, "host_slowed_by");
+}
+
 int ws_process_set_meta(struct ws_process *process, const char *key, const char *value)
 {
     for (uint64_t at = ws_salted_key(key, strlen(key));; at = ws_hash_next(at)) {

@@ -38,7 +38,7 @@ static int add_file(struct ws_build *build, const char *path, size_t index, cons
     return status;
 }
 
-/* Adds the part of a process that is in the window. */
+/* Adds the part of a process that is in the time window. */
 static int model_add_window(struct ws_build *build, const struct ws_window *window,
                             const struct ws_model_options *options, char *message, size_t capacity)
 {

@@ -57,10 +57,10 @@ struct ws_meta_entry {
 
 /* The map from a context's clock to the host's. */
 struct ws_clock_map {
-    uint32_t context;        /* identifier in the trace; 0 if unknown */
-    struct ws_vector points; /* struct ws_clock */
-    struct ws_vector knots;  /* struct ws_clock: the points between which the map interpolates */
-    int64_t error_ns;        /* maximum error of a mapped time */
+    uint32_t context;        /* identifier of the context in the trace; 0 if unknown */
+    struct ws_vector points; /* elements: struct ws_clock */
+    struct ws_vector knots;  /* elements: struct ws_clock; the points between which the map interpolates */
+    int64_t error_ns;        /* maximum error of a mapped time, in ns */
 };
 
 struct ws_process {
@@ -68,8 +68,8 @@ struct ws_process {
     const char *file;               /* path to open; may be an unpacked copy of the file */
     size_t part, parts;             /* index of this process in its file, and number of processes in the file */
     const struct ws_window *window; /* the part of the recording that was read; NULL: the whole */
-    struct ws_vector meta;          /* struct ws_meta_entry */
-    struct ws_map meta_places;      /* hash of a key → index + 1 of the key's last entry */
+    struct ws_vector meta;          /* elements: struct ws_meta_entry */
+    struct ws_map meta_places;      /* hash of a key → 1 + index in `meta` of the key's last entry */
     struct ws_entries driver_functions;
     struct ws_entries devices;
     struct ws_entries contexts;
@@ -81,48 +81,52 @@ struct ws_process {
     struct ws_entries labels;
     struct ws_entries metrics;
     struct ws_entries shape_rows;
-    struct ws_vector shapes; /* struct ws_op_shape, including lost shapes */
-    struct ws_vector clocks; /* struct ws_clock_map, one per context and one for operations without context */
-    struct ws_map clock_of;  /* identifier of a context + 1 → index + 1 of the context's clock */
+    struct ws_vector shapes; /* elements: struct ws_op_shape, also for shapes whose rows the trace lacks */
+    struct ws_vector clocks; /* elements: struct ws_clock_map; one per context, one for operations without context */
+    struct ws_map clock_of;  /* identifier of a context + 1 → index in `clocks` + 1 */
     struct ws_ops ops;
-    uint32_t *order;              /* indices of timed operations, track by track */
-    struct ws_vector calls;       /* struct ws_call */
-    struct ws_vector collectives; /* struct ws_collective */
-    struct ws_vector losses;      /* struct ws_loss */
-    struct ws_vector graph_nodes; /* struct ws_graph_node */
-    struct ws_vector counters;    /* struct ws_counter */
-    struct ws_vector health;      /* struct ws_health */
+    uint32_t *order;              /* indices of the operations with known device times, by track, then by start */
+    struct ws_vector calls;       /* elements: struct ws_call */
+    struct ws_vector collectives; /* elements: struct ws_collective */
+    struct ws_vector losses;      /* elements: struct ws_loss */
+    struct ws_vector graph_nodes; /* elements: struct ws_graph_node */
+    struct ws_vector counters;    /* elements: struct ws_counter */
+    struct ws_vector health;      /* elements: struct ws_health */
     struct ws_ranges ranges;
     struct ws_stacks stacks;
     uint64_t rows[WS_FAMILY_COUNT];
-    uint64_t odd_times; /* host times that were beyond ± WS_TIME_MOST and were clamped */
+    uint64_t odd_times; /* number of host times that were beyond ± WS_TIME_MOST and were clamped */
     struct ws_damage damage;
     uint64_t file_bytes;
-    uint32_t first_track, track_count;   /* in ws_model.tracks */
-    size_t devices_most, devices_beyond; /* maximum number of devices; number of further devices, which together count
-                                            as one unknown device */
+    /* Index of the process's first track in ws_model.tracks, and number of its tracks. */
+    uint32_t first_track, track_count;
+    /* Maximum number of devices; number of devices beyond it, which together count as one unknown device. */
+    size_t devices_most, devices_beyond;
 };
 
-/* One device as used by one process: its operations, ordered by begin. */
+/* One device as used by one process: its operations, ordered by start. */
 struct ws_track {
-    uint32_t process;                      /* index into ws_model.processes */
-    uint32_t device;                       /* ordinal + 1; 0: unknown */
-    const struct ws_window_device *window; /* NULL: all was read, or the window does not list the device */
-    uint32_t *order;                       /* indices of timed operations; part of ws_process.order */
-    size_t count;                          /* number of timed operations */
-    uint64_t untimed;                      /* number of operations that ran at an unknown time */
+    uint32_t process; /* index into ws_model.processes */
+    uint32_t device;  /* ordinal of the device + 1; 0: unknown */
+    /* Facts about the device in the whole recording, if only a window of the recording was read. NULL: the whole
+     * recording was read, or the window lists no facts about the device. */
+    const struct ws_window_device *window;
+    uint32_t *order; /* indices of the timed operations; a part of ws_process.order */
+    /* Number of timed operations, which have a known start and end on the device. */
+    size_t count;
+    uint64_t untimed; /* number of operations that ran at an unknown time */
     uint64_t captured;
     uint64_t failed;
     uint64_t backwards;
     uint64_t passive;    /* number of host functions and memory waits, which do not keep the device busy */
-    int64_t clock_error; /* maximum clock error of the operations */
+    int64_t clock_error; /* maximum error, in ns, of mapping the operations' times to the host's clock */
     bool aligned;        /* the device's clock could be mapped to the host's */
 };
 
 struct ws_model {
-    struct ws_vector processes; /* struct ws_process */
-    struct ws_vector tracks;    /* struct ws_track, process by process */
-    struct ws_vector names;     /* struct ws_op_name */
+    struct ws_vector processes; /* elements: struct ws_process */
+    struct ws_vector tracks;    /* elements: struct ws_track, process by process */
+    struct ws_vector names;     /* elements: struct ws_op_name */
     struct ws_arena texts;
 };
 
@@ -157,6 +161,10 @@ void ws_model_destroy(struct ws_model *model);
 
 /* Returns the last value that the trace gives for the key, or NULL. */
 const char *ws_process_meta(const struct ws_process *process, const char *key);
+
+/* Returns what the profiler recorded that slowed the host, such as "Python stacks, shapes of inputs", or NULL. For
+ * wallshim's own recordings, the cost of recording is measured instead (analysis/activity/recording_cost.h). */
+const char *ws_process_slowed_by(const struct ws_process *process);
 
 /* Returns whether the process used the device. A trace may also list devices with lower ordinals that the process did
  * not use. */

@@ -102,7 +102,8 @@ static int set_length(struct ws_ops *ops, size_t op, enum ws_op_wide column, uin
     return ws_op_fit_length(narrow, length) ? 0 : set_wide(ops, op, column, length);
 }
 
-/* Returns the index of a thread, or a negative error. Threads beyond the maximum share the last index. */
+/* Returns the index of a thread in ops->threads, or a negative error. Threads beyond the maximum share the last
+ * index. */
 static int thread_number(struct ws_ops *ops, uint32_t id)
 {
     uint64_t *place = ws_salted_put(&ops->thread_numbers, (uint64_t)id + 1);
@@ -122,7 +123,8 @@ static int thread_number(struct ws_ops *ops, uint32_t id)
     return (int)(*place - 1);
 }
 
-/* Records come in blocks of one thread, so most rows have the same thread as the row before. */
+/* Stores the thread of a row if it differs from the thread of the row before. Most rows have the thread of the row
+ * before, because records come in blocks of one thread. */
 static int add_thread(struct ws_ops *ops, size_t op, uint32_t id)
 {
     if (op && id == ops->last_thread)
@@ -132,8 +134,8 @@ static int add_thread(struct ws_ops *ops, size_t op, uint32_t id)
     return place < 0 ? place : ws_sparse_add(&ops->row_threads, op, (uint64_t)place);
 }
 
-/* A thread numbers its operations consecutively, so correlation − row number is mostly the same as in the row
- * before. */
+/* Stores correlation − row number if this difference is not that of the row before. Most rows have the same
+ * difference as the row before, because a thread numbers its operations consecutively. */
 static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
 {
     uint64_t beyond = correlation - op;
@@ -143,9 +145,9 @@ static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
     return ws_sparse_add(&ops->correlations, op, beyond);
 }
 
-/* Stores the begins of an operation. In each block, the first operation with an interval sets the block's base. An
- * operation without an interval may have any times. So it does not set the base, and its begin on the device is not
- * stored. */
+/* Stores the start times of an operation. Times are stored relative to the base of a block of rows (times.h). In each
+ * block, the first operation with an interval (a valid start and end on the device) sets the base. Operations without
+ * an interval may have any times. So they do not set the base, and their start on the device is not stored. */
 static int set_times(struct ws_ops *ops, size_t op, int64_t begin, int64_t host_begin, bool interval)
 {
     if (op % WS_TIMES_BLOCK == 0)
@@ -179,7 +181,7 @@ static INLINE int add_times(struct ws_ops *ops, size_t op, const struct ws_op_co
     return status ? status : set_length(ops, op, WS_WIDE_HOST_LENGTH, &ops->host_length[op], host_end - host_begin);
 }
 
-/* Adds the values that few rows have. */
+/* Adds the values of a row that most rows lack or share with the row before. */
 static INLINE int add_sparse(struct ws_ops *ops, size_t op, const struct ws_op_columns *rows, size_t row)
 {
     uint64_t bytes = WS_OP_AT(rows, bytes, row), params = WS_OP_AT(rows, params, row);

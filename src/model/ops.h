@@ -16,7 +16,7 @@
 #include "record/op_columns.h"
 #include "record/record.h"
 
-/* One element per row, in file order. */
+/* The columns that are arrays with one element per operation, in file order. */
 #define WS_OP_COLUMNS(C)                                        \
     C(uint32_t, length)                                         \
     C(uint32_t, host_length)                                    \
@@ -31,22 +31,24 @@ struct ws_ops {
 #define COLUMN(type, name) type *name;
     WS_OP_COLUMNS(COLUMN)
 #undef COLUMN
-    /* The begin of each operation on the device. In a loaded model, these times are on the host's clock. A begin is
+    /* The start of each operation on the device. In a loaded model, these times are on the host's clock. A start is
      * valid only if ws_op_is_timed. */
     struct ws_times begin;
     struct ws_times host_begin;
-    size_t based;                  /* 1 + the last row whose begin on the device set the base of its block */
-    struct ws_vector threads;      /* uint32_t: identifiers in the trace */
-    struct ws_map thread_numbers;  /* identifier + 1 → index + 1 */
-    struct ws_sparse row_threads;  /* indices into threads; stored where they differ from the row before */
-    uint32_t last_thread;          /* the identifier in the last row */
+    /* 1 + the last row whose start on the device became the base of its block (model/times.h). */
+    size_t based;
+    struct ws_vector threads;     /* uint32_t: the threads' identifiers in the trace */
+    struct ws_map thread_numbers; /* identifier of a thread + 1 → index in `threads` + 1 */
+    /* Index of each row's thread in `threads`; stored where it differs from the row before. */
+    struct ws_sparse row_threads;
+    uint32_t last_thread;          /* identifier of the last row's thread */
     struct ws_map wide;            /* lengths that do not fit 32 bits, by operation and column */
     struct ws_sparse correlations; /* correlation − row number; stored where it differs from the row before */
     uint64_t last_correlation;     /* correlation − row number of the last row */
     struct ws_sparse bytes;        /* bytes moved; most operations move none */
-    struct ws_sparse params;       /* identifiers of parameters; few rows have any */
+    struct ws_sparse params;       /* identifiers of the kernels' recorded parameters; few rows have any */
     struct ws_sparse counted;      /* 1 for rows with WS_OP_COUNTED; few rows have this flag */
-    uint64_t odd_times;            /* host times that were beyond ± WS_TIME_MOST and were clamped */
+    uint64_t odd_times;            /* number of host times that were beyond ± WS_TIME_MOST and were clamped */
     struct ws_prefault *ahead;     /* the thread that faults in memory for later rows */
 };
 
@@ -55,9 +57,9 @@ struct ws_ops {
 
 /* Flags that loading adds to the flags of the trace. */
 enum ws_op_model_flags {
-    WS_OP_OF_TRACE = 0xfff,   /* enum ws_op_flags, except WS_OP_COUNTED */
-    WS_OP_TIMED = 0x1000,     /* has an interval on its device */
-    WS_OP_BACKWARDS = 0x2000, /* had impossible times: end before begin, or beyond WS_TIME_MOST */
+    WS_OP_OF_TRACE = 0xfff,   /* the bits that the trace sets: enum ws_op_flags, except WS_OP_COUNTED */
+    WS_OP_TIMED = 0x1000,     /* the operation has a valid start and end on its device */
+    WS_OP_BACKWARDS = 0x2000, /* the operation had impossible times: end before begin, or beyond WS_TIME_MOST */
     WS_OP_FAILED = 0x4000,    /* the driver returned an error: nothing ran */
     WS_OP_CALLED = 0x8000     /* the host call that made the operation is known */
 };
@@ -65,18 +67,18 @@ enum ws_op_model_flags {
 enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_COUNT };
 #define WS_NARROW_MOST UINT32_MAX
 
-/* Appends rows. `expected` is an estimate of the total number of rows. The first call reserves memory for `expected`
- * rows. Returns 0, -ENOMEM, or -EFBIG if there are more rows than 32-bit indices. */
+/* Appends the rows of operations. `expected` is an estimate of the total number of rows. The first call reserves
+ * memory for `expected` rows. Returns 0, -ENOMEM, or -EFBIG if there are more rows than 32-bit indices. */
 int ws_ops_add(struct ws_ops *ops, const struct ws_op_columns *rows, uint32_t count, size_t expected);
 
-/* Announces the number of rows. A helper thread then faults in memory for the rows while they are read. Does nothing
- * if there are few rows. */
+/* Tells how many rows there will be in all. A helper thread then faults in memory for the later rows while earlier
+ * rows are added. Does nothing if there are few rows. */
 void ws_ops_expect(struct ws_ops *ops, size_t count);
 
-/* Announces that all rows were added. */
+/* Stops the helper thread of ws_ops_expect. Call this function after all rows were added. */
 void ws_ops_complete(struct ws_ops *ops);
 
-/* Changes the interval of an operation. Returns 0 or -ENOMEM. */
+/* Changes the interval (start and end on the device) of an operation. Returns 0 or -ENOMEM. */
 int ws_ops_set_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t end);
 
 static inline bool ws_op_fit_length(uint32_t *narrow, int64_t length)
@@ -86,8 +88,8 @@ static inline bool ws_op_fit_length(uint32_t *narrow, int64_t length)
     return fits;
 }
 
-/* Changes the interval if it can be stored without allocating memory. Otherwise returns false and leaves the
- * operation without a valid interval. */
+/* Changes the interval (start and end on the device) of an operation if it can be stored without allocating memory.
+ * Otherwise returns false and leaves the operation without a valid interval. */
 static inline bool ws_ops_fit_interval(struct ws_ops *ops, size_t op, int64_t begin, int64_t end)
 {
     return ws_times_fit(&ops->begin, op, begin) && ws_op_fit_length(&ops->length[op], end - begin);
@@ -95,7 +97,7 @@ static inline bool ws_ops_fit_interval(struct ws_ops *ops, size_t op, int64_t be
 
 void ws_ops_finish(struct ws_ops *ops);
 
-/* Clamps a host time to ± WS_TIME_MOST. Increments *odd if the time was outside. */
+/* Clamps a host time to ± WS_TIME_MOST. Increments *odd if the time was outside this range. */
 int64_t ws_clamp_time(int64_t time, uint64_t *odd);
 
 int64_t ws_ops_wide_value(const struct ws_ops *ops, size_t op, enum ws_op_wide column);
@@ -127,8 +129,8 @@ static inline int64_t ws_op_end(const struct ws_ops *ops, size_t op)
     return ws_op_begin(ops, op) + ws_op_length(ops, op);
 }
 
-/* An error is stored like a floating-point number: 11 bits of mantissa (digits) and 5 bits of exponent (shift). It
- * is rounded up, by at most 0.1 %, because it is an upper limit. */
+/* The error of a time is stored like a floating-point number: 11 bits of mantissa (digits) and 5 bits of exponent
+ * (shift). It is rounded up, by at most 0.1 %, because it is an upper limit. */
 enum { WS_ERROR_DIGITS = 11 };
 
 uint16_t ws_error_keep(uint32_t error_ns);
@@ -163,7 +165,7 @@ static inline int64_t ws_op_host_end(const struct ws_ops *ops, size_t op)
 }
 
 /* Returns whether the call that made the operation is known. Some imported traces lack calls. Without a call, both
- * host times of an operation equal its begin on the device. */
+ * host times of an operation equal its start on the device. */
 static inline bool ws_op_has_call(const struct ws_ops *ops, size_t op)
 {
     return ops->flags[op] & WS_OP_CALLED;

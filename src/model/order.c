@@ -7,11 +7,11 @@
 #include "model/sort.h"
 
 /* The operations of a process, grouped into runs by stream, because a stream's operations are nearly in order
- * already. Operations without a stream make one run per track. Runs are grouped by track: track t has the runs
- * first[t] to first[t + 1] - 1. Run i is ops[starts[i]] to ops[starts[i + 1] - 1]. */
+ * already. Operations without a stream make one run per track (a device as this process used it). Runs are grouped by
+ * track: track t has the runs first[t] to first[t + 1] - 1. Run i is ops[starts[i]] to ops[starts[i + 1] - 1]. */
 struct runs {
     size_t count;
-    uint32_t *of_shape; /* the run of each shape */
+    uint32_t *of_shape; /* for each shape: index of the run that holds its operations */
     size_t *first;
     size_t *starts;
     uint32_t *ops;
@@ -31,7 +31,7 @@ static size_t run_number(const struct ws_process *process, const struct ws_op_sh
     return process->streams.rows.count + (shape->track - process->first_track);
 }
 
-/* Numbers the runs, track by track. */
+/* Numbers the runs (operations of one stream) track by track. */
 static int place_runs(const struct ws_process *process, struct runs *runs)
 {
     const struct ws_op_shape *shapes = process->shapes.data;
@@ -50,7 +50,7 @@ static int place_runs(const struct ws_process *process, struct runs *runs)
         runs->first[track + 1] += runs->first[track];
     for (size_t run = runs->count; run-- > 0;)
         places[run] = (uint32_t)--runs->first[tracks[run] + 1];
-    /* first[t + 1] now holds the begin of track t: move all begins down by one index. */
+    /* first[t + 1] now holds the first run of track t: move all elements down by one index. */
     memmove(runs->first, runs->first + 1, process->track_count * sizeof(*runs->first));
     runs->first[process->track_count] = runs->count;
     for (size_t i = 0; i < process->shapes.count; i++)
@@ -61,12 +61,11 @@ out:
     return status;
 }
 
-/* Several threads assign operations to runs. `places` first counts the operations of each part and run. Then it
- * holds the next free index in runs->ops. */
+/* Several threads assign operations to runs. Each thread handles one part of the operations. */
 struct filling {
     const struct ws_process *process;
     struct runs *runs;
-    size_t *places; /* by part and run */
+    size_t *places; /* for each part and run: number of operations, later the next free index in runs->ops */
     unsigned parts;
 };
 

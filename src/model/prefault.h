@@ -6,7 +6,7 @@
 
 #include <stddef.h>
 
-/* An array from ws_pages_alloc. */
+/* An array that ws_pages_alloc has allocated. */
 struct ws_prefault_array {
     void *data;
     size_t size; /* bytes per element */

@@ -98,7 +98,7 @@ uint32_t ws_ranges_at(const struct ws_ranges *ranges, uint32_t thread, int64_t t
     if (!of_thread)
         return WS_NO_RANGE;
     uint32_t low = of_thread->first, high = low + of_thread->count;
-    while (low < high) { /* find the first range that begins after the time */
+    while (low < high) { /* find the first range that begins after `time` */
         uint32_t middle = low + (high - low) / 2;
         if (ws_range(ranges, middle)->host_begin <= time)
             low = middle + 1;

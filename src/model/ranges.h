@@ -11,17 +11,19 @@
 
 #define WS_NO_RANGE UINT32_MAX
 
-/* The rows of one thread in a list that is ordered by thread: places first to first + count - 1. */
+/* The rows of one thread in a list that is ordered by thread: indices first to first + count - 1. */
 struct ws_thread_rows {
-    uint32_t thread; /* identifier in the trace */
+    uint32_t thread; /* identifier of the thread in the trace */
     uint32_t first;
     uint32_t count;
 };
 
 struct ws_ranges {
-    struct ws_vector rows;    /* struct ws_range; in file order until ws_ranges_order, then indexed by place */
-    struct ws_vector threads; /* struct ws_thread_rows, ordered by identifier */
-    uint32_t *parents;        /* by place: the enclosing range on the same thread, or WS_NO_RANGE */
+    /* The ranges (struct ws_range), in file order until ws_ranges_order sorts them. An index of a sorted range in
+     * `rows` is called a place. */
+    struct ws_vector rows;
+    struct ws_vector threads; /* elements: struct ws_thread_rows, ordered by identifier */
+    uint32_t *parents;        /* for each range: place of the enclosing range on the same thread, or WS_NO_RANGE */
 };
 
 /* Orders rows by thread and begin, with outer ranges before inner ranges. Returns 0 or -ENOMEM. */
@@ -29,8 +31,8 @@ int ws_ranges_order(struct ws_ranges *ranges);
 
 void ws_ranges_finish(struct ws_ranges *ranges);
 
-/* Returns the place of the thread's innermost range at a time, or WS_NO_RANGE. thread is the identifier in the
- * trace. */
+/* Returns the place (index in the ordered rows) of the thread's innermost range at a time, or WS_NO_RANGE. thread is
+ * the identifier in the trace. */
 uint32_t ws_ranges_at(const struct ws_ranges *ranges, uint32_t thread, int64_t time);
 
 /* Returns the rows of a thread, or NULL. threads: struct ws_thread_rows, ordered by identifier. */

@@ -5,6 +5,7 @@
 #include "base/pages.h"
 #include "base/salted.h"
 #include "model/build.h"
+#include "model/native_frames.h"
 #include "model/clock.h"
 #include "model/prefault.h"
 
@@ -51,7 +52,8 @@ static size_t most_devices(const struct ws_process *process)
     return most < DEVICES_ANYHOW ? DEVICES_ANYHOW : most > WS_MOST_DEVICES ? WS_MOST_DEVICES : most;
 }
 
-/* Makes a track for each device that has a context, and one for an unknown device. */
+/* Makes a track (one device as this process used it) for each device that has a context, and one for an unknown
+ * device. */
 static int make_tracks(struct ws_model *model, struct ws_process *process, uint32_t number)
 {
     const struct ws_context *contexts = process->contexts.rows.data;
@@ -87,7 +89,7 @@ static int make_tracks(struct ws_model *model, struct ws_process *process, uint3
     return status;
 }
 
-/* A binary search: the tracks of a process are ordered by device. */
+/* Uses a binary search, because the tracks of a process are ordered by device. */
 uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_process *process, uint32_t device)
 {
     uint32_t low = 0, high = process->track_count;
@@ -100,7 +102,8 @@ uint32_t ws_process_find_track(const struct ws_model *model, const struct ws_pro
     }
     uint32_t found = process->first_track + low;
     return ws_model_track(model, found)->device == device ? found
-                                                          : process->first_track; /* the track without a device */
+                                                          /* The track for an unknown device. */
+                                                          : process->first_track;
 }
 
 static int resolve_shape(struct ws_build *build, struct ws_process *process, struct ws_op_shape *shape)
@@ -194,7 +197,7 @@ static int resolve_shapes(struct ws_build *build, struct ws_process *process)
     return status;
 }
 
-/* Removes the track without a device if it has no operations. Usually it has none. */
+/* Removes the track for an unknown device if it has no operations. Usually it has none. */
 static void drop_empty_track(struct ws_model *model, struct ws_process *process)
 {
     struct ws_track *first = ws_model_track(model, process->first_track);
@@ -213,7 +216,7 @@ static void drop_empty_track(struct ws_model *model, struct ws_process *process)
 }
 
 /* Resolves shapes, maps times and orders the operations. Until the ordering begins, another thread faults in the
- * memory for the order. */
+ * memory of the two arrays that the ordering fills. */
 static int place_ops(struct ws_build *build, struct ws_process *process)
 {
     size_t count = process->ops.count, bytes = count * sizeof(uint32_t);
@@ -246,6 +249,8 @@ int ws_process_resolve(struct ws_build *build, uint32_t number)
         status = place_ops(build, process);
     if (!status)
         status = ws_ranges_order(&process->ranges);
+    if (!status)
+        status = ws_native_frames(&process->stacks, &model->texts);
     if (!status)
         status = ws_stacks_order(&process->stacks);
     if (!status)

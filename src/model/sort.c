@@ -11,7 +11,7 @@
 enum { DIGIT_BITS = 11, DIGITS = 1 << DIGIT_BITS };
 
 struct entry {
-    uint64_t key; /* time since the earliest time */
+    uint64_t key; /* time since the earliest time of all entries, in ns */
     uint32_t index;
 };
 
@@ -79,7 +79,7 @@ int ws_sort_by_time(uint32_t *indices, size_t count, const struct ws_times *time
     return 0;
 }
 
-/* The first remaining element of a run. */
+/* The first element of a run (a sorted sequence) that is not merged yet. */
 struct head {
     int64_t time;
     size_t at, end;
@@ -114,7 +114,9 @@ struct merge {
     const uint32_t *indices;
     const struct ws_times *times;
     size_t runs;
-    size_t *cuts; /* by part and run: first index of the part in the run; a last row has the runs' ends */
+    /* For each part and run: the index in the run at which the part begins; after the last part: the ends of all
+     * runs. */
+    size_t *cuts;
     struct head *heaps;
 };
 
@@ -156,7 +158,7 @@ static void merge_part(void *user, unsigned part)
         memcpy(to, merge->indices + heap[0].at, (heap[0].end - heap[0].at) * sizeof(*to));
 }
 
-/* Returns the first place in a run whose time is `time` or later. */
+/* Returns the index of the run's first element whose time is `time` or later. */
 static size_t sort_place_of(const struct merge *merge, size_t low, size_t high, int64_t time)
 {
     while (low < high) {

@@ -43,7 +43,8 @@ static bool is_own_frame(const struct ws_process *process, const struct ws_range
     return found == OWN;
 }
 
-/* *own: is the range a function of the program? */
+/* Returns the range that best tells what the thread was executing at a time, or WS_NO_RANGE. Sets *own to whether the
+ * range is a Python function of the program. */
 static uint32_t source_range(const struct ws_process *process, uint32_t thread, int64_t time, uint8_t *known,
                              bool *own)
 {
@@ -76,7 +77,8 @@ struct ws_source ws_source_at(const struct ws_process *process, uint32_t thread,
     return source;
 }
 
-/* Parts of the names of generated files and of ranges around generated code, as torch.compile writes them. */
+/* The names that torch.compile gives to generated files, and to ranges around generated code, contain one of these.
+ */
 static const char *const of_compiled[] = { "/torchinductor_", "CompiledFxGraph", "Torch-Compiled Region" };
 
 static bool is_compiled(const char *name)
@@ -97,8 +99,8 @@ bool ws_source_is_compiled(const struct ws_process *process, struct ws_source so
     return source.range != WS_NO_RANGE && range_is_compiled(process, source.range);
 }
 
-/* Returns the innermost function of the program around a range in compiled code, or WS_NO_RANGE. A reader of the
- * report knows this function, but not the generated file. */
+/* Returns the innermost function of the program around a range in compiled code, or WS_NO_RANGE. Users know this
+ * function, but not the generated file. */
 static uint32_t caller_of_compiled(const struct ws_process *process, uint32_t place)
 {
     const struct ws_ranges *ranges = &process->ranges;
@@ -140,17 +142,48 @@ bool ws_source_text(const struct ws_process *process, struct ws_source source, c
     return *text != 0;
 }
 
-bool ws_source_of_op(const struct ws_process *process, size_t op, char *text, size_t capacity)
+/* For code that torch.compile generated, finds the program's function that called the generated code, as range_text
+ * does. */
+static bool place_of_range(const struct ws_process *process, uint32_t place, char *path, size_t capacity,
+                           uint32_t *line)
+{
+    int length, number;
+    const char *function;
+    const struct ws_range *range = ws_range(&process->ranges, place);
+    const char *name = source_line_name_of(process, range);
+    uint32_t caller = is_compiled(name) ? caller_of_compiled(process, place) : WS_NO_RANGE;
+    if (caller != WS_NO_RANGE)
+        return place_of_range(process, caller, path, capacity, line);
+    if (range->kind != WS_RANGE_PYTHON || !split_frame(name, &length, &number, &function) || number < 0 ||
+        (size_t)length >= capacity)
+        return false;
+    snprintf(path, capacity, "%.*s", length, name);
+    *line = (uint32_t)number;
+    return true;
+}
+
+bool ws_source_place(const struct ws_process *process, struct ws_source source, char *path, size_t capacity,
+                     uint32_t *line)
+{
+    if (source.frame != WS_NO_FRAME)
+        return ws_stacks_line(&process->stacks, source.frame, path, capacity, line);
+    return source.range != WS_NO_RANGE && place_of_range(process, source.range, path, capacity, line);
+}
+
+struct ws_source ws_source_find_op(const struct ws_process *process, size_t op)
 {
     uint32_t thread = ws_op_thread(&process->ops, op);
     struct ws_source source = { WS_NO_RANGE, WS_NO_FRAME };
     if (thread)
         source = ws_source_at(process, thread, ws_op_host_begin(&process->ops, op), 0, NULL);
-    if (source.frame == WS_NO_FRAME) {
-        uint32_t frame =
-            ws_stacks_of_shape(&process->stacks, ws_process_shape(process, process->ops.shape[op])->row.id);
-        if (frame != WS_NO_FRAME)
-            source = (struct ws_source){ WS_NO_RANGE, frame };
-    }
-    return ws_source_text(process, source, text, capacity);
+    uint32_t frame =
+        source.frame == WS_NO_FRAME
+            ? ws_stacks_of_shape(&process->stacks, ws_process_shape(process, process->ops.shape[op])->row.id)
+            : WS_NO_FRAME;
+    return frame == WS_NO_FRAME ? source : (struct ws_source){ WS_NO_RANGE, frame };
+}
+
+bool ws_source_of_op(const struct ws_process *process, size_t op, char *text, size_t capacity)
+{
+    return ws_source_text(process, ws_source_find_op(process, op), text, capacity);
 }

@@ -8,10 +8,12 @@
 
 #include "model/model.h"
 
-/* A place in the program. Recordings of the PyTorch profiler have ranges, our own have stacks. */
+/* A place in the program: a range in recordings of the PyTorch profiler, a stack's place in recordings of wallshim.
+ */
 struct ws_source {
     uint32_t range; /* index in ws_process.ranges; WS_NO_RANGE: none */
-    uint32_t frame; /* place in ws_process.stacks; WS_NO_FRAME: none. Only one of both is set */
+    /* Index of a frame in ws_process.stacks; WS_NO_FRAME: none. At most one of the two fields is set. */
+    uint32_t frame;
 };
 
 static inline bool ws_source_is_known(struct ws_source source)
@@ -19,22 +21,30 @@ static inline bool ws_source_is_known(struct ws_source source)
     return source.range != WS_NO_RANGE || source.frame != WS_NO_FRAME;
 }
 
-/* Finds what a thread (identifier in the trace) was executing at a host time: the innermost Python function outside
- * installed packages, else the innermost annotation, else the outermost operator. reach: how far from the time a
- * stack may have been taken, in ns. `known` is a cache with one byte for each of ws_process.labels, initially 0; the
- * byte of a label tells whether the label names a function of the program. NULL: no cache. */
+/* Finds what a thread (identifier in the trace) was executing at a host time. The result is the first of these that
+ * exists: the innermost Python function outside installed packages; a stack of the thread; the innermost annotation;
+ * the outermost operator. reach: maximum distance in ns between `time` and the time of the stack. known: a cache with
+ * one byte per row of ws_process.labels, initially 0, for whether the label names a function of the program; NULL: no
+ * cache. */
 struct ws_source ws_source_at(const struct ws_process *process, uint32_t thread, int64_t time, int64_t reach,
                               uint8_t *known);
 
-/* Writes the place: "step (train.py:41)". The line of a range is the first line of the function, because recorders
- * store only that line; the line of a stack is the one that was executed. If the place is not known, writes an empty
- * text and returns false. */
+/* Writes the place: "step (train.py:41)". For a range, the line is the function's first line, because profilers store
+ * no other line. For a stack, it is the line that was being executed. If the place is unknown, writes an empty text
+ * and returns false. */
 bool ws_source_text(const struct ws_process *process, struct ws_source source, char *text, size_t capacity);
 
-/* Writes the place that made an operation (index in ws_process.ops), or another operation of its shape. */
+/* Finds the file and the line that ws_source_text names last. Returns false if the place is not a line of a file. */
+bool ws_source_place(const struct ws_process *process, struct ws_source source, char *path, size_t capacity,
+                     uint32_t *line);
+
+/* ws_source_find_op finds the place that launched an operation (index in ws_process.ops). If the operation has no
+ * stack, it uses the stack of another operation with the same shape, if there is one. ws_source_of_op writes the
+ * place as ws_source_text does. */
+struct ws_source ws_source_find_op(const struct ws_process *process, size_t op);
 bool ws_source_of_op(const struct ws_process *process, size_t op, char *text, size_t capacity);
 
-/* Is the place in code that torch.compile generated? The text of such a place names the function that called the
+/* Is the place in code that torch.compile generated? ws_source_text then writes the function that called the
  * generated code: "compiled code in forward (model.py:12)". */
 bool ws_source_is_compiled(const struct ws_process *process, struct ws_source source);
 

@@ -16,8 +16,8 @@ struct ws_sparse_word {
 
 /* A structure filled with zeros is an empty column. */
 struct ws_sparse {
-    struct ws_vector words;  /* struct ws_sparse_word */
-    struct ws_vector values; /* uint64_t */
+    struct ws_vector words;  /* elements: struct ws_sparse_word */
+    struct ws_vector values; /* elements: uint64_t; the values of all rows that have one */
 };
 
 /* Adds a value. Neither this row nor a later row may have a value yet. Returns 0 or -ENOMEM. */

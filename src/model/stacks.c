@@ -32,9 +32,16 @@ static const struct ws_frame *frame_at(const struct ws_stacks *stacks, uint32_t 
     return (const struct ws_frame *)stacks->frames.rows.data + index;
 }
 
-static const struct ws_code *code_of(const struct ws_stacks *stacks, uint32_t index)
+const struct ws_code *ws_stacks_code(const struct ws_stacks *stacks, uint32_t frame)
 {
-    return ws_entries_find(&stacks->codes, frame_at(stacks, index)->code);
+    return ws_entries_find(&stacks->codes, frame_at(stacks, frame)->code);
+}
+
+uint32_t ws_stacks_caller(const struct ws_stacks *stacks, uint32_t frame)
+{
+    uint32_t caller = frame_at(stacks, frame)->caller;
+    uint32_t place = caller ? ws_entries_place(&stacks->frames, caller) : WS_NO_FRAME;
+    return place < frame ? place : WS_NO_FRAME;
 }
 
 /* --- places ------------------------------------------------------------------------------------- */
@@ -47,8 +54,8 @@ static int frames_by_code(const void *a, const void *b)
     return ((*x)->offset > (*y)->offset) - ((*x)->offset < (*y)->offset);
 }
 
-/* Finds the lines of all frames. Each table of lines is read once, because files may be made to have large tables and
- * many frames. */
+/* Finds the lines of all frames. Reads each code's line table only once, because a malicious file may have large
+ * tables and many frames. */
 static int find_lines(struct ws_stacks *stacks)
 {
     size_t count = stacks->frames.rows.count;
@@ -65,18 +72,20 @@ static int find_lines(struct ws_stacks *stacks)
         for (uint32_t of = order[i]->code; i < count && order[i]->code == of; i++) {
             while (order[i]->offset >= run.end && ws_line_table_next(&table, &run))
                 ;
+            bool is_given = code && code->coding == WS_LINES_GIVEN;
             bool within = order[i]->offset >= run.begin && order[i]->offset < run.end;
             bool is_known = within && run.line > 0 && run.line <= INT32_MAX;
-            stacks->places[order[i] - frame_at(stacks, 0)].line = is_known ? (uint32_t)run.line
-                                                                  : code   ? code->first_line
-                                                                           : 0;
+            stacks->places[order[i] - frame_at(stacks, 0)].line = is_given   ? order[i]->offset
+                                                                  : is_known ? (uint32_t)run.line
+                                                                  : code     ? code->first_line
+                                                                             : 0;
         }
     }
     free(order);
     return 0;
 }
 
-/* Returns the first frame that was put under the three numbers. */
+/* Keeps in `map` the first frame that is given for each triple of numbers, and returns this first frame. */
 static uint32_t first_with(struct ws_map *map, const uint64_t numbers[3], uint32_t frame, int *status)
 {
     uint64_t *first = ws_map_put(map, ws_salted_key(numbers, 3 * sizeof(numbers[0])));
@@ -89,15 +98,21 @@ static uint32_t first_with(struct ws_map *map, const uint64_t numbers[3], uint32
     return (uint32_t)(*first - 1);
 }
 
-/* Code that is executed or loaded anew has a code object of its own, but is the same to a reader. */
+/* Files and functions are compared by their texts, because code that is loaded twice has two rows in family code. */
 static uint64_t text_key(const struct ws_text *text)
 {
     return text ? ws_salted_key(text->data, text->length) : 0;
 }
 
-static bool is_own(const struct ws_code *code)
+bool ws_stacks_is_own(const struct ws_stacks *stacks, uint32_t frame)
 {
-    return code && ws_is_own_file(code->file.data, code->file.length);
+    const struct ws_code *code = ws_stacks_code(stacks, frame);
+    if (!code || code->coding != WS_LINES_GIVEN)
+        return code && ws_is_own_file(code->file.data, code->file.length);
+    /* Each program contains functions of the C or Rust runtime, such as _start. These functions have no lines. If the
+     * program was built with debugging information, its own functions have lines. */
+    return ws_is_own_module(code->file.data, code->file.length) &&
+           (stacks->places[frame].line || !stacks->has_native_lines) && strcmp(code->name.data, "_start") != 0;
 }
 
 static bool same_file(const struct ws_code *a, const struct ws_code *b)
@@ -105,28 +120,29 @@ static bool same_file(const struct ws_code *a, const struct ws_code *b)
     return a && b && a->file.length == b->file.length && !memcmp(a->file.data, b->file.data, a->file.length);
 }
 
-/* Finds the places of all frames. A frame's caller stands before it. */
+/* Finds the place of each frame (stacks.h: one place for all stacks that reports show as the same text). A frame's
+ * caller has a lower index, so the caller's place is already known. */
 static int find_places(struct ws_stacks *stacks)
 {
     size_t count = stacks->frames.rows.count;
-    uint32_t *roots = malloc((count + 1) * sizeof(*roots)); /* the outermost frame of the program's own code */
+    /* For each frame: the outermost frame of the program's own code among it and its callers. */
+    uint32_t *roots = malloc((count + 1) * sizeof(*roots));
     struct ws_map lines = { 0 }, pairs = { 0 };
     int status = roots ? 0 : -ENOMEM;
     for (uint32_t i = 0; i < count && !status; i++) {
-        const struct ws_frame *frame = frame_at(stacks, i);
-        const struct ws_code *code = code_of(stacks, i);
+        const struct ws_code *code = ws_stacks_code(stacks, i);
         struct ws_stack_place *place = &stacks->places[i];
-        uint32_t caller = frame->caller ? ws_entries_place(&stacks->frames, frame->caller) : WS_NO_FRAME;
-        const struct ws_stack_place *outer = caller < i ? &stacks->places[caller] : NULL;
-        bool own = is_own(code);
+        uint32_t caller = ws_stacks_caller(stacks, i);
+        const struct ws_stack_place *outer = caller != WS_NO_FRAME ? &stacks->places[caller] : NULL;
+        bool own = ws_stacks_is_own(stacks, i);
         const uint64_t shown_as[] = { text_key(code ? &code->file : NULL), text_key(code ? &code->name : NULL),
                                       place->line };
         uint32_t same = first_with(&lines, shown_as, i, &status);
         roots[i] = outer && roots[caller] != WS_NO_FRAME ? roots[caller] : own ? i : WS_NO_FRAME;
-        bool in_script = own && roots[i] != WS_NO_FRAME && same_file(code, code_of(stacks, roots[i]));
+        bool in_script = own && roots[i] != WS_NO_FRAME && same_file(code, ws_stacks_code(stacks, roots[i]));
         place->own = own ? same : outer ? outer->own : WS_NO_FRAME;
         place->script = in_script ? same : outer ? outer->script : WS_NO_FRAME;
-        /* Without any own code, the innermost frame is the place. */
+        /* If no frame of the stack is in the program's own code, reports show the innermost frame. */
         uint32_t shown = place->own != WS_NO_FRAME ? place->own : same;
         place->pause = WS_NO_FRAME;
         const uint64_t pair[] = { shown, place->script, 0 };
@@ -175,7 +191,9 @@ static uint32_t place_of(const struct ws_stacks *stacks, const struct ws_stack *
     return index == UINT32_MAX ? WS_NO_FRAME : stacks->places[index].place;
 }
 
-/* Finds where the pauses before each place were spent, by majority vote: each pause votes for its place. */
+/* A pause (a thread's time between two calls) is sampled as a row with in_pause. The thread's next row is the call
+ * that ended the pause. For each place whose calls ended pauses, finds by majority vote the place at which most of
+ * these pauses were spent. */
 static void find_pauses(struct ws_stacks *stacks)
 {
     const struct ws_stack *rows = stacks->rows.data;
@@ -205,12 +223,12 @@ int ws_stacks_order(struct ws_stacks *stacks)
     return status ? status : index_rows(stacks);
 }
 
-/* Is row a better answer than b for this time? */
+/* Does `row` tell better than `than` what the thread was executing at this time? */
 static bool is_nearer(const struct ws_stack *row, const struct ws_stack *than, int64_t time)
 {
     if (!than || row->in_pause != than->in_pause)
         return !than || row->in_pause;
-    /* Of calls, the one after the pause: what was done meanwhile was done for it. */
+    /* Of two stacks of calls, prefer that of the later call: the thread was preparing this call. */
     return row->in_pause ? llabs(row->host_ns - time) < llabs(than->host_ns - time) : row->host_ns >= time;
 }
 
@@ -222,7 +240,7 @@ uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t t
         return WS_NO_FRAME;
     const struct ws_stack *rows = (const struct ws_stack *)stacks->rows.data + list->first;
     size_t low = 0, high = list->count;
-    while (low < high) { /* the first row from time on */
+    while (low < high) { /* find the first row at or after `time` */
         size_t middle = low + (high - low) / 2;
         if (rows[middle].host_ns < time)
             low = middle + 1;
@@ -246,16 +264,27 @@ uint32_t ws_stacks_of_shape(const struct ws_stacks *stacks, uint32_t shape)
 
 /* --- texts ----------------------------------------------------------------------------------------- */
 
+/* Writes " (FILE:LINE)". Native code without a line gets only " (FILE)", or "" if its name already holds the file. */
+static void write_place(const struct ws_code *code, uint32_t line, char *text, size_t capacity)
+{
+    const char *slash = strrchr(code->file.data, '/'), *file = slash ? slash + 1 : code->file.data;
+    size_t length = strlen(file);
+    bool is_native = code->coding == WS_LINES_GIVEN;
+    *text = 0;
+    if (line || !is_native)
+        snprintf(text, capacity, " (%s:%u)", file, line);
+    else if (strncmp(code->name.data, file, length) || strncmp(code->name.data + length, "+0x", 3))
+        snprintf(text, capacity, " (%s)", file);
+}
+
 static size_t write_frame(const struct ws_stacks *stacks, uint32_t index, const char *before, char *text,
                           size_t capacity)
 {
-    const struct ws_code *code = code_of(stacks, index);
-    const char *file = code ? strrchr(code->file.data, '/') : NULL;
-    int length = snprintf(text, capacity, "%s%s (%s:%u)", before, code ? code->name.data : "?",
-                          file   ? file + 1
-                          : code ? code->file.data
-                                 : "?",
-                          stacks->places[index].line);
+    char place[512] = " (?:0)";
+    const struct ws_code *code = ws_stacks_code(stacks, index);
+    if (code)
+        write_place(code, stacks->places[index].line, place, sizeof(place));
+    int length = snprintf(text, capacity, "%s%s%s", before, code ? code->name.data : "?", place);
     return length < 0 ? 0 : (size_t)length < capacity ? (size_t)length : capacity ? capacity - 1 : 0;
 }
 
@@ -265,4 +294,16 @@ void ws_stacks_text(const struct ws_stacks *stacks, uint32_t place, char *text, 
     size_t used = write_frame(stacks, found->own != WS_NO_FRAME ? found->own : place, "", text, capacity);
     if (found->script != WS_NO_FRAME && found->script != found->own)
         write_frame(stacks, found->script, " from ", text + used, capacity - used);
+}
+
+bool ws_stacks_line(const struct ws_stacks *stacks, uint32_t place, char *path, size_t capacity, uint32_t *line)
+{
+    const struct ws_stack_place *found = &stacks->places[place];
+    uint32_t shown = found->script != WS_NO_FRAME ? found->script : found->own != WS_NO_FRAME ? found->own : place;
+    const struct ws_code *code = ws_stacks_code(stacks, shown);
+    if (!code || code->file.length >= capacity)
+        return false;
+    snprintf(path, capacity, "%s", code->file.data);
+    *line = stacks->places[shown].line;
+    return true;
 }

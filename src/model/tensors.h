@@ -26,8 +26,8 @@ enum ws_element {
 
 struct ws_tensor {
     enum ws_element element;
-    uint32_t element_bytes; /* 0: unknown */
-    uint32_t rank;          /* 0: a scalar, or not a tensor */
+    uint32_t element_bytes; /* bytes of one element; 0: unknown */
+    uint32_t rank;          /* number of dimensions; 0: a scalar, or not a tensor */
     bool known;             /* a tensor with known element type and dimensions */
     double size[WS_TENSOR_RANK];
     double elements; /* number of elements, valid only if `known` */
@@ -37,7 +37,7 @@ struct ws_tensor {
     double value[WS_TENSOR_VALUES];
 };
 
-/* Fills up to WS_TENSORS inputs and returns their number. */
+/* Parses up to WS_TENSORS inputs into `tensors`. Returns the number of inputs parsed. */
 size_t ws_tensors_parse(const struct ws_text *inputs, struct ws_tensor tensors[WS_TENSORS]);
 
 /* Returns the bytes of a tensor, or 0 if they are unknown. */

@@ -13,7 +13,7 @@ static bool window_take_range(const struct ws_window *window, struct ws_range *r
     return true;
 }
 
-/* Importers count losses for the whole file, with the time 0. */
+/* Is the loss in the window? Importers give time 0 to losses, because they count them for the whole file. */
 static bool takes_loss(const struct ws_window *window, const struct ws_loss *loss)
 {
     int64_t late = ws_sum(window->end, WS_LOSSES_LATE);

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* Groups of chips, one bit each. Chips of one group use the same names for their metrics. The range profiler
- * supports Turing and later chips. */
+/* Groups of chips, one bit each. Chips of one group use the same names for their metrics. CUPTI's range profiler
+ * reads counters only on Turing and later chips. */
 enum chips {
     TU116 = 1, /* has no tensor cores */
     TURING = 2,
@@ -11,7 +11,7 @@ enum chips {
     ADA = 8,
     HOPPER = 16,
     GB100 = 32,
-    GB200 = 64, /* workstation chips, sm_120 */
+    GB200 = 64, /* chips GB202 to GB207 (sm_120), not the product GB200 */
     TENSOR_BF16 = AMPERE | ADA | HOPPER | GB100 | GB200,
     ALL = TU116 | TURING | TENSOR_BF16,
 };
@@ -26,7 +26,7 @@ static const struct {
     { "GB205", GB200 },  { "GB206", GB200 },  { "GB207", GB200 },
 };
 
-/* M(group, chips, quantity, weight, precision, name). The rows of a group must be adjacent. */
+/* Each M(group, chips, quantity, weight, precision, name) is one metric. The metrics of a group must be adjacent. */
 #define SASS(instruction) "smsp__sass_thread_inst_executed_op_" instruction "_pred_on.sum"
 #define PATH(what) "sm__ops_path_tensor_" what ".sum"
 #define METRICS(M)                                                                                                   \

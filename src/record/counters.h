@@ -1,13 +1,13 @@
 /* The hardware counters for the roofline: the metrics that CUPTI reads on each chip, in groups.
  *
- * CUPTI reads a group during one launch, without kernel replay. So a group must take one pass. Many metrics that are
- * sums take two passes. For a sum that takes two passes, the table holds its parts: one metric per instruction, or
- * one metric with and one without sparsity. tests/abi/counters.c checks names and pass counts against libcupti's host
- * side, where that library is found. tests/abi/counters.c needs no GPU.
+ * CUPTI reads a group during one launch, without kernel replay. So CUPTI must be able to read the whole group in one
+ * pass. Many of CUPTI's sums take two passes. In place of such a sum, the table in counters.c lists its parts: one
+ * metric per instruction, or one metric with and one without sparsity. tests/abi/counters.c compares the names and
+ * numbers of passes with those of libcupti, if that library is installed. The test needs no GPU.
  *
  * Source of the names: the host side of CUPTI 13.0 (cuptiProfilerHostGetBaseMetrics).
  * Source of the weights: tensor core metrics already count FLOPs. A thread's add or multiply is one FLOP, a fused
- * multiply-add two. An instruction that works on two numbers counts double: the half-precision instructions, and
+ * multiply-add two. An instruction that works on two numbers counts twice: the half-precision instructions, and
  * fadd2, fmul2 and ffma2 of sm_100. */
 #ifndef WALLSHIM_RECORD_COUNTERS_H
 #define WALLSHIM_RECORD_COUNTERS_H

@@ -1,5 +1,4 @@
-/* What the columns of family `health` mean, beyond families.h: which of them a sample holds, and why clocks are held
- * down. */
+/* Details of family `health`: which columns a sample holds, and the reasons why the device lowers its clocks. */
 #ifndef WALLSHIM_RECORD_HEALTH_H
 #define WALLSHIM_RECORD_HEALTH_H
 
@@ -7,8 +6,8 @@
 
 #include "record/record.h"
 
-/* The columns that NVML may lack. Bit n of `known` says that the sample holds the n-th of them. The order is part of
- * the format. */
+/* The columns that a sample may lack, because NVML cannot read some values on every device. Bit n of the column
+ * `known` is set if the sample holds the n-th column of this list. The order is part of the format. */
 #define WS_HEALTH_FIELDS(F) \
     F(sm_mhz)               \
     F(sm_most_mhz)          \
@@ -44,8 +43,8 @@ static inline int ws_health_knows(const struct ws_health *sample, enum ws_health
     return (sample->known & ws_health_bit(field)) != 0;
 }
 
-/* R(NAME, bit, key in JSON, name in a report): NVML's clocks event reasons. These hold clocks below what the program
- * could use. The other reasons do not: an idle device, clocks that the user has set, a display. */
+/* R(NAME, bit, key in JSON, name in a report): the clocks event reasons of NVML that slow a busy device down. The
+ * list leaves out NVML's reasons for an idle device and for the clocks of a display. */
 #define WS_HEALTH_REASONS(R)                                               \
     R(POWER_CAP, 0x4, "power_cap", "power cap")                            \
     R(SLOWDOWN, 0x8, "hardware_slowdown", "hardware slowdown")             \
@@ -62,6 +61,6 @@ enum ws_health_reason {
         WS_HEALTH_REASON_COUNT
 };
 
-enum { WS_HEALTH_REASON_IDLE = 0x1 }; /* NVML's reason for low clocks of a device without work */
+enum { WS_HEALTH_REASON_IDLE = 0x1 }; /* NVML's bit for a device whose clocks are low because it is idle */
 
 #endif

@@ -15,13 +15,13 @@ struct ws_op_columns {
 #undef COLUMN
 };
 
-/* WS_OP_AT(&columns, begin, 3): the begin of row 3. */
+/* WS_OP_AT(&columns, begin, 3) is the value of column `begin` in row 3. */
 #define WS_OP_AT(columns, column, row)                                                                       \
     (*((columns)->row_size ? (__typeof__((columns)->column))(const void *)((const char *)(columns)->column + \
                                                                            (row) * (columns)->row_size)      \
                            : &(columns)->column[row]))
 
-/* The same columns from this row on. */
+/* Returns the same columns without the rows before row `row`. */
 static inline struct ws_op_columns ws_op_columns_from(const struct ws_op_columns *columns, size_t row)
 {
     struct ws_op_columns from = { .row_size = columns->row_size };

@@ -3,9 +3,10 @@
  * buffers have equal images. Column `words` of family params holds the addresses. Parameters of 1, 2, 4 or 8 bytes
  * are 0 in the image.
  *
- * Column layout: u16 number of the first word; u16 number of words; one bit per word; the words whose bit is set. The
- * bit is set if the word differs from the third word before it. Zeros stand before the first word. The distance is
- * three words because unused entries in PyTorch's tables repeat every 24 bytes. */
+ * Layout of column `structures` of family params: u16 number of the first word; u16 number of words; one bit per
+ * word; the words whose bit is set. The bit is set if the word differs from the word three places earlier. Words
+ * before the first count as zeros. The distance is three words because unused entries in PyTorch's tables repeat
+ * every 24 bytes. */
 #ifndef WALLSHIM_RECORD_PARAM_IMAGE_H
 #define WALLSHIM_RECORD_PARAM_IMAGE_H
 
@@ -25,7 +26,7 @@ struct ws_param_image {
     uint64_t words[WS_IMAGE_WORDS];
 };
 
-/* Returns the length of the column. first + count must not exceed WS_IMAGE_WORDS. */
+/* Writes the column `structures`, and returns its length in bytes. first + count must not exceed WS_IMAGE_WORDS. */
 uint32_t ws_image_encode(char text[WS_IMAGE_TEXT], const uint64_t *words, uint32_t first, uint32_t count);
 
 /* Returns 0, or -EINVAL for an invalid column. An empty column is an image without words. Words outside the image

@@ -34,12 +34,14 @@ WS_FAMILIES(WS_ROW)
 #undef WS_ROW_INTEGER
 #undef WS_ROW_TEXT
 
-/* How a code's table of lines is coded. The codings are CPython's (src/model/line_table.h). */
+/* The format of column `lines` of family code. src/model/line_table.h reads CPython's formats. */
 enum ws_line_coding {
     WS_LINES_NONE,
     WS_LINES_LNOTAB,    /* CPython up to 3.9 */
     WS_LINES_RANGES,    /* CPython 3.10 */
     WS_LINES_LOCATIONS, /* CPython 3.11 and later */
+    WS_LINES_MODULE,    /* the row is a module of native code (program or shared library), not a function */
+    WS_LINES_GIVEN,     /* only in memory: a function of native code; its frames hold the line number in `offset` */
 };
 
 enum ws_op_kind {
@@ -88,16 +90,16 @@ enum ws_stream_kind {
 /* The quality of a device time. */
 enum ws_quality {
     WS_TIME_NONE,     /* no time: the column is 0 */
-    WS_TIME_MEASURED, /* from an event of its own */
+    WS_TIME_MEASURED, /* from a CUDA event recorded for this operation */
     WS_TIME_BOUNDED,  /* the true time lies within the stated error, which may be large */
-    WS_TIME_INFERRED, /* computed from the previous event, the launch and the known waits */
+    WS_TIME_INFERRED, /* computed from the stream's previous event, the time of the launch and the known waits */
 };
 
 enum ws_op_flags {
     WS_OP_BEGIN_QUALITY = 0x3, /* enum ws_quality of begin */
     WS_OP_END_QUALITY = 0xc,   /* enum ws_quality of end, shifted left by 2 bits */
     WS_OP_BLOCKING = 0x10,     /* the call returns only when the work is done */
-    WS_OP_CAPTURED = 0x20,     /* captured into a graph: has not run yet */
+    WS_OP_CAPTURED = 0x20,     /* captured into a graph instead of run */
     WS_OP_DEPENDENT = 0x40,    /* programmatic dependent launch: may overlap the kernel before it */
     WS_OP_CONTENDED = 0x80,    /* another thread used the stream at the same time */
     WS_OP_COOPERATIVE = 0x100,
@@ -123,28 +125,28 @@ enum ws_quantity {
     WS_QUANTITY_TIME, /* ns */
     WS_QUANTITY_BYTES_READ,
     WS_QUANTITY_BYTES_WRITTEN,
-    WS_QUANTITY_FLOPS, /* FLOPs on ordinary cores: the value times the weight */
+    WS_QUANTITY_FLOPS, /* on CUDA cores. FLOPs = the metric's value × its column `weight` (2 for an FMA) */
     WS_QUANTITY_TENSOR_FLOPS,
-    WS_QUANTITY_TENSOR_ACTIVE, /* share of time with active tensor cores, in millionths */
+    WS_QUANTITY_TENSOR_ACTIVE, /* share of time in which tensor cores were active, in millionths */
     WS_QUANTITY_CLOCK,         /* Hz */
     WS_QUANTITY_COUNT
 };
 
-/* The origin of a range. */
+/* The meaning of a range. */
 enum ws_range_kind {
     WS_RANGE_UNKNOWN,
     WS_RANGE_STEP,          /* one iteration, marked by the program or its framework */
-    WS_RANGE_ANNOTATION,    /* named by the program or its framework: record_function, NVTX */
+    WS_RANGE_ANNOTATION,    /* set by program or framework with record_function or NVTX; an NVTX mark has length 0 */
     WS_RANGE_OPERATOR,      /* a framework's operator: aten::mm */
     WS_RANGE_PYTHON,        /* a Python function: "train.py(41): step" */
-    WS_RANGE_COMMUNICATION, /* a collective, as the framework recorded it */
+    WS_RANGE_COMMUNICATION, /* a collective, recorded by the framework or by NCCL itself */
     WS_RANGE_KIND_COUNT
 };
 
-/* The purpose of a host call: column family of driver_function. */
+/* The purpose of a driver or library function. This is column `family` of family driver_function. */
 enum ws_call_family {
     WS_CALL_OTHER,
-    WS_CALL_LAUNCH, /* LAUNCH to WORK are operations: their rows are in family op */
+    WS_CALL_LAUNCH, /* LAUNCH, COPY, MEMSET and WORK: calls that are rows of family op, not of family call */
     WS_CALL_COPY,
     WS_CALL_MEMSET,
     WS_CALL_WORK,
@@ -158,15 +160,15 @@ enum ws_call_family {
     WS_CALL_PROFILER,
     WS_CALL_RESOLUTION,
     WS_CALL_NCCL,
-    WS_CALL_LIBRARY, /* cuBLAS, cuDNN: their rows are in family range */
+    WS_CALL_LIBRARY, /* calls of cuBLAS and cuDNN; each is recorded as a row of WS_FAMILY_range */
     WS_CALL_FAMILY_COUNT
 };
 
 /* One scalar or pointer of a kernel's parameter block. */
 struct ws_param_word {
     uint16_t offset; /* bytes from the block's start */
-    uint8_t size;    /* 1, 2, 4 or 8 */
-    uint8_t address; /* 1: looks like a device address */
+    uint8_t size;    /* bytes of the value: 1, 2, 4 or 8 */
+    uint8_t address; /* 1: the value looks like a device address */
     uint32_t reserved;
     uint64_t value;
 };
@@ -196,7 +198,7 @@ struct ws_param_word {
     X(NO_ROOM, "not recorded: no room for one more context, stream or shape")            \
     X(SIMPLIFIED, "recorded without grid and block: no room for more shapes")            \
     X(KERNELS, "kernels without a name: no room for more")                               \
-    X(LABELS, "sizes of what libraries were asked for left out: no room for more")       \
+    X(LABELS, "names of ranges, or sizes of library calls, left out: no room for more")  \
     X(COMMUNICATORS, "communicators left out: no room for more")                         \
     X(GRAPHS, "graphs without all of their nodes: no room for more")                     \
     X(COUNTERS, "values of hardware counters left out: no room for more")                \
@@ -213,8 +215,8 @@ enum ws_loss_reason {
         WS_LOSS_COUNT
 };
 
-/* Returns the words between the count and the reason's text in a report. The texts from WS_LOSS_KERNELS on name their
- * subject themselves. */
+/* Returns the words between the count and the reason's text in a report: "operations and calls " or "ranges ".
+ * Returns "" for the reasons from WS_LOSS_KERNELS on, because their texts name what is counted. */
 static inline const char *ws_loss_subject(uint32_t reason)
 {
     return reason == WS_LOSS_RANGE_OPEN ? "ranges " : reason >= WS_LOSS_KERNELS ? "" : "operations and calls ";

@@ -1,13 +1,13 @@
-/* The ring buffer that carries one thread's records to the drain: single producer, single consumer, slots of 64
- * bytes.
+/* The ring buffer that carries one thread's records to the drain, the shim's thread that writes the trace. It has a
+ * single producer (the program's thread), a single consumer (the drain) and slots of 64 bytes.
  *
  * A record is one or more adjacent slots and begins with struct ws_ring_header. The producer never waits: when the
  * ring is full it counts a lost record. The producer usually touches only its own cache lines: it reads `tail`, the
  * consumer's position, only once per WS_RING_LOOK_EVERY slots or per quarter of the ring, whichever is less. The
- * producer wakes the consumer only when WS_RING_LOOK_EVERY slots, or a quarter of the ring, wait to be read. A wake
- * takes microseconds. If both threads share a core, the producer also waits while the consumer runs. A record is
- * complete once the producer has moved `head` past the record, with release order. If the producer dies, the records
- * below `head` stay valid; the slots above `head` are not valid. */
+ * producer wakes the consumer only when WS_RING_LOOK_EVERY slots, or a quarter of the ring, wait to be read. Wakes
+ * are rare because each takes microseconds, and because a consumer on the same core keeps the producer waiting. A
+ * record is complete once the producer has moved `head` past the record, with release order. If the producer dies,
+ * the records below `head` stay valid; the slots above `head` are not valid. */
 #ifndef WALLSHIM_RECORD_RING_H
 #define WALLSHIM_RECORD_RING_H
 
@@ -37,6 +37,7 @@ struct ws_ring {
     char *slots;
     void (*wake)(void); /* called when many slots wait to be read; NULL: nobody to wake */
     uint64_t lost;      /* number of records that did not fit; the consumer reads this with relaxed loads */
+    uint64_t nested;    /* number of calls without a record: made inside another call, or left by a longjmp */
     /* The consumer's cache line. */
     _Alignas(64) _Atomic uint64_t tail; /* slots read since the start */
 };

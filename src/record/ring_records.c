@@ -92,8 +92,9 @@ struct ws_range ws_ring_range_row(const struct ws_ring_range *record, uint32_t t
         .thread = thread,
         .host_begin = host_begin,
         .host_end = host_end,
-        .kind = WS_RANGE_OPERATOR,
+        .kind = record->header.detail,
         .inputs = record->header.shape,
+        .number = record->header.detail == WS_RANGE_OPERATOR ? 0 : record->number,
     };
 }
 

@@ -1,8 +1,11 @@
 #include "report/advice.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "base/minmax.h"
 
 static const struct {
     const char *name, *label;
@@ -39,6 +42,7 @@ static void finish_one(struct ws_advice *advice)
 {
     free(advice->what);
     free(advice->where);
+    free(advice->code);
     free(advice->evidence);
 }
 
@@ -49,8 +53,10 @@ int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice)
         copy.name = ws_part_name(copy.part);
     copy.what = strdup(advice->what);
     copy.where = strdup(advice->where ? advice->where : "");
+    copy.code = strdup(advice->code ? advice->code : "");
     copy.evidence = strdup(advice->evidence ? advice->evidence : "");
-    struct ws_advice *place = copy.what && copy.where && copy.evidence ? ws_vector_push(&list->items) : NULL;
+    struct ws_advice *place =
+        copy.what && copy.where && copy.code && copy.evidence ? ws_vector_push(&list->items) : NULL;
     if (!place) {
         finish_one(&copy);
         return -ENOMEM;
@@ -73,6 +79,21 @@ static void advice_sort(struct ws_advice_list *list)
         qsort(list->items.data, list->items.count, sizeof(struct ws_advice), advice_largest_first);
 }
 
+/* Subtracts the advice's saving from the parts that the advice shortens. left[] is the time of each part that no
+ * other advice has saved yet, in ns. Returns the time subtracted, which is less than the saving if too little time is
+ * left. */
+static int64_t advice_take(const struct ws_advice *advice, int64_t left[WS_PART_COUNT])
+{
+    unsigned of = 1U << advice->part | advice->also;
+    int64_t taken = 0;
+    for (int part = 0; part < WS_PART_COUNT; part++) {
+        int64_t some = of >> part & 1 ? ws_max(ws_min(advice->saving_ns - taken, left[part]), 0) : 0;
+        left[part] -= some;
+        taken += some;
+    }
+    return taken;
+}
+
 int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int64_t *available)
 {
     struct ws_advice *items = list->items.data;
@@ -81,14 +102,11 @@ int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int6
     memcpy(left, available, sizeof(left));
     advice_sort(list);
     for (size_t i = 0; i < list->items.count; i++) {
-        int64_t *part = &left[items[i].part];
-        if (items[i].saving_ns > *part)
-            items[i].saving_ns = *part;
-        if (items[i].track != track || items[i].saving_ns <= 0) {
+        items[i].saving_ns = items[i].track == track ? advice_take(&items[i], left) : 0;
+        if (items[i].saving_ns <= 0) {
             finish_one(&items[i]);
             continue;
         }
-        *part -= items[i].saving_ns;
         sum += items[i].saving_ns;
         items[kept++] = items[i];
     }
@@ -103,4 +121,11 @@ void ws_advice_finish(struct ws_advice_list *list)
     for (size_t i = 0; i < list->items.count; i++)
         finish_one(&items[i]);
     ws_vector_finish(&list->items);
+}
+
+const char *ws_advice_place(const struct ws_advice *advice, char text[WS_ADVICE_PLACE])
+{
+    snprintf(text, WS_ADVICE_PLACE, "%s%s%s%s", *advice->where ? "; at " : "", advice->where,
+             *advice->where && *advice->code ? ": " : "", *advice->where ? advice->code : "");
+    return text;
 }

@@ -2,9 +2,9 @@
  *
  * A device's time is cut into parts that do not overlap. Every nanosecond of a step is either idle, for one of
  * WS_CAUSES, or busy, with one of WS_BUSY_PARTS. Each piece of advice names the part of the time that it shortens.
- * The verdict can therefore add savings up and counts no nanosecond twice: the savings of a part never exceed the
- * length of the part. Time of the cause `unrecorded` may not be idle: the trace shows no operation on the device, but
- * also shows that operations are missing (gaps.h). */
+ * The savings of a part never exceed the length of the part, so the sum of all savings counts no nanosecond twice.
+ * Time of the cause `unrecorded` may not be idle: the trace shows no operation on the device, but also shows that
+ * operations are missing (gaps.h). */
 #ifndef WALLSHIM_REPORT_ADVICE_H
 #define WALLSHIM_REPORT_ADVICE_H
 
@@ -23,10 +23,11 @@ enum ws_wall {
     WS_WALL_COUNT
 };
 
-/* X(NAME, name in JSON, wall, name in a report). WS_CAUSES lists the causes of gaps, WS_BUSY_PARTS the uses of
- * busy time. EXPOSED_MEMORY is for copies over the host link or from another device, DEVICE_COPIES for copies within
- * the device and memsets. Both count only time in which no kernel runs. For kernels the table gives the usual wall:
- * compute for MATMUL, bandwidth for OTHER_COMPUTE. The verdict takes the wall of each kernel from the roofline. */
+/* X(NAME, name in JSON, wall, name in a report). WS_CAUSES lists the causes of gaps, WS_BUSY_PARTS the uses of busy
+ * time. EXPOSED_MEMORY is for copies over the host link or from another device, DEVICE_COPIES for copies within the
+ * device and memsets. Both count only time in which no kernel runs. For kernels the lists give the usual wall:
+ * compute for MATMUL, bandwidth for OTHER_COMPUTE. The report's verdict uses the wall that the roofline shows for
+ * each kernel. */
 #define WS_CAUSES(X)                                              \
     X(INPUT, "input", OVERHEAD, "input")                          \
     X(SYNC, "sync", OVERHEAD, "sync")                             \
@@ -35,7 +36,7 @@ enum ws_wall {
     X(WAIT, "wait", OVERHEAD, "wait")                             \
     X(COMM_WAIT, "communication", COMMUNICATION, "communication") \
     X(DISPATCH, "dispatch", OVERHEAD, "dispatch")                 \
-    X(UNEXPLAINED, "unexplained", OVERHEAD, "unexplained")        \
+    X(UNEXPLAINED, "unexplained", OVERHEAD, "of unknown cause")   \
     X(UNRECORDED, "unrecorded", NONE, "not recorded")
 #define WS_BUSY_PARTS(X)                                                             \
     X(EXPOSED_COMM, "exposed_communication", COMMUNICATION, "exposed communication") \
@@ -57,11 +58,13 @@ enum ws_part {
 struct ws_advice {
     const char *name;  /* name of the problem in JSON, static: "straggler", "fusion"; NULL: the part's name */
     enum ws_part part; /* the part of the time that the advice shortens */
-    int64_t saving_ns; /* upper limit, per steady step; for the whole recording when there are no steps */
+    unsigned also;     /* other parts that the advice also shortens, one bit for each enum ws_part; mostly 0 */
+    int64_t saving_ns; /* most that can be saved: per steady step; in the whole recording if there are no steps */
     char *what;        /* what to do: "read the loss every N steps instead of every one" */
     char *where;       /* line of code, kernel, stream or rank: "step (train.py:41)"; "": not known */
-    char *evidence;    /* the figures that the advice rests on: "212 calls of cuStreamSynchronize, 14.6 µs each" */
-    uint32_t track;    /* index into ws_model.tracks */
+    char *code;        /* text of the line in `where`: "loss.item()"; "" or NULL: unknown */
+    char *evidence;    /* the measurements behind the advice: "212 calls of cuStreamSynchronize, 14.6 µs each" */
+    uint32_t track;    /* index into ws_model.tracks of the device that the advice is for */
 };
 
 /* A list of advice, for one device or for all devices. The list owns the texts in it. */
@@ -82,8 +85,12 @@ int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int6
 
 void ws_advice_finish(struct ws_advice_list *list);
 
-const char *ws_part_name(enum ws_part part);  /* in JSON */
-const char *ws_part_label(enum ws_part part); /* in text */
+/* Writes the place in the program: "; at step (train.py:41): loss.item()"; or "" if it is not known. */
+enum { WS_ADVICE_PLACE = 640 };
+const char *ws_advice_place(const struct ws_advice *advice, char text[WS_ADVICE_PLACE]);
+
+const char *ws_part_name(enum ws_part part);  /* the part's name in JSON */
+const char *ws_part_label(enum ws_part part); /* the part's name in the text of a report */
 enum ws_wall ws_part_wall(enum ws_part part);
 const char *ws_wall_name(enum ws_wall wall);
 

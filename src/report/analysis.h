@@ -25,7 +25,7 @@ enum ws_scope {
 enum { WS_MOST_NEEDS = 12 };
 
 struct ws_analysis {
-    const char *name;  /* for --section */
+    const char *name;  /* name that --section accepts */
     const char *title; /* heading of the section, which --section accepts too; NULL: no section */
     enum ws_scope scope;
     size_t result_size;
@@ -34,6 +34,8 @@ struct ws_analysis {
      * analyses have finished: those of the same scope for this subject, those of other scopes for every subject.
      * Needs must not form a cycle. */
     const struct ws_analysis *needs[WS_MOST_NEEDS];
+    /* The section shows times of host threads. It ends with a note if the profiler slowed the host. */
+    bool host_times;
     bool last; /* runs after all analyses that are not `last` have finished, for every subject */
 
     /* Fills the result, which is zeroed before the call. Several threads may call run() at the same time, for
@@ -60,7 +62,7 @@ struct ws_analysis {
 struct ws_analyses {
     const struct ws_analysis *const *list; /* in the order of the report */
     size_t count;
-    uint8_t (*class_of)(const struct ws_op_name *name); /* enum ws_kernel_class */
+    uint8_t (*class_of)(const struct ws_op_name *name); /* returns enum ws_kernel_class */
 
     /* The device that a page shows when the user does not ask for all; WS_NOWHERE: show all. Called after every
      * analysis has run. */
@@ -73,18 +75,18 @@ struct ws_analyses {
 /* The source of a report's steps. */
 enum ws_steps_choice {
     WS_STEPS_AUTO,        /* the program's step markers if there are any, else the repetition of operations */
-    WS_STEPS_ONLY_MARKED, /* markers only; no steps without them */
+    WS_STEPS_ONLY_MARKED, /* the program's step markers; without markers the report has no steps */
     WS_STEPS_ONLY_FOUND,  /* the repetition of operations, even when there are markers */
     WS_STEPS_NOT_ASKED,   /* no steps: figures are for the whole recording */
 };
 
-/* The window of the recording that the model holds (model/window.h). Times are in ns from the begin of the first
+/* The window of the recording that the model holds (model/window.h). Times are in ns from the start of the first
  * operation on any device. */
 struct ws_report_window {
-    int64_t begin, end; /* INT64_MIN, INT64_MAX: from the recording's begin, to its end */
+    int64_t begin, end; /* INT64_MIN, INT64_MAX: from the recording's start, to its end */
     bool by_steps;
-    uint64_t first_step, last_step;     /* numbers of the steps, if the window was given by steps */
-    const struct ws_given_steps *steps; /* the steps of the whole recording that are in the window */
+    uint64_t first_step, last_step;     /* numbers of the window's first and last step, if by_steps */
+    const struct ws_given_steps *steps; /* those steps of the recording that are in the window */
 };
 
 struct ws_report {
@@ -98,24 +100,26 @@ struct ws_report {
     size_t top;       /* maximum length of those lists in JSON that have no limit of their own */
     bool *rank_names; /* by process: true if its title is its rank, because no other process has this rank */
     void **results;   /* by analysis and subject; use ws_report_result */
-    size_t stride;    /* results per analysis: the number of subjects of the largest scope */
+    size_t stride;    /* places in `results` for each analysis: the number of subjects of the largest scope */
 };
 
-/* The result of an analysis. It is all 0 until the analysis has run. */
+/* Returns the result of an analysis. The result is all 0 until the analysis has run. */
 const void *ws_report_result(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject);
 
 enum { WS_WINDOW_TEXT = 160 };
 
-/* Writes "launched from 1.2 s to 3 s (steps 2 to 4)". Returns `text`; "" for the whole recording. */
+/* Writes "launched from 1.2 s to 3 s (steps 2 to 4)". Writes "" if the window is NULL, which means the whole
+ * recording. Returns `text`. */
 const char *ws_report_window_text(const struct ws_report_window *window, char text[WS_WINDOW_TEXT]);
 
-/* Returns the window as JSON, or NULL if memory runs out. Leaves out an edge that is also the recording's. */
+/* Returns the window as JSON, or NULL if memory runs out. Leaves out the begin of a window that starts with the
+ * recording, and the end of a window that ends with the recording. */
 json_t *ws_report_window_json(const struct ws_report_window *window);
 
-/* Prints the window that was read. Prints nothing for the whole recording. */
+/* Prints which window of the recording the report covers. Prints nothing if the report covers the whole recording. */
 void ws_report_print_window(const struct ws_report *report, struct ws_page *page);
 
-/* Writes "rank 3", or the name of the trace's file. */
+/* Writes the title of a process: "rank 3", or the name of the trace's file. */
 void ws_report_process_title(const struct ws_report *report, size_t process, char *text, size_t capacity);
 
 /* Writes "GPU 0 NVIDIA H100"; if there are several processes, begins with the title of the process. */

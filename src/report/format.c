@@ -90,7 +90,7 @@ const char *ws_format_each(char text[WS_FORMAT_SIZE], uint64_t count, size_t ste
     if (!steps || count % steps == 0 || count / steps >= 10)
         return ws_format_count(text, steps ? (count + steps / 2) / steps : count);
     double each = (double)count / (double)steps;
-    if (each < 0.0001) /* below this %g uses scientific notation */
+    if (each < 0.0001) /* for smaller numbers %g would use scientific notation */
         snprintf(text, WS_FORMAT_SIZE, "< 0.0001");
     else
         snprintf(text, WS_FORMAT_SIZE, each < 0.05 ? "%.1g" : "%.1f", each);

@@ -31,14 +31,32 @@ static void put_spaces(FILE *out, size_t count)
     fprintf(out, "%*s", (int)count, "");
 }
 
-/* Cuts the middle out of a long text, because both ends of a kernel's name are needed to recognise it. */
+/* Returns the text shortened to `width` characters. Cuts the middle out, because both ends of a kernel's name are
+ * needed to recognise it. If this would remove the character at `keep`, makes two cuts and keeps a piece that starts
+ * at that character. The caller frees the result. Returns NULL if memory runs out. */
+static char *page_cut(const char *text, size_t width, size_t keep)
+{
+    size_t needed = text_width(text), head = (width - 1) * 2 / 3, tail = width - 1 - head, middle = 0, from = 0;
+    if (keep >= head && keep < needed - tail && width >= READABLE_NAME) {
+        head = (width - 2) / 3;
+        tail = (width - 2) / 4;
+        middle = width - 2 - head - tail;
+        from = ws_clamp(keep, head + 1, needed - tail - middle - 1);
+    }
+    const char *head_end = skip(text, head), *at = skip(text, from), *end = skip(at, middle);
+    char *shown;
+    int length = asprintf(&shown, "%.*s…%.*s%s%s", (int)(head_end - text), text, (int)(end - at), at,
+                          middle ? "…" : "", skip(text, needed - tail));
+    return length < 0 ? NULL : shown;
+}
+
 static void put_cell(struct ws_page *page, const char *text, size_t width, bool left, bool last)
 {
     size_t needed = text_width(text);
     if (needed > width) {
-        size_t head = (width - 1) * 2 / 3, tail = width - 1 - head;
-        const char *cut = skip(text, head);
-        fprintf(page->out, "%.*s…%s", (int)(cut - text), text, skip(text, needed - tail));
+        char *shown = page_cut(text, width, 0);
+        fputs(shown ? shown : "", page->out);
+        free(shown);
         return;
     }
     if (!left)
@@ -80,7 +98,8 @@ static bool is_unit(const char *word)
     return false;
 }
 
-/* Bytes of the next word. A number and its unit count as one word, so that no line break separates them. */
+/* Returns the length of the next word in bytes. A number and its unit count as one word, so that no line break
+ * separates them. */
 static size_t word_length(const char *text)
 {
     size_t length = strcspn(text, " ");
@@ -217,7 +236,7 @@ static const char *cell_text(const struct ws_table *table, size_t row, size_t co
     return text ? text : "";
 }
 
-/* The text of a cell; line 0 holds the titles. */
+/* Returns the text of a cell of the table. Line 0 of the table holds the columns' titles. */
 static const char *line_text(const struct ws_table *table, size_t line, size_t column)
 {
     return line ? cell_text(table, line - 1, column) : table->columns[column].title;
@@ -234,7 +253,8 @@ static size_t natural_width(const struct ws_table *table, size_t rows, size_t co
     return widest;
 }
 
-/* Returns by how many characters the names in a column can be shortened. */
+/* Returns how much narrower a column becomes, in characters, if its names are shortened to `shortest` characters.
+ * Returns 0 if the column's names may not be shortened. */
 static size_t spare_width(const struct ws_table *table, const size_t *widths, size_t column, size_t shortest)
 {
     bool gives = table->columns[column].when_narrow & WS_NARROW_SHORTEN && widths[column] > shortest;
@@ -242,7 +262,8 @@ static size_t spare_width(const struct ws_table *table, const size_t *widths, si
 }
 
 /* Leaves out columns, the last one first, until the table fits with names shortened to a readable length. Sets the
- * width of each column left out to 0. Returns by how many characters the table is still too wide. */
+ * width of each column left out to 0. Returns by how many characters the table is still too wide while names are not
+ * shortened. */
 static size_t leave_out_columns(const struct ws_table *table, size_t *widths, size_t excess)
 {
     size_t spare = 0;
@@ -300,12 +321,61 @@ static void name_left_out(const struct ws_table *table, const size_t *widths)
         ws_page_text(table->page, "no room for %s (--wide shows all)", names);
 }
 
+/* Returns the length of the common prefix of two texts, in characters. */
+static size_t common_begin(const char *a, const char *b)
+{
+    const char *at = a;
+    for (; *at && *at == *b; at++)
+        b++;
+    while (at > a && ((unsigned char)*at & 0xc0) == 0x80) /* back to the first byte of the character that differs */
+        at--;
+    size_t width = 0;
+    for (; a < at; a++)
+        width += ((unsigned char)*a & 0xc0) != 0x80;
+    return width;
+}
+
+/* Different names may look the same after shortening. Shortens such names so that their first difference stays
+ * visible. */
+static void tell_apart(struct ws_table *table, size_t rows, size_t column, size_t width)
+{
+    enum { MOST_COMPARED = 200 }; /* a limit, because every row is compared with every other */
+    char **cells = table->cells.data, *cuts[MOST_COMPARED] = { NULL };
+    size_t keep[MOST_COMPARED] = { 0 };
+    if (rows > MOST_COMPARED)
+        return;
+    for (size_t i = 0; i < rows; i++)
+        if (text_width(cell_text(table, i, column)) > width)
+            cuts[i] = page_cut(cell_text(table, i, column), width, 0);
+    for (size_t i = 0; i < rows; i++)
+        for (size_t j = 0; j < i; j++) {
+            const char *a = cell_text(table, i, column), *b = cell_text(table, j, column);
+            if (!cuts[i] || !cuts[j] || strcmp(cuts[i], cuts[j]) != 0 || !strcmp(a, b))
+                continue;
+            size_t differ = common_begin(a, b);
+            keep[i] = ws_max(keep[i], differ);
+            keep[j] = ws_max(keep[j], differ);
+        }
+    for (size_t i = 0; i < rows; i++) {
+        char **cell = &cells[i * table->column_count + column],
+             *shown = keep[i] ? page_cut(*cell, width, keep[i]) : NULL;
+        free(cuts[i]);
+        if (!shown)
+            continue;
+        free(*cell);
+        *cell = shown;
+    }
+}
+
 void ws_table_finish(struct ws_table *table)
 {
     FILE *out = table->page->out;
     size_t rows = table->cells.count / table->column_count;
     size_t widths[WS_TABLE_COLUMNS];
     choose_widths(table, rows, widths);
+    for (size_t column = 0; column < table->column_count; column++)
+        if (table->columns[column].when_narrow & WS_NARROW_SHORTEN && widths[column])
+            tell_apart(table, rows, column, widths[column]);
     for (size_t line = 0; rows && line <= rows; line++) {
         size_t last =
             table->column_count - 1; /* the last column that prints anything, so that lines do not end in spaces */
@@ -314,7 +384,7 @@ void ws_table_finish(struct ws_table *table)
         if (!line && table->page->colour)
             fputs("\033[2m", out);
         for (size_t column = 0; column <= last; column++) {
-            if (!widths[column]) /* left out or empty */
+            if (!widths[column]) /* the column is left out or empty */
                 continue;
             put_spaces(out, GAP);
             put_cell(table->page, line_text(table, line, column), widths[column], table->columns[column].left,

@@ -17,7 +17,7 @@ struct ws_page {
     bool colour;
     bool all;     /* show every device of a job, not only the slowest */
     size_t top;   /* most rows of a table; 0: all */
-    size_t label; /* width of the labels of facts, in characters; 0: the default */
+    size_t label; /* width of the labels that ws_page_fact prints, in characters; 0: the default */
 };
 
 void ws_page_heading(struct ws_page *page, const char *title, const char *subtitle);
@@ -29,15 +29,15 @@ void ws_page_text(struct ws_page *page, const char *format, ...) __attribute__((
 void ws_page_fact(struct ws_page *page, const char *label, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* How a column may change when the table is wider than the page; a column may allow both ways. At first, names are
- * shortened as far as they stay readable. If that is not enough, columns are left out, the last one first. Then
- * names are shortened further. */
+/* How a column may change when the table is wider than the page: its names may be shortened, the column may be left
+ * out, or both. At first, names are shortened as far as they stay readable. If that is not enough, columns are left
+ * out, the last one first. Then names are shortened further. */
 enum ws_when_narrow { WS_NARROW_SHORTEN = 1, WS_NARROW_LEAVE_OUT = 2 };
 
 struct ws_table_column {
     const char *title;
     bool left;            /* text, aligned left; numbers are aligned right */
-    unsigned when_narrow; /* values of enum ws_when_narrow; 0: never changes */
+    unsigned when_narrow; /* bits of enum ws_when_narrow; 0: the column never changes */
 };
 
 enum { WS_TABLE_COLUMNS = 12 };
@@ -79,15 +79,15 @@ void ws_page_more_of(struct ws_page *page, size_t listed, size_t count, const ch
 
 enum { WS_FORMAT_SIZE = 40 };
 
-/* "41.2 ms", "980 ns", "3.35 GB", "1,707". Each function returns text. */
+/* Each function writes a number: "41.2 ms", "3.35 GB", "1,707". Each returns `text`. */
 const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns);
 const char *ws_format_bytes(char text[WS_FORMAT_SIZE], uint64_t bytes);
 const char *ws_format_flops(char text[WS_FORMAT_SIZE], double flops);
-/* Writes four significant digits; below 0.01 four decimals; above 1000 whole numbers. Never uses scientific
+/* Writes four significant digits. Values below 0.01 get four decimals, values above 1000 none. Never uses scientific
  * notation. */
 const char *ws_format_real(char text[WS_FORMAT_SIZE], double value);
 const char *ws_format_count(char text[WS_FORMAT_SIZE], uint64_t count);
-/* A count per step: "7.1", "4", "1,515". With 0 steps, writes the count itself. */
+/* Writes a count per step: "7.1", "4", "1,515". With 0 steps, writes the count itself. */
 const char *ws_format_each(char text[WS_FORMAT_SIZE], uint64_t count, size_t steps);
 const char *ws_format_share(char text[WS_FORMAT_SIZE], int64_t part, int64_t whole);
 

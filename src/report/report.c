@@ -20,11 +20,11 @@ static int classify_names(struct ws_report *report)
     return 0;
 }
 
-/* A process is named by its rank, unless several processes claim the same rank. */
+/* Sets report->rank_names. The title of a process is its rank if no other process has the same rank. */
 static int name_by_rank(struct ws_report *report)
 {
     size_t count = report->model->processes.count;
-    struct ws_map claimed = { 0 }; /* hash of a rank → number of processes that claim it */
+    struct ws_map claimed = { 0 }; /* hash of a rank → number of processes that have it */
     int status = 0;
     report->rank_names = calloc(count + 1, sizeof(*report->rank_names));
     uint64_t *hashes = calloc(count + 1, sizeof(*hashes));

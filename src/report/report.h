@@ -24,13 +24,13 @@ void ws_report_destroy(struct ws_report *report);
 /* Does a section have this name, or does exactly one heading contain this text? */
 bool ws_report_has_section(const struct ws_analyses *analyses, const char *name);
 
-/* Prints one page: the recording, the wall, the first advice, and the kernels with most time. */
+/* Prints one page: the recording, the wall, the advice that saves most, and the kernels with most time. */
 void ws_report_print_summary(const struct ws_report *report, struct ws_page *page);
 
-/* Prints the given sections, which must exist, in the report's order. Prints all of them if count is 0. */
+/* Prints the given sections, which must exist, in the report's order. Prints all sections if count is 0. */
 void ws_report_print(const struct ws_report *report, struct ws_page *page, const char *const *sections, size_t count);
 
-/* The whole report as one object, or NULL if memory runs out. The caller owns the reference. */
+/* Returns the whole report as one JSON object, or NULL if memory runs out. The caller owns the reference. */
 json_t *ws_report_json(const struct ws_report *report);
 
 #endif

@@ -13,12 +13,12 @@ struct work {
     struct ws_report *report;
     pthread_mutex_t mutex;
     pthread_cond_t changed;
-    bool *done;     /* by analysis and subject */
+    bool *done;     /* whether the task has finished, by analysis and subject */
     size_t *begun;  /* by analysis: number of subjects started; subjects start in order */
     size_t *undone; /* by analysis: number of subjects not finished */
-    size_t *behind; /* by analysis: length of the longest chain of analyses that wait for it */
-    size_t left;
-    int status;
+    size_t *behind; /* by analysis: length of the longest chain of other analyses that need its results */
+    size_t left;    /* number of tasks that have not finished */
+    int status;     /* error of a task that failed; 0: none */
 };
 
 static bool is_done(const struct work *work, const struct ws_analysis *analysis, size_t subject)
@@ -46,7 +46,7 @@ static bool may_run(const struct work *work, const struct ws_analysis *analysis,
     return true;
 }
 
-/* The length of the longest chain of analyses that wait for this one. */
+/* Returns the length of the longest chain of analyses that wait for this one. */
 static size_t count_behind(const struct ws_analyses *analyses, const struct ws_analysis *analysis)
 {
     size_t longest = 0;

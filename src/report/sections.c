@@ -3,6 +3,19 @@
 #include "report/report.h"
 #include "report/results.h"
 
+/* Prints a note that times of the host are upper limits, if the trace says that the profiler which wrote it slowed
+ * the host. */
+static void sections_print_slowed(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject,
+                                  struct ws_page *page)
+{
+    if (!analysis->host_times || analysis->scope == WS_SCOPE_JOB)
+        return;
+    size_t process = analysis->scope == WS_SCOPE_TRACK ? ws_model_track(report->model, subject)->process : subject;
+    const char *by = ws_process_slowed_by(ws_model_process(report->model, process));
+    if (by)
+        ws_page_text(page, "Host times are upper limits: the profiler recorded %s, which slows the host.", by);
+}
+
 static void print_subject(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject,
                           bool asked, struct ws_page *page)
 {
@@ -17,6 +30,7 @@ static void print_subject(const struct ws_report *report, const struct ws_analys
         ws_report_process_title(report, subject, subtitle, sizeof(subtitle));
     ws_page_heading(page, analysis->title, subtitle);
     analysis->text(report, subject, result, page);
+    sections_print_slowed(report, analysis, subject, page);
 }
 
 /* For a job the report shows only the slowest device unless the user asks for all. The devices mostly behave alike,

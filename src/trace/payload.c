@@ -73,7 +73,7 @@ int ws_payload_read(struct ws_payload *payload, const struct ws_frame_source *so
                     const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
-    /* One byte more than needed, so that the memory of an empty payload is not NULL. */
+    /* Reserves one byte more than the payload needs, so that the buffer of an empty payload is not NULL. */
     int status = ws_buffer_reserve(&payload->stored, (size_t)header->stored_size + 1);
     if (status)
         return status;

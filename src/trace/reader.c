@@ -24,25 +24,26 @@ static const uint64_t rows_anyhow = 4 << 20, raw_anyhow = 64 << 20;
 
 struct ws_reader {
     struct ws_frame_source source;
-    uint64_t rows_left, raw_left; /* rows that may still be decoded, bytes that may still be decompressed */
+    /* Number of rows that may still be decoded, and of bytes that may still be decompressed. */
+    uint64_t rows_left, raw_left;
     uint64_t at;
     uint32_t next_sequence;
     uint64_t next_row[WS_FAMILY_COUNT];
     struct ws_row_set seen[WS_FAMILY_FIRST_DATA]; /* dictionary rows returned so far */
     struct ws_damage damage;
     bool footer_seen, ended;
-    struct ws_index index; /* from the footer */
-    /* At the first damage, the reader reads all repeated dictionaries in the rest of the file, ahead of other frames.
-     * The reader does this once per file. */
+    struct ws_index index; /* index of the file's frames, read from the footer */
+    /* A file holds copies of its dictionary frames. At the first damage, the reader finds all copies in the rest of
+     * the file and reads them before all other frames. The reader does this once per file. */
     bool rescuing, rescued;
     uint64_t rescue_at;
-    /* The decoded frame. Its rows from current_row on are still to be returned. */
+    /* The frame that was decoded last. Its rows from number current_row on are still to be returned. */
     struct ws_frame_header current;
     uint64_t current_row;
     struct ws_payload payload;
     struct ws_buffer rows, decoder_memory;
     bool wants_columns;
-    struct ws_op_columns ops; /* the operations of the decoded frame, if the caller wants columns */
+    struct ws_op_columns ops; /* operations of the current frame as columns, if the caller requested columns */
     struct ws_columns_decoder *decoder;
     uint32_t decoder_rows;
 };
@@ -68,7 +69,7 @@ static int refuse(char *message, size_t capacity, const char *path, int status, 
     return status;
 }
 
-/* Reads the file header. A damaged header is no error if a frame follows it. */
+/* Reads the file header. A damaged header is no error if the file has a valid frame. */
 static int read_file_header(struct ws_reader *reader, const char *path, char *message, size_t capacity)
 {
     uint8_t bytes[WS_FILE_HEADER_SIZE];
@@ -192,7 +193,7 @@ static int decode_op_columns(struct ws_reader *reader, const struct ws_layout *l
         return ws_columns_decode_into(reader->decoder, layout, payload->bytes, payload->size, rows, places);
 }
 
-/* Decodes the payload into the current rows. Returns 0, -EBADMSG or -errno. */
+/* Decodes the payload that was read. Its frame becomes the current frame. Returns 0, -EBADMSG or -errno. */
 static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *header)
 {
     const struct ws_layout *layout = ws_layout(header->family);
@@ -213,7 +214,8 @@ static int decode_rows(struct ws_reader *reader, const struct ws_frame_header *h
     return 0;
 }
 
-/* Gives the next rows of the decoded frame that were not returned before. Returns false if there are none left. */
+/* Stores in *block the next rows of the current frame that were not returned before. Returns false if none are
+ * left. */
 static bool take_rows(struct ws_reader *reader, struct ws_block *block)
 {
     const struct ws_frame_header *header = &reader->current;
@@ -265,8 +267,8 @@ static void start_rescue(struct ws_reader *reader, uint64_t from)
     reader->rescue_at = from;
 }
 
-/* Finds the next repeated dictionary frame with rows that were not returned yet, and decodes the frame. Returns 1 if
- * it found a frame, 0 if not, or -errno. */
+/* Finds the next copy of a dictionary frame that has rows not returned yet, and decodes it. Returns 1 if it found a
+ * frame, 0 if not, or -errno. */
 static int rescue_next(struct ws_reader *reader)
 {
     struct ws_frame_place place;
@@ -306,7 +308,7 @@ static int end_file(struct ws_reader *reader)
     const char *magic = reader->footer_seen ? WS_TRAILER_MAGIC : WS_FRAME_MAGIC;
     size_t magic_size = strlen(magic), whole = reader->footer_seen ? WS_TRAILER_SIZE : WS_FRAME_HEADER_SIZE;
     if (reader->footer_seen && left == WS_TRAILER_SIZE && ws_trailer_read(bytes, reader->source.file_id, &footer))
-        ; /* complete */
+        ; /* the file is complete */
     else if (left < whole && !memcmp(bytes, magic, ws_min(left, magic_size)))
         reader->damage.torn_bytes += left;
     else
@@ -338,7 +340,7 @@ static int read_footer(struct ws_reader *reader)
 
 /* ---- the file in order ---- */
 
-/* Counts the frames missing before this one. */
+/* Counts the frames that are missing before the frame at `place`. */
 static void reader_note_gap(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
@@ -350,8 +352,8 @@ static void reader_note_gap(struct ws_reader *reader, const struct ws_frame_plac
         start_rescue(reader, place->offset);
 }
 
-/* Counts the rows missing before those of this frame. Returns false if the frame wrongly repeats row numbers of
- * earlier frames: only dictionaries are repeated. */
+/* Counts the rows that are missing before the first row of this frame. Returns false if the frame repeats row numbers
+ * of earlier frames, which only dictionary frames may do. */
 static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *header)
 {
     if (header->family >= WS_FAMILY_COUNT)
@@ -366,7 +368,7 @@ static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *he
     return true;
 }
 
-/* Reads the frame at `place`. If any of the frame's rows are new, the frame becomes the current one. */
+/* Reads the frame at `place`. If it has rows that were not returned before, it becomes the current frame. */
 static int take_frame(struct ws_reader *reader, const struct ws_frame_place *place)
 {
     const struct ws_frame_header *header = &place->header;
@@ -388,7 +390,7 @@ static int take_frame(struct ws_reader *reader, const struct ws_frame_place *pla
     return 0;
 }
 
-/* Moves on by one frame. Returns 0 or -errno. */
+/* Reads the next frame of the file, or handles the end of the file. Returns 0 or -errno. */
 static int advance(struct ws_reader *reader)
 {
     struct ws_frame_place place;
@@ -398,7 +400,7 @@ static int advance(struct ws_reader *reader)
     if (!found)
         return end_file(reader);
     if (place.header.sequence < reader->next_sequence) {
-        /* An old frame of this file in a wrong place: skip it. */
+        /* Skip the frame: it has an earlier sequence number, so it is in a wrong place. */
         reader->damage.lost_bytes += frame_end(&place) - reader->at;
         reader->at = frame_end(&place);
         return 0;
@@ -445,50 +447,9 @@ int ws_reader_next(struct ws_reader *reader, struct ws_block *block)
     }
 }
 
-/* Finds the footer through the trailer. Returns 1 if it found the footer, 0 if not, or -errno. */
-static int find_footer(const struct ws_reader *reader, struct ws_frame_place *place)
+const struct ws_frame_source *ws_reader_source(const struct ws_reader *reader)
 {
-    struct ws_frame_source source = reader->source;
-    uint8_t trailer[WS_TRAILER_SIZE];
-    uint64_t offset;
-    if (source.size < sizeof(trailer))
-        return 0;
-    int64_t got = ws_frame_source_read(&source, source.size - sizeof(trailer), trailer, sizeof(trailer));
-    if (got != sizeof(trailer) || !ws_trailer_read(trailer, source.file_id, &offset) || offset >= source.size)
-        return got < 0 ? (int)got : 0;
-    int found = ws_frame_find(&source, offset, place);
-    if (found <= 0)
-        return found;
-    return !place->skipped && place->header.family == WS_FAMILY_FOOTER && fits_file(reader, place);
-}
-
-int ws_reader_summary(const struct ws_reader *reader, struct ws_summary *summary)
-{
-    struct ws_frame_place place;
-    int found = find_footer(reader, &place);
-    if (found <= 0)
-        return found;
-    struct ws_payload payload = { 0 };
-    struct ws_index *index = malloc(sizeof(*index));
-    int status = index ? ws_payload_read(&payload, &reader->source, &place) : -ENOMEM;
-    if (!status) {
-        struct ws_bytes_in in = ws_payload_footer(&payload);
-        ws_index_read(index, &in);
-        status = in.failed ? -EBADMSG : 1;
-    }
-    if (status > 0) {
-        memcpy(summary->rows, index->rows, sizeof(summary->rows));
-        summary->host_first = INT64_MAX;
-        summary->host_last = INT64_MIN;
-        for (uint32_t i = 0; i < index->span_count; i++) {
-            const struct ws_span *span = &index->spans[i];
-            summary->host_first = ws_min(span->host_first, summary->host_first);
-            summary->host_last = ws_max(span->host_last, summary->host_last);
-        }
-    }
-    free(index);
-    ws_payload_finish(&payload);
-    return status == -EBADMSG ? 0 : status;
+    return &reader->source;
 }
 
 const struct ws_damage *ws_reader_damage(const struct ws_reader *reader)

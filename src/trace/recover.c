@@ -40,12 +40,12 @@ static bool frame_at(struct ws_frame_source *source, const uint8_t *bytes, struc
     return header->file_id == source->file_id;
 }
 
-/* Returns the first offset, from `offset` on, that is not in a hole of a sparse file. A hole can have any size;
- * searching it would take too long. */
+/* If `offset` is in a hole of a sparse file, returns the end of the hole; otherwise returns `offset`. Searching a
+ * large hole byte by byte would take too long. */
 static uint64_t behind_hole(const struct ws_frame_source *source, uint64_t offset)
 {
     off_t data = lseek(source->fd, (off_t)offset, SEEK_DATA);
-    if (data < 0 && errno == ENXIO) /* only a hole from `offset` on */
+    if (data < 0 && errno == ENXIO) /* the rest of the file is a hole */
         return source->size;
     return data > (off_t)offset ? (uint64_t)data : offset;
 }

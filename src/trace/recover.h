@@ -1,4 +1,4 @@
-/* Finds the frames of a file that may be damaged, and records the rows seen so far. */
+/* Finds the frames of a file that may be damaged, and records the numbers of the rows that were read. */
 #ifndef WALLSHIM_TRACE_RECOVER_H
 #define WALLSHIM_TRACE_RECOVER_H
 
@@ -10,14 +10,14 @@
 
 struct ws_frame_source {
     int fd;
-    uint64_t size; /* size of the file when it was opened; later bytes are not read */
+    uint64_t size; /* size of the file when it was opened; bytes appended later are not read */
     uint32_t file_id;
     bool any_file_id; /* the file header is unreadable; the first frame found sets file_id */
 };
 
 /* The position of a frame, and the number of bytes skipped to find it. */
 struct ws_frame_place {
-    uint64_t offset; /* of the frame's header */
+    uint64_t offset; /* offset of the frame's header in the file */
     uint64_t skipped;
     struct ws_frame_header header;
 };
@@ -44,7 +44,8 @@ struct ws_row_set {
  * *first and *count. Returns false if the set holds all of [*first, end). */
 bool ws_row_set_missing(const struct ws_row_set *set, uint64_t *first, uint64_t end, uint64_t *count);
 
-/* Adds [first, end). Returns 0, -ENOMEM, or -E2BIG if the set would have too many ranges. */
+/* Adds the row numbers [first, end) to the set. Returns 0, -ENOMEM, or -E2BIG if the set would have too many
+ * ranges. */
 int ws_row_set_add(struct ws_row_set *set, uint64_t first, uint64_t end);
 
 /* Returns the number of rows in the set. */

@@ -10,7 +10,12 @@ static int know_frames(struct ws_encoder *encoder, int file, uint64_t size)
 {
     struct ws_frame_source source = { .fd = file, .size = size, .any_file_id = true };
     struct ws_frame_place place;
+    struct ws_file_header header;
+    uint8_t bytes[WS_FILE_HEADER_SIZE];
     int found;
+    if (ws_frame_source_read(&source, 0, bytes, sizeof(bytes)) == sizeof(bytes) &&
+        !ws_file_header_read(bytes, &header))
+        ws_encoder_has_header(encoder, header.file_id);
     uint64_t at = WS_FILE_HEADER_SIZE;
     while ((found = ws_frame_find(&source, at, &place)) > 0) {
         ws_encoder_has_frame(encoder, place.offset, &place.header);

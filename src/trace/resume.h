@@ -1,4 +1,4 @@
-/* Goes on with a trace that has no footer. */
+/* Prepares an encoder to append rows to a trace that has no footer. */
 #ifndef WALLSHIM_TRACE_RESUME_H
 #define WALLSHIM_TRACE_RESUME_H
 
@@ -6,8 +6,8 @@
 
 struct ws_encoder;
 
-/* Tells an encoder of ws_encoder_resume what the trace has: all its frames, and the rows of its dictionaries. file: a
- * descriptor of the trace at `path`, whose size is given. Returns 0 or -errno. */
+/* Passes the file id, all frames and all dictionary rows of the trace to an encoder that ws_encoder_resume created.
+ * file: a descriptor of the trace at `path`. size: the size of the trace. Returns 0 or -errno. */
 int ws_encoder_know_trace(struct ws_encoder *encoder, int file, uint64_t size, const char *path);
 
 #endif

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/map.h"
+#include "base/minmax.h"
 #include "record/live.h"
 #include "record/ring_records.h"
 #include "trace/recover.h"
@@ -18,27 +19,30 @@
 #include "wire/dictionary.h"
 #include "wire/row_log.h"
 
-/* Limits against live memory that was made to exhaust memory. */
+/* Limits for sizes stated in the live memory (a file in RAM), so that no program can exhaust this tool's memory. */
 enum { SEEN_MOST = 1 << 24, LOG_MOST = 64 << 20, STRIDE_MOST = 4096, PIECE = 64 << 10 };
 static const uint64_t memory_most = UINT64_C(2) << 30;
 
 struct salvage {
     int memory;
-    uint64_t size;        /* of the live memory */
-    struct ws_live *live; /* a copy */
+    uint64_t size;        /* size of the live memory in bytes */
+    struct ws_live *live; /* copy of the structure at the start of the live memory */
     struct ws_live_flush flush;
     struct ws_live_clock clock;
     bool ticks_are_ns;
+    bool unflushed; /* the process was killed before its first flush of rows to the trace */
     int file;
-    uint64_t written; /* size of the trace */
+    uint64_t written; /* size of the trace file in bytes */
     struct ws_encoder *encoder;
-    /* Rows that were salvaged from the journal or the waiting operations: correlation and family. A process may be
-     * killed between adding a record's row and taking the record out of its ring. */
+    /* The rows added so far, by correlation and family, so that no record gives two rows. A process killed after it
+     * wrote a row to the journal (a log in the live memory) may have the record in its ring too. */
     struct ws_map seen;
-    bool range_last;                 /* the journal's last row is a range, */
-    uint32_t range_thread, range_at; /* of this thread; its record was at this position in the ring */
-    uint64_t left;                   /* bytes of parts that may still be copied */
-    int64_t latest;                  /* host time */
+    /* Number of operations without device times, for lack of a CUDA event, that no row of family `loss` counts. */
+    uint64_t dry;
+    bool range_last;                 /* the last row of the journal is a range */
+    uint32_t range_thread, range_at; /* if so: its thread, and the position of its record in that thread's ring */
+    uint64_t left;                   /* number of bytes that part_of may still copy */
+    int64_t latest;                  /* latest host end time of the operations added from rings */
     struct ws_salvaged *result;
 };
 
@@ -49,7 +53,8 @@ static bool is_within(const struct salvage *salvage, uint64_t offset, uint64_t s
     return offset <= salvage->size && size <= salvage->size - offset;
 }
 
-/* Returns a copy, to be freed; NULL: out of memory, or there are no such bytes. */
+/* Returns a copy of `size` bytes of the live memory from `offset` on; the caller frees it. Returns NULL if memory
+ * runs out or the live memory is too short. */
 static void *copy_of(const struct salvage *salvage, uint64_t offset, uint64_t size)
 {
     const struct ws_frame_source source = { .fd = salvage->memory, .size = salvage->size };
@@ -112,7 +117,7 @@ static int salvage_write(void *sink, const void *bytes, size_t size)
     return 0;
 }
 
-/* Adds the bytes of the trace that a collector has not taken. */
+/* Appends to the trace file the bytes of the trace that only the live memory holds. */
 static int add_kept(struct salvage *salvage)
 {
     const struct ws_live *live = salvage->live;
@@ -141,7 +146,7 @@ static void salvage_add(struct salvage *salvage, enum ws_family family, const vo
         salvage->result->rows++;
 }
 
-/* Returns whether the row is new. */
+/* Records that a row of this family and correlation was found. Returns whether it is the first such row. */
 static bool is_new(struct salvage *salvage, enum ws_family family, uint64_t correlation)
 {
     uint64_t *seen = ws_map_put(&salvage->seen, correlation << 5 | family);
@@ -151,11 +156,21 @@ static bool is_new(struct salvage *salvage, enum ws_family family, uint64_t corr
     return !was_seen;
 }
 
+static bool is_dry(const struct ws_op *op)
+{
+    return op->flags & WS_OP_POOL_DRY && !op->result && !(op->flags & WS_OP_CAPTURED);
+}
+
 static void note_row(struct salvage *salvage, enum ws_family family, const void *row)
 {
     const struct ws_op *op = row;
     const struct ws_call *call = row;
     const struct ws_collective *collective = row;
+    const struct ws_loss *loss = row;
+    if (family == WS_FAMILY_op)
+        salvage->dry += is_dry(op);
+    else if (family == WS_FAMILY_loss && loss->reason == WS_LOSS_POOL_DRY)
+        salvage->dry -= ws_min(loss->count, salvage->dry); /* this loss row counts operations in `dry` */
     salvage->range_last = family == WS_FAMILY_range;
     salvage->range_thread = salvage->range_last ? ((const struct ws_range *)row)->thread : 0;
     if (family == WS_FAMILY_op)
@@ -166,7 +181,7 @@ static void note_row(struct salvage *salvage, enum ws_family family, const void 
         is_new(salvage, family, collective->correlation);
 }
 
-/* from: of the log's bytes, the first that the trace lacks. */
+/* Adds the rows of a log in the live memory, from position `from` on. The trace already has the earlier rows. */
 static int add_log(struct salvage *salvage, const struct ws_live_log *log, uint64_t from, bool dictionary)
 {
     if (log->size > LOG_MOST || !is_power_of_two(log->size))
@@ -198,7 +213,8 @@ static void add_untimed(struct salvage *salvage, const struct ws_op *op)
     salvage->result->untimed++;
 }
 
-/* Copies a part. All parts together are no larger than the live memory. */
+/* Returns a copy of a ring's slots or of the waiting operations, or NULL. All copies together may not be larger than
+ * the live memory. */
 static void *part_of(struct salvage *salvage, const struct ws_live_part *part)
 {
     if (part->slots_size > salvage->left)
@@ -207,7 +223,7 @@ static void *part_of(struct salvage *salvage, const struct ws_live_part *part)
     return copy_of(salvage, part->slots, part->slots_size);
 }
 
-/* The operations that waited for their device times. */
+/* Adds the operations that still waited for their device times, as rows without device times. */
 static void add_waiting(struct salvage *salvage, const struct ws_live_part *part)
 {
     uint32_t stride = salvage->live->stride, first = salvage->live->first;
@@ -236,6 +252,7 @@ static void add_op(struct salvage *salvage, uint32_t thread, const struct ws_rin
         add_untimed(salvage, &op);
     else
         salvage_add(salvage, WS_FAMILY_op, &op);
+    salvage->dry += !timed && is_dry(&op);
 }
 
 static void add_call(struct salvage *salvage, uint32_t thread, const struct ws_ring_call *record)
@@ -259,14 +276,14 @@ static void add_range(struct salvage *salvage, uint32_t thread, const struct ws_
     salvage_add(salvage, WS_FAMILY_range, &row);
 }
 
-/* A stack that is in the journal as well is in the trace twice, which does no harm. */
+/* If the journal (the live memory's log of rows) also holds the stack, the trace gets it twice. This does no harm. */
 static void add_stack(struct salvage *salvage, uint32_t thread, const struct ws_ring_stack *record)
 {
     struct ws_stack row = ws_ring_stack_row(record, thread, host_time(salvage, record->ticks));
     salvage_add(salvage, WS_FAMILY_stack, &row);
 }
 
-/* position: of the record in its ring. */
+/* position: the record's position in its ring. */
 static void add_record(struct salvage *salvage, uint32_t thread, const void *at, uint64_t position)
 {
     const struct ws_ring_header *header = at;
@@ -293,7 +310,7 @@ static void add_record(struct salvage *salvage, uint32_t thread, const void *at,
     case WS_RING_STACK:
         add_stack(salvage, thread, at);
         break;
-    default: /* padding, parameters and events: of use to the recorder only */
+    default: /* padding, kernel parameters and event records: they are of use only while the process runs */
         break;
     }
 }
@@ -303,7 +320,7 @@ static void add_loss(struct salvage *salvage, enum ws_loss_reason reason, uint32
     struct ws_loss row = { .reason = reason, .thread = thread, .count = count, .host_ns = salvage->latest };
     if (count)
         ws_encoder_add(salvage->encoder, WS_FAMILY_loss, &row);
-    salvage->result->lost += reason == WS_LOSS_UNTIMED_AT_EXIT ? 0 : count;
+    salvage->result->lost += reason == WS_LOSS_UNTIMED_AT_EXIT || reason == WS_LOSS_POOL_DRY ? 0 : count;
 }
 
 static void add_ring(struct salvage *salvage, const struct ws_live_part *part)
@@ -323,6 +340,7 @@ static void add_ring(struct salvage *salvage, const struct ws_live_part *part)
         }
         add_loss(salvage, WS_LOSS_DAMAGED, part->thread, damaged);
         add_loss(salvage, WS_LOSS_RING_FULL, part->thread, found->lost - part->stated);
+        add_loss(salvage, WS_LOSS_NESTED, part->thread, found->nested - part->stated_nested);
     }
     free(memory);
     free(found);
@@ -355,10 +373,13 @@ static int add_rows(struct salvage *salvage, const char *path)
     int journal = add_log(salvage, &live->journal, salvage->flush.journal, false);
     add_parts(salvage);
     add_loss(salvage, WS_LOSS_UNTIMED_AT_EXIT, 0, salvage->result->untimed);
+    add_loss(salvage, WS_LOSS_POOL_DRY, 0, salvage->dry);
     add_loss(salvage, WS_LOSS_TEXTS, 0, live->not_logged - salvage->flush.not_logged);
-    add_meta(salvage, "end", "killed");
+    add_meta(salvage, "end", salvage->result->left ? "without exit" : "killed");
     if (status || journal)
         add_meta(salvage, "not_salvaged", "rows of a damaged log");
+    else if (salvage->unflushed && live->not_logged)
+        add_meta(salvage, "not_salvaged", "names from before its memory was shared");
     else if (live->not_shared)
         add_meta(salvage, "not_salvaged", "the last records of some threads");
     status = ws_encoder_finish(salvage->encoder);
@@ -368,7 +389,7 @@ static int add_rows(struct salvage *salvage, const char *path)
 
 /* --- everything --------------------------------------------------------------------------------- */
 
-/* Cuts off what came after the last flush: the live memory has these rows too. */
+/* Cuts off the end of the trace file: the bytes written after the last flush, whose rows the live memory holds. */
 static int cut_file(struct salvage *salvage)
 {
     if (salvage->flush.bytes > salvage->written || salvage->flush.bytes < WS_FILE_HEADER_SIZE)
@@ -377,7 +398,22 @@ static int cut_file(struct salvage *salvage)
     return ftruncate(salvage->file, (off_t)salvage->written) ? -errno : 0;
 }
 
-/* The memory may be of another trace that had the same name. An empty file is one that a collector has just made. */
+/* If the process was killed before its first flush, keeps only the file's header: the live memory has all rows.
+ * Returns true if nothing can be salvaged: the trace had not begun, or ticks cannot be converted to host times. */
+static bool before_first_flush(struct salvage *salvage)
+{
+    const struct ws_live *live = salvage->live;
+    if (salvage->flush.bytes || live->ended)
+        return false;
+    salvage->flush.bytes = WS_FILE_HEADER_SIZE;
+    salvage->unflushed = true;
+    bool begun = live->file_id && (live->kept_size || salvage->written >= WS_FILE_HEADER_SIZE);
+    bool timed = salvage->ticks_are_ns || salvage->clock.ticks[1] > salvage->clock.ticks[0];
+    return !begun || !timed;
+}
+
+/* Returns whether the live memory and the file belong to the same trace: the live memory may be that of an earlier
+ * trace of the same name. An empty file always fits, because a collector has just created it. */
 static bool is_its_trace(const struct salvage *salvage)
 {
     uint8_t bytes[WS_FILE_HEADER_SIZE];
@@ -397,6 +433,9 @@ static int complete(struct salvage *salvage, const char *path)
         return -errno;
     salvage->written = (uint64_t)about.st_size;
     salvage->result->ended = salvage->live->ended;
+    salvage->result->left = salvage->live->left;
+    if (before_first_flush(salvage))
+        return -ENOMSG;
     int status = is_its_trace(salvage) ? add_kept(salvage) : -ESTALE;
     if (status || salvage->live->ended)
         return status;
@@ -417,22 +456,30 @@ bool ws_salvage_is_due(int memory)
     return due;
 }
 
+/* Reads one field of the live memory's struct ws_live. The structure is too large to be read for a few fields. */
+#define READ_FIELD(to, field) \
+    (pread(memory, &(to), sizeof(to), offsetof(struct ws_live, field)) == (ssize_t)sizeof(to))
+
+bool ws_salvage_is_elsewhere(int memory)
+{
+    char magic[sizeof(((struct ws_live *)0)->magic)];
+    uint32_t own_file;
+    return READ_FIELD(magic, magic) && READ_FIELD(own_file, own_file) &&
+           !memcmp(magic, WS_LIVE_MAGIC, sizeof(magic)) && own_file;
+}
+
 uint64_t ws_salvage_settled(int memory)
 {
-    /* Not the whole of it: the list of its parts is long. */
     struct {
         char magic[sizeof(((struct ws_live *)0)->magic)];
         uint32_t ended, flushed;
         struct ws_live_flush flush[2];
     } now = { .ended = 0 };
-#define READ_FIELD(to, field) \
-    (pread(memory, &(to), sizeof(to), offsetof(struct ws_live, field)) == (ssize_t)sizeof(to))
     if (!READ_FIELD(now.magic, magic) || !READ_FIELD(now.ended, ended) || !READ_FIELD(now.flushed, flushed) ||
         !READ_FIELD(now.flush, flush))
         return 0;
-#undef READ_FIELD
     if (memcmp(now.magic, WS_LIVE_MAGIC, sizeof(now.magic)) != 0 || now.ended)
-        return UINT64_MAX; /* nothing is cut off: there is no salvage, or the trace only grows */
+        return UINT64_MAX; /* ws_salvage cuts nothing off: it fails, or it only appends bytes */
     return now.flush[now.flushed & 1].bytes;
 }
 

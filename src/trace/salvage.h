@@ -1,7 +1,10 @@
-/* Completes the trace of a process that was killed, from its live memory (record/live.h).
+/* Completes the trace of a process that was killed. The missing records come from the process's live memory, a file
+ * in RAM that outlives the process (record/live.h).
  *
- * The live memory is not trusted: every number and text is copied and checked first. What is taken: all that threads
- * had recorded, with its names. Operations whose device times were not known yet get none, and are counted. */
+ * The live memory is not trusted: every number and text is copied and checked before use. The trace gets all records
+ * of all threads, and the names that they refer to. Operations whose device times were not known yet get no device
+ * times.
+ */
 #ifndef WALLSHIM_TRACE_SALVAGE_H
 #define WALLSHIM_TRACE_SALVAGE_H
 
@@ -10,23 +13,29 @@
 #include <stdint.h>
 
 struct ws_salvaged {
-    uint64_t rows;    /* added to the trace */
-    uint64_t untimed; /* operations among them that lack device times */
-    uint64_t lost;    /* records that are known to be lost */
-    bool ended;       /* the program had ended the trace; only a collector lacked bytes of it */
-    uint64_t frames;  /* in the trace now; 0 if `ended` */
+    uint64_t rows;    /* number of rows added to the trace, without rows that count losses or describe the trace */
+    uint64_t untimed; /* number of operations among these rows that lack device times */
+    uint64_t lost;    /* number of records that the process had to drop or that are damaged, as far as known */
+    bool ended;       /* the program had finished the trace; only the collector's copy may have lacked bytes */
+    bool left;        /* the program called _exit, _Exit or quick_exit: nobody killed it */
+    uint64_t frames;  /* number of frames in the trace now; 0 if `ended` */
 };
 
-/* Is there something in the live memory that the trace may lack? */
+/* Does the live memory hold data that the trace may lack? */
 bool ws_salvage_is_due(int memory);
 
-/* The bytes of the trace that ws_salvage will leave as they are, if it is done now or later. The program says so, and
- * may lie. UINT64_MAX: all. */
+/* Has the program written the whole trace to a file of its own, because the collector had not answered? If so, the
+ * collector's part of the trace is a duplicate. */
+bool ws_salvage_is_elsewhere(int memory);
+
+/* Returns how many bytes at the start of the trace file ws_salvage will not change, whenever it is called.
+ * UINT64_MAX: all bytes. The number comes from the program and may be wrong. */
 uint64_t ws_salvage_settled(int memory);
 
-/* memory: descriptor of the live memory, which must not shrink meanwhile. path: the trace. The process must have
- * ended. Returns 0 or -errno: -EBADMSG: no live memory, or a damaged one; -EPROTO: of another version of wallshim;
- * -ESTALE: the live memory is of another trace; -ENODATA: the trace lacks bytes that the live memory lacks too. */
+/* Completes the trace at `path`. The process must have ended. memory: descriptor of the live memory, which must not
+ * shrink during the call. Returns 0 or -errno: -EBADMSG: no live memory, or a damaged one; -EPROTO: written by
+ * another version of wallshim; -ESTALE: the live memory belongs to another trace; -ENOMSG: the process ended before
+ * the trace began; -ENODATA: the trace lacks bytes, and the live memory lacks them too. */
 int ws_salvage(int memory, const char *path, struct ws_salvaged *result);
 
 #endif

@@ -9,7 +9,7 @@
 struct ws_writer {
     struct ws_file_sink sink;
     struct ws_encoder *encoder;
-    int status; /* the first error */
+    int status; /* 0, or -errno of the first error */
 };
 
 static void *compressor_create(void)

@@ -9,7 +9,7 @@ struct ws_writer;
 /* Creates the file. Returns 0 or -errno; -EEXIST if the file exists. */
 int ws_writer_create(struct ws_writer **writer, const char *path);
 
-/* Adds a row of the family's structure; see ws_encoder_add. */
+/* Adds a row, which is a structure of the family (struct ws_op for WS_FAMILY_op, …). See ws_encoder_add. */
 int ws_writer_add(struct ws_writer *writer, enum ws_family family, const void *row);
 
 /* Writes the remaining rows and the footer, closes the file and frees the writer. Returns 0, or the first error of

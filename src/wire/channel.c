@@ -6,7 +6,7 @@
 
 #include "wire/progress.h"
 
-enum { MAGIC = 0x68635357 }; /* the bytes "WSch" */
+enum { MAGIC = 0x68635357 }; /* in memory, the bytes "WSch" */
 
 struct head {
     uint32_t magic;
@@ -42,7 +42,7 @@ static int read_hello(const uint8_t *body, size_t size, struct ws_channel_hello 
     if (size != sizeof(*hello))
         return -EBADMSG;
     memcpy(hello, body, sizeof(*hello));
-    /* The other side may have left out the zero bytes at the ends. */
+    /* The sender may have left out the zero byte at the end of a text. */
     hello->boot_id[sizeof(hello->boot_id) - 1] = 0;
     hello->rank[sizeof(hello->rank) - 1] = 0;
     hello->host[sizeof(hello->host) - 1] = 0;

@@ -1,4 +1,4 @@
-/* Converts rows to columns of bytes and back, driven by the tables of record/families.h.
+/* Converts rows to columns of bytes and back. The tables in record/families.h list the columns.
  *
  * Both directions use memory given by the caller and allocate nothing. The decoder checks all input and refuses a
  * payload that is inconsistent. */
@@ -14,32 +14,36 @@
 #include "wire/pack.h"
 
 /* How the values of a column are stored. The numbers of the codings are part of the format. A value is the sum,
- * modulo 2^64, of a prediction and the stored residual. The remembered value is the value of the last row with the
- * same key, or of the row before if the key is new. */
+ * modulo 2^64, of a prediction and the stored residual. A column may have a key column, a base column and a group
+ * column (`key`, `base` and `group` below). The remembered value is the column's value in the last row with the same
+ * key, or in the row before if the key is new. */
 enum ws_coding {
     WS_CODING_PLAIN,  /* predicts 0 */
     WS_CODING_DELTA,  /* predicts the value of the row before */
     WS_CODING_LAST,   /* predicts the remembered value */
     WS_CODING_LENGTH, /* codes a difference: the value minus the base column's value in the same row. Predicts the
                          difference in the last row with the same key */
-    WS_CODING_GAP,    /* codes a difference: the value minus the base column's last value in the same group. Predicts
-                         like LENGTH */
-    WS_CODING_SLOTS,  /* stores the frame's distinct values, and for each row the index of its value */
+    /* Codes a difference: the value minus the base column's last value in the same group. Predicts the difference as
+     * LENGTH does. */
+    WS_CODING_GAP,
+    WS_CODING_SLOTS, /* stores the frame's distinct values, and for each row the index of its value */
     WS_CODING_TEXT,
     WS_CODING_COUNT
 };
 
 struct ws_column {
     const char *name;
-    uint16_t offset; /* of the value in the row structure */
-    uint8_t width;   /* 4 or 8; TEXT: sizeof(struct ws_text) */
+    uint16_t offset; /* offset of the value in the row structure, in bytes */
+    uint8_t width;   /* bytes of the value: 4 or 8; TEXT: sizeof(struct ws_text) */
     bool is_signed;
     uint8_t coding;
     uint8_t base;  /* LENGTH, GAP: index of the column whose value is subtracted. LENGTH subtracts the value in the
                       same row, GAP the last value in the group */
     uint8_t key;   /* LAST, LENGTH, GAP: index of the SLOTS column that holds the key */
     uint8_t group; /* GAP: index of the SLOTS column that holds the group */
-    bool grouped;  /* GAP: the caller maps each value in column `group` to a group; false: the value is the group */
+    /* GAP: true: the caller gives a map from the values in column `group` to groups; false: each value is a group of
+     * its own. */
+    bool grouped;
 };
 
 /* The memory layout and the codings of one family's rows. */
@@ -47,6 +51,7 @@ struct ws_layout {
     const char *name;
     const struct ws_column *columns;
     uint16_t column_count;
+    uint16_t text_count; /* number of TEXT columns */
     uint16_t row_size;
 };
 
@@ -55,11 +60,11 @@ enum {
     WS_KEY_COLUMNS_MAX = 3, /* maximum number of SLOTS columns in a family */
 };
 
-/* Returns the family's layout, or NULL for an unknown number. */
+/* Returns the layout of the rows of a family (kind of record), or NULL if there is no family of this number. */
 const struct ws_layout *ws_layout(uint32_t family);
 
-/* Returns the maximum size of the head, and also of the planes (pack.h), for `rows` rows with `text` bytes of
- * strings. */
+/* Returns an upper bound, in bytes, for encoding `rows` rows with `text` bytes of strings. Neither the head nor the
+ * planes (pack.h) take more bytes. */
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text);
 
 /* Working memory for encoding frames of at most max_rows rows: ws_columns_encoder_size() zeroed bytes at

@@ -10,10 +10,10 @@
  * cache. Therefore each column keeps its state from one block to the next. */
 enum { BLOCK_ROWS = 256 };
 
-/* A SLOTS column. */
+/* The state of a SLOTS column. A slot is the index of a value among the column's distinct values in this frame. */
 struct key_column {
     uint32_t used;
-    uint32_t seen;             /* number of slots that earlier rows used */
+    uint32_t seen;             /* number of different slots in the rows decoded so far */
     uint64_t *distinct;        /* the distinct values, by slot */
     ws_slot slots[BLOCK_ROWS]; /* slot of each row of this block */
     struct ws_history history;
@@ -22,40 +22,42 @@ struct key_column {
 
 struct decoding {
     const struct ws_column *column;
-    struct ws_column_place place; /* of the first row of the block */
+    struct ws_column_place place; /* memory of the column's value in the first row of the block */
     uint8_t coding;
-    bool kept_length; /* LENGTH: the column holds lengths until its GAP column turns the lengths into values */
+    /* LENGTH: the column's memory holds differences until a GAP column, decoded later, turns them into values. */
+    bool kept_length;
     struct ws_unpacker unpacker;
     uint64_t bias;
     uint8_t shift;
     uint64_t before;
     struct key_column *key;
-    uint64_t *remembered; /* remembered value, by slot of the key */
+    uint64_t *remembered; /* for each key (by its slot): the value or difference in the last row with this key */
     uint32_t seen;
     const struct ws_column *base;
     struct ws_column_place base_place;
-    struct key_column *group; /* GAP */
-    const ws_slot *groups;    /* group by slot of the group column; NULL: each slot is its own group */
-    uint64_t *ends;           /* end of the last row, by group */
+    struct key_column *group; /* GAP: the column that holds each row's group */
+    /* For each distinct value (slot) of the group column: its group; NULL: each value is a group of its own. */
+    const ws_slot *groups;
+    uint64_t *ends; /* for each group: the base column's value in the last row decoded so far */
     struct ws_bytes_in texts;
 };
 
 struct ws_columns_decoder {
     uint32_t max_rows;
     const struct ws_layout *layout;
-    const struct ws_column_place *places; /* by column, for the first row of the frame */
+    const struct ws_column_place *places; /* for each column: memory of its value in the first row of the frame */
     uint32_t count;
     unsigned used;
     struct decoding decodings[WS_COLUMNS_MAX];
-    int8_t decoding_of[WS_COLUMNS_MAX]; /* column → index in decodings, or -1 */
+    int8_t decoding_of[WS_COLUMNS_MAX]; /* for each column: index in `decodings`; -1: the payload lacks the column */
     unsigned keys_used;
     struct key_column keys[WS_KEY_COLUMNS_MAX];
     uint64_t numbers[BLOCK_ROWS];
-    uint64_t *arena; /* arrays whose size depends on the frame */
+    uint64_t *arena; /* memory for all arrays whose size depends on the frame */
     size_t arena_used;
 };
 
-/* A GAP column needs three numbers per slot. All other codings need fewer. */
+/* A GAP column needs three numbers of 64 bits per slot (distinct value). Columns of all other codings need fewer. */
 static size_t arena_capacity(uint32_t max_rows)
 {
     return (size_t)WS_COLUMNS_MAX * 3 * (max_rows + 1);
@@ -120,7 +122,7 @@ static void start_slots(struct ws_columns_decoder *decoder, struct decoding *dec
         key->distinct[i] = value += (uint64_t)ws_unzigzag(key->distinct[i]);
 }
 
-/* Reads the group of each key value. */
+/* Reads the group of each distinct value of the group column. */
 static void start_groups(struct ws_columns_decoder *decoder, struct decoding *decoding, struct ws_bytes_in *head,
                          struct ws_bytes_in *planes)
 {
@@ -326,7 +328,7 @@ static void add_before(struct decoding *decoding, uint64_t *numbers, uint32_t co
     decoding->before = before;
 }
 
-/* Turns the gaps in `numbers` into begins, and the lengths in the base column into ends. */
+/* Turns the gaps in `numbers` into start times, and the lengths in the base column into end times. */
 static void join_gaps(const struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
     const ws_slot *slots = decoding->group->slots, *groups = decoding->groups;

@@ -9,11 +9,11 @@ struct hash_entry {
     uint32_t slot;
 };
 
-/* One SLOTS column of the frame. */
+/* One SLOTS column of the frame. A slot is the index of a value among the column's distinct values in this frame. */
 struct key_column {
-    int column; /* index in the layout */
+    int column; /* index of the column in the layout */
     uint32_t used;
-    ws_slot *slots;     /* by row */
+    ws_slot *slots;     /* for each row: the slot of its value */
     uint64_t *distinct; /* the distinct values, by slot */
 };
 
@@ -23,10 +23,10 @@ struct ws_columns_encoder {
     size_t hash_mask;
     struct hash_entry *hash;
     uint64_t *numbers;
-    uint64_t *remembered; /* by slot of the key */
-    uint64_t *ends;       /* end of the last row, by group */
+    uint64_t *remembered; /* for each key (by its slot): the value or difference in the last row with this key */
+    uint64_t *ends;       /* for each group: the base column's value in the last row encoded so far */
     uint64_t *group_ids;
-    ws_slot *groups; /* by slot */
+    ws_slot *groups; /* for each distinct value (slot) of the group column: its group */
     unsigned keys_used;
     struct key_column keys[WS_KEY_COLUMNS_MAX];
     struct ws_predictor predictor;
@@ -70,7 +70,7 @@ struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_ro
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text)
 {
     /* A SLOTS or GAP column packs two sequences. 64 bytes are enough for the rest of each column's head, and another
-     * 64 for the begin of the payload. */
+     * 64 for the start of the payload. */
     return 64 + layout->column_count * (2 * ws_pack_bound(rows) + 64) + text;
 }
 
@@ -84,7 +84,7 @@ static void new_stamp(struct ws_columns_encoder *encoder)
     encoder->stamp = 1;
 }
 
-/* Returns the value's slot. A new value gets a new slot. */
+/* Returns the value's slot (its index among the distinct values). A new value gets the next slot. */
 static uint32_t find_slot(struct ws_columns_encoder *encoder, uint64_t value, uint64_t *distinct, uint32_t *used)
 {
     for (size_t at = ws_map_hash(value) & encoder->hash_mask;; at = (at + 1) & encoder->hash_mask) {
@@ -129,7 +129,7 @@ static void encode_slots(struct ws_columns_encoder *encoder, const struct ws_lay
             numbers[i] = 0;
         } else {
             slot = find_slot(encoder, value, distinct, &used);
-            numbers[i] = 1 + seen - slot; /* a new value gives 1 */
+            numbers[i] = 1 + seen - slot; /* a new value gives 1, because its slot is `seen` */
         }
         slots[i] = (ws_slot)slot;
         history = ws_predictor_learn(history, guess, slot);
@@ -225,15 +225,15 @@ static bool load_column(uint64_t *numbers, const struct ws_layout *layout, const
 static void load_lengths(uint64_t *numbers, const struct ws_layout *layout, const struct ws_column *column,
                          const char *row, uint32_t count)
 {
-    /* With local copies the compiler need not reload the columns after each store. */
+    /* With local copies of the descriptions of both columns, the compiler need not reload them after each store. */
     const struct ws_column end = *column, base = layout->columns[column->base];
     const size_t stride = layout->row_size;
     for (uint32_t i = 0; i < count; i++, row += stride)
         numbers[i] = ws_column_load(&end, row) - ws_column_load(&base, row);
 }
 
-/* Numbers the groups of the key's values in the order of first appearance and packs one number per value. Returns the
- * number of groups. */
+/* Numbers the groups in the order of first appearance among the key's values. Packs, for each of these values, the
+ * number of its group. Returns how many groups there are. */
 static uint32_t put_groups(struct ws_columns_encoder *encoder, const struct key_column *key,
                            const struct ws_map *groups, struct ws_encoded *to)
 {
@@ -248,7 +248,7 @@ static uint32_t put_groups(struct ws_columns_encoder *encoder, const struct key_
     return used;
 }
 
-/* Codes each begin as the time since the end of the previous row in its group. */
+/* Codes each start time as the time since the end of the previous row in its group. */
 static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
                         const struct ws_column *column, const char *row, uint32_t count, const struct ws_map *groups,
                         struct ws_encoded *to)
@@ -273,8 +273,8 @@ static void encode_gaps(struct ws_columns_encoder *encoder, const struct ws_layo
     }
 }
 
-/* Returns the coding used. A DELTA or LAST column that does not vary is stored as PLAIN, with its value as the
- * bias. */
+/* Returns the coding used. A DELTA or LAST column that does not vary is stored as PLAIN. Its constant value becomes
+ * the bias, which the decoder adds to every residual. */
 static uint8_t encode_numbers(struct ws_columns_encoder *encoder, const struct ws_layout *layout,
                               const struct ws_column *column, const void *rows, uint32_t count,
                               const struct ws_map *groups, struct ws_encoded *to)

@@ -18,7 +18,7 @@ static struct ws_text *text_at(const struct ws_column *column, void *row)
 size_t ws_texts_size(const struct ws_layout *layout, const void *row)
 {
     size_t size = 0;
-    for (uint32_t i = 0; i < layout->column_count; i++)
+    for (uint32_t i = 0; layout->text_count && i < layout->column_count; i++)
         if (layout->columns[i].coding == WS_CODING_TEXT)
             size += ((const struct ws_text *)((const char *)row + layout->columns[i].offset))->length;
     return size;
@@ -27,7 +27,7 @@ size_t ws_texts_size(const struct ws_layout *layout, const void *row)
 size_t ws_texts_move(const struct ws_layout *layout, void *row, char *to)
 {
     size_t size = 0;
-    for (uint32_t i = 0; i < layout->column_count; i++) {
+    for (uint32_t i = 0; layout->text_count && i < layout->column_count; i++) {
         if (layout->columns[i].coding != WS_CODING_TEXT)
             continue;
         struct ws_text *text = text_at(&layout->columns[i], row);

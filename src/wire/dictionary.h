@@ -1,5 +1,5 @@
-/* A bounded copy of the rows of one dictionary family. The encoder repeats the dictionary in the file from this
- * copy.
+/* A bounded copy of the rows of one dictionary (a kind of record that explains the ids in other records). The encoder
+ * uses this copy to write the dictionary into the file again.
  *
  * Rows beyond the bounds are only counted. The memory is mapped directly and grows by doubling. */
 #ifndef WALLSHIM_WIRE_DICTIONARY_H
@@ -10,7 +10,8 @@
 
 #include "wire/columns.h"
 
-/* Families with numbers below this one are dictionaries: their rows explain the ids in other rows. */
+/* Families (kinds of record) with numbers below this one are dictionaries: their rows explain the ids in other
+ * rows. */
 enum { WS_FAMILY_FIRST_DATA = WS_FAMILY_clock };
 
 struct ws_dictionary {

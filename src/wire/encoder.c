@@ -15,32 +15,34 @@ enum {
     DEFAULT_LEVEL = 1,
     TEXT_BYTES = 1 << 20, /* maximum size of all texts in a frame, and therefore of the texts of one row */
     SHAPES_MAX = 1 << 16,
-    REPEAT_FACTOR = 32, /* dictionaries repeat after 32 times their own bytes, so repeats are 3 % of the file */
+    /* Dictionaries are written again after the file grew by 32 times their size, so copies are 3 % of the file. */
+    REPEAT_FACTOR = 32,
 };
 
-/* Rows of one family that wait for their frame. */
+/* Rows of one family (kind of record) that are not written as a frame yet. */
 struct pending {
     struct ws_growing rows;
     uint32_t count;
-    struct ws_growing texts; /* limit 0: the family has no texts */
+    struct ws_growing texts; /* texts.limit is 0 if the family has no texts */
     uint32_t text_size;
-    uint64_t first_row; /* the first row's number within its family */
+    uint64_t first_row; /* number of the first pending row; each family counts its rows from 0 */
 };
 
 struct ws_encoder {
-    size_t mapping_size; /* of this structure and `columns` together */
+    size_t mapping_size; /* bytes of memory that this structure and `columns` take together */
     struct ws_frame_writer writer;
-    struct ws_growing head, planes, frame; /* memory of the frame writer */
+    struct ws_growing head, planes, frame; /* memory that the frame writer uses */
     struct pending pending[WS_FAMILY_COUNT];
     struct ws_dictionary dictionaries[WS_FAMILY_FIRST_DATA];
-    bool dictionaries_changed;   /* whether a row was added after all dictionaries were last written */
-    uint64_t dictionaries_bytes; /* bytes of dictionary rows in the file, from the last repeat on */
-    uint64_t repeated_at;        /* value of `bytes` at the last repeat */
-    bool dictionaries_missing;   /* the sink refused dictionary rows */
+    bool dictionaries_changed; /* whether a row was added after all dictionaries were last written */
+    /* Bytes that the last copy of all dictionaries and the dictionary frames after this copy take in the file. */
+    uint64_t dictionaries_bytes;
+    uint64_t repeated_at;      /* value of writer.bytes when all dictionaries were last written */
+    bool dictionaries_missing; /* the sink refused dictionary rows that no later frame holds */
     uint64_t lost[WS_FAMILY_COUNT];
-    uint64_t refused[WS_FAMILY_FIRST_DATA]; /* rows too long for a frame, or lost for lack of memory; also counted in
-                                               `lost` */
-    struct ws_map stream_of_shape;          /* STREAM_GAP needs the stream of each shape */
+    uint64_t refused[WS_FAMILY_FIRST_DATA]; /* number of rows that were too long for a frame, or lost for lack of
+                                               memory; also counted in `lost` */
+    struct ws_map stream_of_shape;          /* stream of each launch shape; columns coded as STREAM_GAP need it */
     struct ws_columns_encoder *columns;
 };
 
@@ -151,6 +153,12 @@ int ws_encoder_resume(struct ws_encoder **result, const struct ws_encoder_option
     return encoder_make(result, options);
 }
 
+void ws_encoder_has_header(struct ws_encoder *encoder, uint32_t file_id)
+{
+    encoder->writer.file_id = file_id;
+    encoder->writer.bytes = WS_FILE_HEADER_SIZE;
+}
+
 void ws_encoder_has_frame(struct ws_encoder *encoder, uint64_t offset, const struct ws_frame_header *header)
 {
     struct ws_frame_writer *writer = &encoder->writer;
@@ -162,7 +170,7 @@ void ws_encoder_has_frame(struct ws_encoder *encoder, uint64_t offset, const str
         encoder->pending[header->family].first_row = header->first_row + header->rows;
 }
 
-/* `texts` is an upper bound of the bytes in all texts of the rows. */
+/* Writes `count` rows as one frame. texts: an upper bound of the bytes in all texts of these rows. */
 static int put_rows(struct ws_encoder *encoder, uint32_t family, const void *rows, uint32_t count, size_t texts,
                     uint64_t first_row, uint8_t flags)
 {
@@ -183,7 +191,8 @@ static int drop_pending(struct ws_encoder *encoder, uint32_t family, int status)
 {
     struct pending *pending = &encoder->pending[family];
     encoder->lost[family] += pending->count;
-    /* Dictionary rows keep their numbers, because a repeat may still carry them. */
+    /* The numbers of lost dictionary rows are not used again, because a later copy of the dictionary may still hold
+     * these rows. */
     if (is_dictionary(family))
         pending->first_row += pending->count;
     pending->count = 0;
@@ -219,7 +228,7 @@ static int flush_dictionaries(struct ws_encoder *encoder)
     return status;
 }
 
-/* Writes all dictionaries again. A reader that lost a dictionary frame finds its rows in the repeat. */
+/* Writes all dictionaries again. A reader that lost a dictionary frame finds its rows in the copies. */
 static int repeat_dictionaries(struct ws_encoder *encoder)
 {
     int status = 0;
@@ -272,7 +281,8 @@ static int flush_of(struct ws_encoder *encoder, uint32_t family)
     return is_dictionary(family) ? flush_dictionaries(encoder) : flush_data(encoder, family);
 }
 
-/* Keeps a copy of a dictionary row for repeats. Also notes the stream of each shape, which STREAM_GAP needs. */
+/* Keeps a copy of a dictionary row, so that it can be written again. If the row describes a launch shape, also stores
+ * the shape's stream, because columns coded as STREAM_GAP need it. */
 static void encoder_keep(struct ws_encoder *encoder, uint32_t family, const void *row)
 {
     ws_dictionary_add(&encoder->dictionaries[family], row);

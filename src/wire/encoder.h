@@ -1,7 +1,8 @@
 /* Turns rows into frames. The shim and the tools write all traces with this encoder.
  *
  * An encoder does not use malloc. At creation it reserves the address space of its buffers. It makes the memory
- * usable as the buffers fill. It is not thread safe: in the shim only the drain thread uses it. */
+ * usable as the buffers fill. It is not thread safe: in the shim only the drain thread, which empties the rings, uses
+ * it. */
 #ifndef WALLSHIM_WIRE_ENCODER_H
 #define WALLSHIM_WIRE_ENCODER_H
 
@@ -11,8 +12,8 @@
 
 #include "record/record.h"
 
-/* The destination of the bytes. Returns 0 or -errno. After an error the encoder counts the frame's rows as lost and
- * continues (see ws_encoder_lost). */
+/* A function that takes the encoded bytes, for example writes them to a file. Returns 0 or -errno. After an error the
+ * encoder counts the frame's rows as lost and continues (see ws_encoder_lost). */
 typedef int (*ws_sink_write)(void *sink, const void *bytes, size_t size);
 
 /* The functions of zstd, with the signatures of zstd.h. All NULL: frames are not compressed. */
@@ -28,7 +29,7 @@ struct ws_encoder_options {
     struct ws_compressor compressor;
     ws_sink_write write;
     void *sink;
-    uint32_t rows_per_frame; /* 0: the default, 4096 */
+    uint32_t rows_per_frame; /* maximum number of rows in a frame; 0: the default, 4096 */
     int level;               /* compression level; 0: the default, 1 */
 };
 
@@ -39,9 +40,11 @@ int ws_encoder_create(struct ws_encoder **encoder, const struct ws_encoder_optio
 
 struct ws_frame_header;
 
-/* Creates an encoder that goes on with a trace that has no footer. Before rows are added, the caller passes all
- * frames of the file, in their order, and each dictionary row once. Returns 0 or -errno. */
+/* Creates an encoder that appends to a trace without a footer. Before adding rows, the caller describes the trace
+ * with the functions below: the file_id of its header, all its frames in order, and each dictionary row once. Returns
+ * 0 or -errno. */
 int ws_encoder_resume(struct ws_encoder **encoder, const struct ws_encoder_options *options);
+void ws_encoder_has_header(struct ws_encoder *encoder, uint32_t file_id);
 void ws_encoder_has_frame(struct ws_encoder *encoder, uint64_t offset, const struct ws_frame_header *header);
 void ws_encoder_has_row(struct ws_encoder *encoder, enum ws_family family, const void *row);
 
@@ -59,19 +62,19 @@ int ws_encoder_flush(struct ws_encoder *encoder);
 int ws_encoder_finish(struct ws_encoder *encoder);
 
 /* Returns the number of the family's rows that are in no frame, because the sink refused them, they were too long or
- * memory ran out. A dictionary row no longer counts once a repeat contains it. */
+ * memory ran out. A dictionary row no longer counts once a later copy of the dictionary contains it. */
 uint64_t ws_encoder_lost(const struct ws_encoder *encoder, enum ws_family family);
 
-/* Returns the frames of the trace. */
+/* Returns the number of frames in the trace. */
 uint32_t ws_encoder_frames(const struct ws_encoder *encoder);
 
 /* Returns the file_id of the trace (wire/frame.h). */
 uint32_t ws_encoder_file_id(const struct ws_encoder *encoder);
 
-/* Returns the bytes given to the sink so far. */
+/* Returns the number of bytes given to the sink so far. */
 uint64_t ws_encoder_bytes(const struct ws_encoder *encoder);
 
-/* Accepts NULL. Writes nothing. */
+/* Frees the encoder. Writes nothing. Accepts NULL. */
 void ws_encoder_destroy(struct ws_encoder *encoder);
 
 #endif

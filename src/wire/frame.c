@@ -7,9 +7,9 @@
 #include "base/hash.h"
 #include "record/families.h"
 
-enum { BYTE_ORDER_MARK = 0x01020304 }; /* the file holds the bytes 04 03 02 01 */
+enum { BYTE_ORDER_MARK = 0x01020304 }; /* stored little-endian: the file holds the bytes 04 03 02 01 */
 
-/* These structures are the bytes of the file. The assertions check that they have no padding. */
+/* The bytes of the file have the layout of these structures. The assertions check that they have no padding. */
 struct file_bytes {
     char magic[16];
     uint16_t major, minor;

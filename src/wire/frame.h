@@ -13,7 +13,7 @@ enum {
     WS_TRAILER_SIZE = 32,
     WS_FRAME_ROWS_MAX = 1 << 16,
     WS_FRAME_BYTES_MAX =
-        32 << 20, /* maximum size of a payload, stored and decompressed: limits the memory of a reader */
+        32 << 20, /* maximum size of a payload, both as stored and decompressed; limits the memory of a reader */
     WS_FAMILY_FOOTER = 0xffff,
 };
 
@@ -33,18 +33,19 @@ struct ws_file_header {
 };
 
 struct ws_frame_header {
-    uint16_t family; /* enum ws_family, WS_FAMILY_FOOTER, or unknown to this version */
+    /* Kind of the rows: enum ws_family, WS_FAMILY_FOOTER, or a number that this version does not know. */
+    uint16_t family;
     uint8_t major;
     uint8_t flags;
     uint32_t file_id;   /* the file_id of the file header; a frame with another file_id belongs to another trace */
-    uint32_t sequence;  /* 0, 1, 2 … over all frames of the file */
-    uint64_t first_row; /* the first row's number within its family */
+    uint32_t sequence;  /* number of the frame in the file: 0, 1, 2 … */
+    uint64_t first_row; /* number of the first row; each family counts its rows from 0 */
     uint32_t rows;
-    uint32_t stored_size; /* size of the payload that follows */
-    uint32_t raw_size;    /* size of the payload after decompression */
-    int64_t host_first;   /* range of the rows' host times; host_first > host_last: none */
+    uint32_t stored_size; /* bytes of the payload as stored after this header */
+    uint32_t raw_size;    /* bytes of the payload after decompression */
+    int64_t host_first;   /* range of the rows' host times; host_first > host_last: the rows have no host times */
     int64_t host_last;
-    uint64_t payload_hash; /* hash of the payload as it is stored */
+    uint64_t payload_hash; /* hash of the payload as stored in the file */
 };
 
 void ws_file_header_write(uint8_t bytes[WS_FILE_HEADER_SIZE], const struct ws_file_header *header);

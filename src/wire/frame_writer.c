@@ -9,9 +9,12 @@
 #include "base/hash.h"
 
 enum {
-    CHUNK_BYTES = 1 << 10, /* a smaller plane shares a chunk with the next plane */
-    HOPELESS_FRAMES = 15,  /* if compression of a plane saves too little, the next 15 frames skip it */
-    LIST_BYTES = (WS_CUTS_MAX + 1) * 2 * WS_VARINT_MAX, /* maximum size of the list of all chunks' sizes */
+    /* Bytes of the smallest chunk (unit of compression). Smaller byte planes (pack.h) share a chunk. */
+    CHUNK_BYTES = 1 << 10,
+    /* If compression of a byte plane saves too little, the next 15 frames store this plane uncompressed. */
+    HOPELESS_FRAMES = 15,
+    /* Maximum bytes of the list that holds the sizes of all chunks. */
+    LIST_BYTES = (WS_CUTS_MAX + 1) * 2 * WS_VARINT_MAX,
 };
 
 size_t ws_frame_writer_bound(size_t head, size_t planes)
@@ -52,7 +55,7 @@ int ws_frame_writer_start(struct ws_frame_writer *writer)
 }
 
 /* Writes one chunk, compressed if that saves more than a sixteenth. Appends the chunk's size, raw and as stored, to
- * `sizes`. *hopeless counts the frames in which compression is still skipped. */
+ * `sizes`. *hopeless is the number of further frames that store this chunk uncompressed. */
 static void put_chunk(struct ws_frame_writer *writer, const uint8_t *bytes, size_t size, uint8_t *hopeless,
                       struct ws_bytes_out *sizes)
 {
@@ -78,7 +81,7 @@ static void put_chunk(struct ws_frame_writer *writer, const uint8_t *bytes, size
     }
 }
 
-/* Writes the payload in chunks: the head, then the planes. Small planes share a chunk. */
+/* Writes the payload in chunks: the head, then the byte planes (pack.h). Small planes share a chunk. */
 static void put_chunks(struct ws_frame_writer *writer, struct ws_frame_header *header)
 {
     const struct ws_encoded *encoded = &writer->encoded;
@@ -96,7 +99,7 @@ static void put_chunks(struct ws_frame_writer *writer, struct ws_frame_header *h
             put_chunk(writer, encoded->planes.data + from, cut->end - from, &hopeless[cut->tag], &sizes);
         from = cut->end;
     }
-    /* The list comes last, so that each chunk can be compressed straight into its final place. */
+    /* The list of sizes comes last, so that each chunk can be compressed straight into its final place. */
     uint32_t list_size = (uint32_t)sizes.size;
     ws_bytes_put(frame, list, list_size);
     ws_bytes_put(frame, &list_size, sizeof(list_size));

@@ -10,28 +10,28 @@
 /* The caller provides the memory of encoded.head, encoded.planes and frame, and sets options. */
 struct ws_frame_writer {
     struct ws_encoder_options options;
-    void *compression; /* NULL: frames are not compressed */
+    void *compression; /* context of the compressor; NULL: frames are not compressed */
     uint32_t file_id;
     uint32_t sequence;
-    uint64_t bytes; /* bytes given to the sink */
+    uint64_t bytes; /* number of bytes written to the sink so far */
     struct ws_encoded encoded;
     struct ws_bytes_out frame;
-    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS]; /* by family and tag of a plane: number of frames in which
-                                                       compression of the plane is still skipped */
+    /* For each family and byte plane (by its tag): number of further frames that store the plane uncompressed. */
+    uint8_t hopeless[WS_FAMILY_COUNT][WS_CUT_TAGS];
     struct ws_index index;
 };
 
-/* Returns the maximum size of a frame with `head` bytes of head and `planes` bytes of planes. */
+/* Returns the maximum size of a frame with `head` bytes of head and `planes` bytes of byte planes (pack.h). */
 size_t ws_frame_writer_bound(size_t head, size_t planes);
 
-/* Makes the compressor, if the options have one. Call it first. */
+/* Makes the compressor, if the options have one. Call this function first. */
 void ws_frame_writer_prepare(struct ws_frame_writer *writer);
 
 /* Writes the file header. Returns 0 or -errno, like the functions below. A frame whose write failed uses up no
  * sequence number. */
 int ws_frame_writer_start(struct ws_frame_writer *writer);
 
-/* Empties head and planes for a new payload. */
+/* Empties encoded.head and encoded.planes for a new payload. */
 void ws_frame_writer_begin(struct ws_frame_writer *writer);
 
 /* Writes the payload as a frame. The caller sets family, flags, rows, first_row and host times. */

@@ -1,7 +1,7 @@
 #include "wire/index.h"
 #include "base/minmax.h"
 
-/* Merges two adjacent spans. */
+/* Merges two adjacent spans (a span is a group of adjacent frames). */
 static struct ws_span joined(const struct ws_span *left, const struct ws_span *right)
 {
     return (struct ws_span){

@@ -14,16 +14,17 @@
 enum { WS_SPANS_MAX = 1024 };
 
 struct ws_span {
-    uint64_t offset; /* of the header of its first frame */
+    uint64_t offset; /* file offset of the span's first frame */
     uint32_t frames;
-    int64_t host_first; /* range of the rows' host times; first > last: none */
+    int64_t host_first; /* range of the rows' host times; host_first > host_last: the rows have no host times */
     int64_t host_last;
 };
 
 struct ws_index {
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t repeated[WS_FAMILY_COUNT]; /* number of the family's rows that are repeated right before the footer */
-    uint64_t dictionaries;              /* file offset of the first frame of the repeat before the footer */
+    /* File offset of the first frame that repeats dictionaries right before the footer. */
+    uint64_t dictionaries;
     uint32_t span_count;
     uint32_t frames_per_span;
     struct ws_span spans[WS_SPANS_MAX];

@@ -9,6 +9,9 @@
 #define INDEX_INTEGER(type, name, coding) column_##name,
 #define INDEX_TEXT(name) column_##name,
 
+#define NO_TEXT(type, name, coding)
+#define ONE_TEXT(name) +1
+
 #define CODING_PLAIN .coding = WS_CODING_PLAIN
 #define CODING_DELTA .coding = WS_CODING_DELTA
 #define CODING_KEY .coding = WS_CODING_SLOTS
@@ -28,15 +31,16 @@
 #define TABLE_TEXT(member) \
     { .name = #member, .offset = offsetof(row, member), .width = sizeof(struct ws_text), .coding = WS_CODING_TEXT },
 
-#define LAYOUT(family)                                                                                \
-    static const struct ws_layout *layout_##family(void)                                              \
-    {                                                                                                 \
-        typedef struct ws_##family row;                                                               \
-        enum { WS_COLUMNS_##family(INDEX_INTEGER, INDEX_TEXT) count_of_columns };                     \
-        static const struct ws_column columns[] = { WS_COLUMNS_##family(TABLE_INTEGER, TABLE_TEXT) }; \
-        static const struct ws_layout layout = { #family, columns, count_of_columns, sizeof(row) };   \
-        _Static_assert((int)count_of_columns <= (int)WS_COLUMNS_MAX, "raise WS_COLUMNS_MAX");         \
-        return &layout;                                                                               \
+#define LAYOUT(family)                                                                                    \
+    static const struct ws_layout *layout_##family(void)                                                  \
+    {                                                                                                     \
+        typedef struct ws_##family row;                                                                   \
+        enum { WS_COLUMNS_##family(INDEX_INTEGER, INDEX_TEXT) count_of_columns };                         \
+        static const struct ws_column columns[] = { WS_COLUMNS_##family(TABLE_INTEGER, TABLE_TEXT) };     \
+        static const struct ws_layout layout = { #family, columns, count_of_columns,                      \
+                                                 0 WS_COLUMNS_##family(NO_TEXT, ONE_TEXT), sizeof(row) }; \
+        _Static_assert((int)count_of_columns <= (int)WS_COLUMNS_MAX, "raise WS_COLUMNS_MAX");             \
+        return &layout;                                                                                   \
     }
 WS_FAMILIES(LAYOUT)
 

@@ -19,7 +19,9 @@
 #define WS_EVENT_PLACEMENTS(W) W(EVENTS_SAMPLED, "sampled") W(EVENTS_SHARED, "shared") W(EVENTS_IN_PAIRS, "pairs")
 #define WS_GATES(W) W(GATE_OFF, "off") W(GATE_ON, "on")
 #define WS_PARAMS_KEPT(W) W(PARAMS_NONE, "none") W(PARAMS_SOME, "some") W(PARAMS_ALL, "all")
-#define WS_STACKS_TAKEN(W) W(STACKS_NONE, "none") W(STACKS_SOME, "some") W(STACKS_ALL, "all")
+#define WS_STACKS_TAKEN(W) \
+    W(STACKS_NONE, "none") \
+    W(STACKS_SOME, "some") W(STACKS_NATIVE, "native") W(STACKS_ALL, "all") W(STACKS_ALL_NATIVE, "all,native")
 #define WS_CAPTURE_RANGES(W) W(RANGE_NONE, "none") W(RANGE_PROFILER, "profiler")
 #define WS_STARTS(W) W(START_ON, "on") W(START_OFF, "off")
 #define WS_LOG_CHOICES(W) W(LOG_SAYS_NOTHING, "quiet") W(LOG_SAYS_WARNINGS, "warn") W(LOG_SAYS_ALL, "debug")
@@ -57,13 +59,15 @@ enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
     X(sample, "WALLSHIM_SAMPLE", "sample", COUNT, "64", "0", "1000000000", "K",                                      \
       "with shared events: give one launch in K of each kernel and grid a pair of events; 0: never")                 \
     X(start, "WALLSHIM_START", "start", CHOICE, "on", "", "", WS_CHOICES(WS_STARTS),                                 \
-      "with a collector: record from the start, or (off) only once wallshim ctl says so")                            \
+      "record from the start, or (off) only once wallshim attach, or with a collector wallshim ctl, says so")        \
     X(burst, "WALLSHIM_BURST", "burst", TEXT, "", "", "", "ON/PERIOD",                                               \
       "record ON out of every PERIOD, such as 1s/30s; only count in between")                                        \
     X(params, "WALLSHIM_PARAMS", "params", CHOICE, "some", "", "", WS_CHOICES(WS_PARAMS_KEPT),                       \
       "which kernel parameters to keep; some: the first 64 launches of a kernel and grid in a second")               \
     X(stacks, "WALLSHIM_STACKS", "stacks", CHOICE, "some", "", "", WS_CHOICES(WS_STACKS_TAKEN),                      \
-      "Python stacks of calls that wait, copy or allocate, and of measured launches; all: at any cost")              \
+      "Python stacks of calls that wait, copy or allocate, and of measured launches; all: at any cost; native: of "  \
+      "C, too")                                                                                                      \
+    X(nvtx, "WALLSHIM_NVTX", "nvtx", FLAG, "1", "", "", "0|1", "take the ranges that the program sets with NVTX")    \
     X(delay, "WALLSHIM_DELAY", "delay", DURATION, "0", "", "", "TIME",                                               \
       "start recording this long after the first CUDA call")                                                         \
     X(duration, "WALLSHIM_DURATION", "duration", DURATION, "0", "", "", "TIME",                                      \
@@ -101,7 +105,7 @@ enum ws_option_kind {
 
 /* TEXT fields point to the result of getenv or to the default: nothing is copied. */
 #define WS_OPTION_FIELD_TEXT const char *
-#define WS_OPTION_FIELD_CHOICE uint32_t /* a value of the enumeration of the option's words */
+#define WS_OPTION_FIELD_CHOICE uint32_t /* the value of the chosen word in the option's enumeration */
 #define WS_OPTION_FIELD_FLAG bool
 #define WS_OPTION_FIELD_COUNT uint64_t
 #define WS_OPTION_FIELD_DURATION uint64_t
@@ -125,7 +129,7 @@ struct ws_option_info {
     const char *name; /* name of the switch, without dashes */
     enum ws_option_kind kind;
     const char *fallback;
-    const char *least, *most; /* "": no limit */
+    const char *least, *most; /* limits of the value, as texts; "": no limit */
     const char *argument;
     const char *help;
     size_t offset; /* offset of the field in struct ws_options */
@@ -164,7 +168,8 @@ void ws_options_from_environment(struct ws_options *options, const struct ws_opt
 int ws_parse_duration(const char *text, uint64_t *ns);
 int ws_parse_size(const char *text, uint64_t *bytes);
 
-/* Parses "1s/30s" into *on and *period, in ns. "" gives 0 and 0, which means always on. Returns 0 or -EINVAL. */
+/* Parses the option `burst`: "1s/30s" (record 1 s out of every 30 s) stores both times in *on and *period, in ns. ""
+ * stores 0 and 0, which means always on. Returns 0 or -EINVAL. */
 int ws_parse_burst(const char *text, uint64_t *on, uint64_t *period);
 
 #endif

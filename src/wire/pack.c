@@ -2,7 +2,8 @@
 
 enum {
     SAMPLES = 1024,
-    EXCEPTION_BYTES = 2, /* assumed size of an exception's position and length, for choosing a width */
+    /* Assumed bytes of an exception (a number that is too large for the planes), beside the number itself. */
+    EXCEPTION_BYTES = 2,
 };
 
 void ws_encoded_end_plane(struct ws_encoded *encoded, unsigned plane)
@@ -21,8 +22,8 @@ void ws_encoded_end_plane(struct ws_encoded *encoded, unsigned plane)
 static const uint8_t width_choices[] = { 0, 1, 2, 3, 4, 8 };
 enum { WIDTH_CHOICES = sizeof(width_choices) / sizeof(width_choices[0]) };
 
-/* Estimates the cheapest width from a sample of the numbers. Exceptions count double, because they are slow to
- * read. */
+/* Estimates from a sample of the numbers which width takes the fewest bytes. The numbers that do not fit the width
+ * become exceptions. Their bytes count double, because exceptions are slow to read. */
 static unsigned choose_width(const uint64_t *numbers, uint32_t count)
 {
     uint32_t step = 1 + count / SAMPLES, samples = 0, wider[WIDTH_CHOICES] = { 0 };

@@ -16,19 +16,19 @@ enum {
 };
 
 struct ws_encoded_cut {
-    uint32_t end; /* end of a plane, as an offset in planes */
+    uint32_t end; /* end of a plane, as an offset in the buffer `planes` */
     uint8_t tag;  /* column * 8 + number of the plane; the same plane has the same tag in every frame of a family */
 };
 
 struct ws_encoded {
     struct ws_bytes_out head;
     struct ws_bytes_out planes;
-    uint8_t column; /* index of the current column */
+    uint8_t column; /* index of the column that is being encoded */
     uint32_t cut_count;
     struct ws_encoded_cut cuts[WS_CUTS_MAX];
 };
 
-/* Ends a plane of the current column. */
+/* Marks the end of byte plane number `plane` of the current column. */
 void ws_encoded_end_plane(struct ws_encoded *encoded, unsigned plane);
 
 /* The maximum size of `count` packed numbers, in head and planes together. */
@@ -43,9 +43,9 @@ void ws_pack(struct ws_encoded *to, const uint64_t *numbers, uint32_t count);
 struct ws_unpacker {
     uint32_t width;
     uint32_t count;
-    const uint8_t *planes; /* `width` planes of `count` bytes */
+    const uint8_t *planes; /* the planes: `width` planes of `count` bytes each */
     uint32_t next;         /* index of the next number to read */
-    uint32_t exceptions;   /* number of exceptions not read yet */
+    uint32_t exceptions;   /* number of exceptions (numbers of more than `width` bytes) not read yet */
     uint32_t exception_at;
     struct ws_bytes_in exceptions_in;
 };

@@ -21,7 +21,7 @@ struct ws_predictor {
     ws_slot table[1 << WS_PREDICTOR_BITS];
 };
 
-/* Returns the table entry that holds the prediction. The table begins as all 0. */
+/* Returns the table entry that holds the predicted slot of the next row. At first the table is all 0. */
 static inline ws_slot *ws_predictor_guess(struct ws_predictor *predictor, struct ws_history history)
 {
     uint32_t hash = history.before * 0x9e3779b1u ^ history.two_before * 0x85ebca77u;

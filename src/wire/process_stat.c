@@ -7,7 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FIELDS_BETWEEN = 19 }; /* spaces between the end of the program's name and the start time, field 22 */
+/* Fields 3 to 21 of /proc/PID/stat, which lie between the program's name and the start time. */
+enum { FIELDS_BETWEEN = 19 };
 
 static void read_text(const char *path, char *text, size_t capacity)
 {
@@ -35,7 +36,7 @@ bool ws_process_is_alive(int pid, uint64_t start_time)
     char path[64], text[1024];
     snprintf(path, sizeof(path), "/proc/%d/stat", pid);
     read_text(path, text, sizeof(text));
-    const char *state = strrchr(text, ')'); /* "12 (name) S 1 …" */
+    const char *state = strrchr(text, ')'); /* the ")" in "12 (name) S 1 …", before the state */
     return state && state[1] && state[2] != 'Z' && state[2] != 'X' && ws_process_start_time(path) == start_time;
 }
 

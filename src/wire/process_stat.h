@@ -1,5 +1,6 @@
-/* What identifies a process on a machine: its start time and the id of the system's boot. The shim and the collector
- * read both, and compare. Allocates nothing. */
+/* Reads the start time of a process and the id of the system's boot. Together with the pid they identify a process on
+ * a machine. The shim sends them to the collector. The collector reads them too, to check that the process is the one
+ * it claims to be. Nothing here allocates memory. */
 #ifndef WALLSHIM_WIRE_PROCESS_STAT_H
 #define WALLSHIM_WIRE_PROCESS_STAT_H
 
@@ -8,14 +9,13 @@
 
 enum { WS_BOOT_ID_SIZE = 40 };
 
-/* The start time in clock ticks since the boot, from a file such as /proc/self/stat; 0: not known. */
+/* Returns the start time in clock ticks since boot. path: a file such as /proc/self/stat. 0: unknown. */
 uint64_t ws_process_start_time(const char *path);
 
-/* Does the process that started then still run, or stand still? One that has ended and waits for its parent does not.
- */
+/* Does a process with this pid and start time exist? A zombie does not count. */
 bool ws_process_is_alive(int pid, uint64_t start_time);
 
-/* The id of the system's boot; "": not known. */
+/* Stores the id of the system's boot; "": unknown. */
 void ws_boot_id(char id[WS_BOOT_ID_SIZE]);
 
 #endif

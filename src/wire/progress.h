@@ -1,6 +1,7 @@
-/* How far a process is, as its shim says when the collector asks (wire/channel.h: FLUSH, PROGRESS). All that had
- * ended was read before, and the records of it were sent. The body is the head, then its streams, communicators and
- * threads. */
+/* The progress of a process: what its streams, communicators and threads are doing. The shim sends it when the
+ * collector asks (wire/channel.h: FLUSH, PROGRESS). Before it sends the progress, the shim reads the times of all
+ * finished operations and sends their records. The message holds struct ws_progress_head, then the rows of streams,
+ * communicators and threads. */
 #ifndef WALLSHIM_WIRE_PROGRESS_H
 #define WALLSHIM_WIRE_PROGRESS_H
 
@@ -13,42 +14,44 @@ enum {
     WS_PROGRESS_NAME = 96,
 };
 
-/* An operation or a collective. Names end with a zero byte, and are cut. */
+/* An operation or a collective. The name ends with a zero byte; a longer name is cut. */
 struct ws_progress_op {
-    int64_t launched_ns; /* CLOCK_MONOTONIC of the process; 0: there is none */
+    int64_t launched_ns; /* time of the launch on the process's CLOCK_MONOTONIC, in ns; 0: no operation */
     char name[WS_PROGRESS_NAME];
 };
 
 struct ws_progress_head {
-    uint32_t streams, comms, threads; /* how many rows follow of each */
-    uint32_t recording;               /* 1: it records now */
-    uint64_t settled;                 /* operations of which the end is known, or will not be known */
-    uint64_t waiting;                 /* operations that were launched, and of which no end is known yet */
-    int64_t now_ns;                   /* when this was written */
+    uint32_t streams, comms, threads; /* number of streams, communicators and threads whose rows follow */
+    uint32_t recording;               /* 1: the shim records now; 0: it does not */
+    uint64_t settled;                 /* number of launched operations whose end is known, or will never be known */
+    uint64_t waiting;                 /* number of launched operations whose end is not known yet */
+    int64_t now_ns;                   /* time at which the message was made, on the process's CLOCK_MONOTONIC */
     struct ws_progress_op last;       /* the operation that was launched last */
 };
 
 /* A stream with waiting operations. */
 struct ws_progress_stream {
-    uint32_t stream, device; /* → stream, → device */
+    uint32_t stream, device; /* ids of the stream and the device, as in the trace's families `stream` and `device` */
     uint64_t waiting;
-    uint64_t correlation; /* of the first that waits */
+    uint64_t correlation; /* correlation id of the oldest waiting operation */
     struct ws_progress_op first;
 };
 
 /* A communicator. Collectives are numbered on each rank, from 1. */
 struct ws_progress_comm {
-    uint64_t name_hash; /* as in family comm */
+    uint64_t name_hash; /* hash of the communicator's name, as in column name_hash of the trace's family `comm` */
     uint32_t rank, size, device, reserved;
-    uint64_t entered, open; /* the last collective that was launched; the first of these that has not ended, or 0 */
+    /* Number of the collective that was launched last, and of the oldest unfinished one; 0: none. */
+    uint64_t entered, open;
     struct ws_progress_op entered_op, open_op;
 };
 
-/* A thread that is within a call of CUDA or NCCL. */
+/* A thread that is inside a call of CUDA or NCCL. */
 struct ws_progress_thread {
     int32_t tid;
     uint32_t in_nccl;
-    uint64_t calls; /* that it has begun: the same number tells the same call */
+    /* Number of calls that the thread has begun; if it is the same later, the thread is still in the same call. */
+    uint64_t calls;
 };
 
 enum {

@@ -6,10 +6,10 @@
 #include "wire/columns.h"
 #include "wire/dictionary.h"
 
-/* Before each row. A row never wraps around the end of the memory: padding fills the rest. */
+/* Precedes each row. A row never wraps around the end of the memory: padding fills the rest. */
 struct row_header {
-    uint32_t size;   /* with this header, a multiple of 8 */
-    uint32_t family; /* PADDING: no row */
+    uint32_t size;   /* bytes of this header and the row together; a multiple of 8 */
+    uint32_t family; /* family of the row; `padding`: no row follows */
     uint32_t number;
     uint32_t reserved;
 };
@@ -23,7 +23,7 @@ static uint64_t to_end(uint64_t size, uint64_t at)
 
 static void put_header(char *place, const struct row_header *header)
 {
-    /* The last 8 bytes of the memory hold only the first half of a header. */
+    /* If only 8 bytes are left at the end of the memory, only the first half of a header fits. */
     memcpy(place, header, header->size < sizeof(*header) ? header->size : sizeof(*header));
 }
 

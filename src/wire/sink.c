@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { FIRST_DESCRIPTOR = 500 }; /* above the numbers that programs use, below the usual limit of 1024 */
+/* Lowest number for the trace file's descriptor: above the numbers that programs use, below the usual limit of
+ * 1024. */
+enum { FIRST_DESCRIPTOR = 500 };
 
-/* Uses statx, because every version of glibc exports it under the same name. On Linux kernels without statx all open
- * files get the same identity. */
+/* Uses statx and not fstat. The shim must load in programs with an older glibc, and all versions of glibc export
+ * statx under one name, but not fstat. On Linux kernels without statx all open files get the same identity. */
 int ws_descriptor_identity(int fd, uint64_t *device, uint64_t *inode)
 {
     struct statx facts = { 0 };
@@ -40,8 +42,16 @@ int ws_file_sink_open(struct ws_file_sink *sink, const char *path)
     int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (fd < 0)
         return -errno;
+    return ws_file_sink_adopt(sink, fd, path);
+}
+
+int ws_file_sink_adopt(struct ws_file_sink *sink, int fd, const char *path)
+{
     *sink = (struct ws_file_sink){ .fd = ws_descriptor_move_high(fd), .path = path };
-    return ws_descriptor_identity(sink->fd, &sink->device, &sink->inode);
+    int error = ws_descriptor_identity(sink->fd, &sink->device, &sink->inode);
+    if (error)
+        close(sink->fd);
+    return error;
 }
 
 /* Opens the file again if its descriptor was closed or reused for another file. */

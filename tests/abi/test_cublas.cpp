@@ -22,7 +22,8 @@ static void compare_values()
            sizeof(cublasLtMatmulDescOpaque_t));
 }
 
-/* For C++ the header overloads these functions. The overloads with a compute type are those of the library. */
+/* For C++ the header overloads these functions. The overloads with a compute type are those that the library
+ * exports. */
 using gemm_ex = cublasStatus_t(cublasHandle_t, cublasOperation_t, cublasOperation_t, int, int, int, const void *,
                                const void *, cudaDataType, int, const void *, cudaDataType, int, const void *, void *,
                                cudaDataType, int, cublasComputeType_t, cublasGemmAlgo_t);

@@ -19,7 +19,7 @@ void wrong(const char *format, ...)
         return;
     va_start(arguments, format);
     printf("WRONG ");
-    vprintf(format, arguments); // NOLINT(clang-analyzer-valist.Uninitialized): va_start did
+    vprintf(format, arguments); // NOLINT(clang-analyzer-valist.Uninitialized): va_start initialized it
     printf("\n");
     va_end(arguments);
 }

@@ -1,8 +1,9 @@
 """Measures how many records a second the collector takes from many producers into files, and its memory:
 bench_collector.py COLLECTOR LOAD MAKE_TRACE LAUNCH_LOOP NULL_DRIVER_FOLDER SHIM WALLSHIM
 
-The producers send a trace that is encoded already, so that this is the collector's speed and not the encoder's. A last
-row is of eight recorded programs, on a driver that does nothing: they launch as fast as they can, with pauses of 20 ms.
+The producers send a trace that is encoded already, so that this is the collector's speed and not the encoder's. The
+last rows are measured with recorded programs on a driver that does nothing: first eight programs, then 64 programs of
+eight threads each. They launch as fast as they can, with pauses of 20 ms.
 Producers, collector and files share the machine.
 """
 import json
@@ -13,7 +14,11 @@ import sys
 import tempfile
 import time
 
-RECORDS = 4_000_000  # of the trace
+RECORDS = 4_000_000  # in the trace that each producer sends
+MANY, MANY_THREADS, MANY_SECONDS = 64, 8, 60
+# Reasons of losses (src/record/record.h): the ring was full, the thread had no ring, the trace could not be written,
+# there was no room.
+LOST = (0, 6, 10, 19)
 RUNS = ((1, 16), (8, 8), (64, 1))  # producers, and how often each sends the trace
 
 
@@ -80,6 +85,36 @@ def measure_programs(collector, folder, launch_loop, driver, shim, wallshim):
     return sum(operations_in(wallshim, trace) for trace in traces) / 1e6, took
 
 
+def lost_in(wallshim, trace):
+    """Records that the trace counts as lost."""
+    text = subprocess.run([wallshim, "dump", "--json", "--family", "loss", trace], check=True, capture_output=True,
+                          text=True).stdout
+    return sum(row["count"] for row in map(json.loads, text.splitlines()) if row["reason"] in LOST)
+
+
+def measure_many(collector, folder, launch_loop, driver, shim, wallshim):
+    """64 programs of 8 threads, for a minute: millions of launches made, of those in traces, of those counted as lost;
+    and the collector's peak memory."""
+    server, socket, jobs = start(collector, folder)
+    environment = {**os.environ, "LD_LIBRARY_PATH": driver, "LD_PRELOAD": shim, "WALLSHIM_BACKEND": "host",
+                   "WALLSHIM_COLLECTOR": socket}
+    programs = [subprocess.Popen([launch_loop, "threads", str(MANY_THREADS), str(MANY_SECONDS), "500"], env=environment,
+                                 cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+                for _ in range(MANY)]
+    made = sum(int(program.communicate()[0]) for program in programs)
+    peak, processor = usage_of(server.pid)
+    server.terminate()
+    server.wait()
+    # On a busy machine, some programs may not reach the collector in time. They write their traces to files themselves.
+    traces = [f"{place}/{name}" for place in (f"{jobs}/load", folder) for name in os.listdir(place)
+              if name.endswith(".wst") and not name.startswith("training")]
+    if len(traces) != MANY:
+        sys.exit(f"{len(traces)} traces of {MANY} programs")
+    held = sum(operations_in(wallshim, trace) for trace in traces)
+    lost = sum(lost_in(wallshim, trace) for trace in traces)
+    return made / 1e6, held / 1e6, lost / 1e6, peak, processor
+
+
 def main():
     collector, load, make_trace, launch_loop, driver, shim, wallshim = map(os.path.abspath, sys.argv[1:8])
     with tempfile.TemporaryDirectory() as folder:
@@ -94,6 +129,15 @@ def main():
             say(f"{name}: peak memory", peak / 2**20, "MiB", budget=320)
         millions, took = measure_programs(collector, folder, launch_loop, driver, shim, wallshim)
         say("collector, 8 recorded programs", millions / took, "M records/s", budget=3)
+        shutil.rmtree(f"{folder}/jobs")
+        made, held, lost, peak, processor = measure_many(collector, folder, launch_loop, driver, shim, wallshim)
+        name = f"collector, {MANY} programs of {MANY_THREADS} threads, {MANY_SECONDS} s"
+        say(name, held / MANY_SECONDS, "M records/s")
+        say(f"{name}: counted as lost", 100 * lost / made, "%")
+        say(f"{name}: neither in a trace nor counted", 100 * (made - held - lost) / made, "%", budget=0)
+        say(f"{name}: its processor time", processor, "s")
+        say(f"{name}: peak memory", peak / 2**20, "MiB", budget=320)
 
 
-main()
+if __name__ == "__main__":
+    main()

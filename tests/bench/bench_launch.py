@@ -39,14 +39,14 @@ def instructions(*more, program=None, **options):
             out = os.path.join(folder, "out")
             tool = ["valgrind", "--tool=callgrind", "--separate-threads=yes", "--callgrind-out-file=" + out]
             run(["1", str(launches), *more], prefix=tool, program=program, **options)
-            with open(out + "-01", encoding="utf-8") as text: # the launching thread
+            with open(out + "-01", encoding="utf-8") as text: # the counts of the launching thread
                 counts.append(int(re.search(r"^(?:totals|summary): (\d+)", text.read(), re.M).group(1)))
     return (counts[1] - counts[0]) / 100000
 
 
 def drain_cpu(**options):
-    """CPU time of the drain per launch, in ns: the difference of two runs of different length, so that the drain's
-    idle rounds cancel out as far as possible."""
+    """CPU time of the shim's drain thread per launch, in ns: the difference of two runs of different length, so that
+    the drain's idle rounds cancel out as far as possible."""
     used = []
     for launches in (10000, 20000):
         lines = dict(line.split() for line in run(["41", str(launches), "600"], **options).stdout.splitlines())

@@ -69,8 +69,8 @@ def show_pause(pause, launches, cores, where):
 
 
 def show_dormant(cores, where):
-    """Measures a dormant shim by pairs of runs, with and without the shim. The order alternates from pair to pair, so
-    that other work on the machine slows both runs alike."""
+    """Measures a dormant shim (loaded, but not recording) by pairs of runs, with and without the shim. The order
+    alternates from pair to pair, so that other work on the machine slows both runs alike."""
     differences = []
     for pair in range(PAIRS * (4 if LONG else 1)):
         taken = {}

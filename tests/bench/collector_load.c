@@ -1,6 +1,7 @@
 /* Streams a trace to a collector as often as it can, from many processes: collector_load SOCKET TRACE PRODUCERS TIMES
- * Each producer sends the trace TIMES times, as one recording after the other; the collector lets a process make 16.
- * Ends with status 0 once the collector has taken all, and prints the seconds that took. */
+ * Each producer sends the trace TIMES times, as one recording after the other. The collector accepts at most 16
+ * recordings of one process. Ends with status 0 once the collector has taken all, and prints the seconds that
+ * took. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,14 +1,18 @@
-/* Launches kernels in bursts that the shim's drain can keep up with, and prints the ns of one launch in the fastest
- * half of the bursts:
+/* Launches kernels in bursts that the shim's drain can keep up with, and prints the ns of one launch in the median
+ * burst:
  *
  *   launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES [default]]
  *   launch_loop floor
+ *   launch_loop threads THREADS SECONDS LAUNCHES-PER-BURST
  *
  * With "default" it launches into the default stream. The benchmark is run with and without the shim; the difference
  * is the cost of the shim. With "floor" it prints the ns of the least work of a recorder: read a clock, store a
- * record in a ring. */
+ * record in a ring. With "threads", threads launch on streams of their own for some seconds, with pauses of 20 ms,
+ * and it prints how many launches they made. */
 #include <dirent.h>
 #include <dlfcn.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -109,41 +113,87 @@ static uint64_t drain_cpu_ns(void)
     return ns;
 }
 
-int main(int argc, char **argv)
+static launch_function launch;
+static ws_CUresult (*stream_create)(ws_CUstream *, unsigned);
+
+static void open_device(void)
 {
-    if (argc > 1 && !strcmp(argv[1], "floor"))
-        return print_floors();
-    int bursts = argc > 1 ? atoi(argv[1]) : 41, launches = argc > 2 ? atoi(argv[2]) : 20000;
-    unsigned shapes = argc > 3 ? (unsigned)atoi(argv[3]) : 16;
     void *library = must(dlopen("libcuda.so.1", RTLD_NOW), "libcuda.so.1");
     ws_CUresult (*init)(unsigned) = (ws_CUresult(*)(unsigned))must(dlsym(library, "cuInit"), "cuInit");
     ws_CUresult (*retain)(ws_CUcontext *, ws_CUdevice) =
         (ws_CUresult(*)(ws_CUcontext *, ws_CUdevice))must(dlsym(library, "cuDevicePrimaryCtxRetain"), "context");
-    ws_CUresult (*stream_create)(ws_CUstream *, unsigned) =
-        (ws_CUresult(*)(ws_CUstream *, unsigned))must(dlsym(library, "cuStreamCreate"), "stream");
-    launch_function launch = (launch_function)must(dlsym(library, "cuLaunchKernel"), "cuLaunchKernel");
     ws_CUcontext context;
-    ws_CUstream stream;
+    stream_create = (ws_CUresult(*)(ws_CUstream *, unsigned))must(dlsym(library, "cuStreamCreate"), "stream");
+    launch = (launch_function)must(dlsym(library, "cuLaunchKernel"), "cuLaunchKernel");
     init(0);
     retain(&context, 0);
+}
+
+static void launch_burst(ws_CUstream stream, int launches, unsigned shapes)
+{
+    uint64_t pointers[4] = { 0 };
+    uint32_t numbers[2] = { 1, 2 };
+    void *params[] = { &pointers[0], &pointers[1], &pointers[2], &pointers[3], &numbers[0], &numbers[1] };
+    for (unsigned i = 0; i < (unsigned)launches; i++) {
+        unsigned shape = i % shapes;
+        launch((ws_CUfunction)(uintptr_t)(4096 + 64 * shape), 1 + shape, 1, 1, 128, 1, 1, 0, stream, params, NULL);
+    }
+}
+
+/* --- many threads ------------------------------------------------------------------------------- */
+
+enum { THREADS_MOST = 64, PAUSE_NS = 20000000 };
+static int64_t deadline;
+static int burst_launches;
+static _Atomic uint64_t launched;
+
+static void *launch_until_deadline(void *unused)
+{
+    const struct timespec pause = { 0, PAUSE_NS };
+    ws_CUstream stream;
+    (void)unused;
+    for (stream_create(&stream, 1); ws_clock_ns() < deadline; nanosleep(&pause, NULL)) {
+        launch_burst(stream, burst_launches, 16);
+        launched += (uint64_t)burst_launches;
+    }
+    return NULL;
+}
+
+static int run_threads(int count, int seconds, int launches)
+{
+    pthread_t threads[THREADS_MOST];
+    deadline = ws_clock_ns() + (int64_t)seconds * 1000000000;
+    burst_launches = launches;
+    int made = 0;
+    while (made < count && made < THREADS_MOST && !pthread_create(&threads[made], NULL, launch_until_deadline, NULL))
+        made++;
+    for (int i = 0; i < made; i++)
+        pthread_join(threads[i], NULL);
+    printf("%llu\n", (unsigned long long)launched);
+    return made != count;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && !strcmp(argv[1], "floor"))
+        return print_floors();
+    open_device();
+    if (argc > 4 && !strcmp(argv[1], "threads"))
+        return run_threads(atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
+    int bursts = argc > 1 ? atoi(argv[1]) : 41, launches = argc > 2 ? atoi(argv[2]) : 20000;
+    unsigned shapes = argc > 3 ? (unsigned)atoi(argv[3]) : 16;
+    ws_CUstream stream;
     stream_create(&stream, 1);
     if (argc > 4 && !strcmp(argv[4], "default"))
         stream = NULL;
 
-    uint64_t pointers[4] = { 0 };
-    uint32_t numbers[2] = { 1, 2 };
-    void *params[] = { &pointers[0], &pointers[1], &pointers[2], &pointers[3], &numbers[0], &numbers[1] };
     double *ns = calloc((size_t)bursts, sizeof(*ns));
     for (int burst = 0; ns && burst < bursts; burst++) {
         int64_t start = ws_clock_ns();
-        for (unsigned i = 0; i < (unsigned)launches; i++) {
-            unsigned shape = i % shapes;
-            launch((ws_CUfunction)(uintptr_t)(4096 + 64 * shape), 1 + shape, 1, 1, 128, 1, 1, 0, stream, params,
-                   NULL);
-        }
+        launch_burst(stream, launches, shapes);
         ns[burst] = (double)(ws_clock_ns() - start) / launches;
         if (bursts > 1) {
-            struct timespec pause = { 0, 20000000 };
+            struct timespec pause = { 0, PAUSE_NS };
             nanosleep(&pause, NULL);
         }
     }

@@ -2,8 +2,8 @@
  *
  *   product_loop BURSTS PRODUCTS-PER-BURST [KIND]
  *
- * Prints the ns of one call in the median burst, for each of `loops` or for KIND alone. The benchmark is run with and
- * without the shim; the difference is the cost of recording the sizes of the products. */
+ * Prints the ns of one call in the median burst, for each kind of call in the table `loops`, or for KIND alone. The
+ * benchmark is run with and without the shim; the difference is the cost of recording the sizes of the products. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>

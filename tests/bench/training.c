@@ -95,7 +95,7 @@ static void make_op(struct training *training, uint32_t index, struct ws_op *op)
     uint32_t shape = training->step[position];
     uint32_t thread = position >= 250 && position < 574 ? 2 : 1;
     const struct kernel *kernel = &training->kernels[shape];
-    bool host_bound = step % 10 == 0; /* in one step of ten the queue runs empty */
+    bool host_bound = step % 10 == 0; /* in one step of ten the device's queue runs empty */
     if (!position && host_bound)
         training->host = training->stream_end[1] > training->host ? training->stream_end[1] : training->host;
 

@@ -272,7 +272,8 @@ def test_ranks_in_one_file():
     devices = [process["devices"][0] for process in processes]
     assert [(device["device"], device["gpu_events"], device["busy_ns"], device["launches"]["count"]) for device in devices] == \
         [(0, 2, 20000, 2), (0, 2, 22000, 2)], devices
-    # One rank alone; ranks beyond the first piece of the file; more ranks than any job has.
+    # Three more files: with one rank alone, with ranks beyond the first piece of the file, with more ranks than any job
+    # has.
     assert [process["devices"][0]["gpu_events"] for process in report(write(of_ranks(["TP00"])))] == [2]
     content = of_ranks([f"TP{i:02}" for i in range(6)])
     content["traceEvents"].insert(12, {"name": "x" * 200000, "ph": "i", "pid": "[TP02] 99"})

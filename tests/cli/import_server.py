@@ -11,7 +11,8 @@ from kineto import CALL, KERNEL, event, trace
 PROJECT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 DECODE, PREFILL, MIXED = 10000, 100000, 120000
 
-# What servers call the same iterations: decode, prefill, both. Of the tokens, None: the names do not say.
+# Each server's names for the same three iterations (decode, prefill, both), and the numbers of tokens in these. None:
+# the name does not tell the number.
 SERVERS = {
     "vLLM": ("execute_context_0(0)_generation_8(8)", "execute_context_2(512)_generation_0(0)",
              "execute_context_2(512)_generation_8(8)", (8, 512, 520)),
@@ -82,7 +83,7 @@ def test_prefill_that_takes_most_time():
 
 
 def test_a_window_shows_its_own_iterations():
-    """Steps in a window keep their numbers. What they worked on is that of their own iterations."""
+    """Steps in a window keep their numbers. Their requests and tokens are those of the iterations in the window."""
     iterations = 30 * [("execute_context_0(0)_generation_8(8)", DECODE)]
     iterations += 10 * [("execute_context_0(0)_generation_4(4)", DECODE)] + [("execute_context_2(512)_generation_0(0)", PREFILL)]
     iterations += 3 * [("execute_context_0(0)_generation_4(4)", DECODE)]

@@ -17,7 +17,7 @@ from given import TRACES as FOLDER, need
 from ranges_reference import CALLS, DEVICE, interval, union
 
 TRACES = ("b200-eager", "h100-qwen", "sglang-decode", "timesformer-h100", "vllm-decode", "vllm-graphs", "xdit-sd35")
-WITHOUT = ("linear", "deepseek-v3-train") # no modules; the second has a backward pass
+WITHOUT = ("linear", "deepseek-v3-train") # traces without modules; the second has a backward pass
 
 
 class Module:
@@ -31,7 +31,7 @@ class Module:
 
 
 def read_modules(events):
-    """All calls of modules, by thread: (begin, end, path). And the modules by path."""
+    """Returns all calls of modules by thread, as (begin, end, path), and the modules by path."""
     calls, modules = collections.defaultdict(list), collections.defaultdict(Module)
     for event in events:
         if event.get("cat") == "python_function" and event["name"].startswith("nn.Module: "):

@@ -4,7 +4,7 @@ built."""
 import json
 
 from foreign import run, run_tests, write
-from timeline import H100, Timeline
+from timeline import ADD, GEMM, H100, Timeline
 
 
 def report(*files):
@@ -76,11 +76,11 @@ def graphs(missing):
 def test_4_gaps_that_end_at_graphs():
     """The trace lacks six, two or none of the kernels of each graph. Six take more time than the wall."""
     device = device_of(graphs(6))
-    assert device["wall"]["name"] is None and "are missing (8 launches)" in device["wall_reason"], device["wall_reason"]
+    assert device["wall"]["name"] is None and "are missing (8 graph launches)" in device["wall_reason"], device["wall_reason"]
     assert "Do first" not in said(graphs(6)) or "find out" not in said(graphs(6)), said(graphs(6))
     device = device_of(graphs(2))
     assert device["wall"]["name"] == "compute" and device["wall"]["parts"]["unrecorded"] == 2000000, device["wall"]
-    assert "2.00 ms of an average step (20.0 %): work was queued" in said(graphs(2)), said(graphs(2))
+    assert "2.00 ms of an average step (20.0 %): the trace shows nothing that ran, although work was queued" in said(graphs(2)), said(graphs(2))
     device = device_of(graphs(0))
     assert device["wall"]["name"] == "compute" and device["wall"]["parts"]["unrecorded"] == 0, device["wall"]
     assert "work was queued" not in said(graphs(0)), said(graphs(0))
@@ -166,12 +166,20 @@ def test_5_the_rank_that_others_wait_for_is_shown():
     assert [row["rank"] for row in found["ranks"] if row["straggler"]] == [2], found["ranks"]
     shown = said(*late)
     assert "others wait for rank 2, GPU 0 NVIDIA H100 80GB HBM3: 500 µs a step; " in shown, shown
-    assert "rank 2 computes 495 µs a step longer than the others" in shown, shown  # from the first collective on
+    assert "rank 2 computes 495 µs a step longer than the others" in shown, shown  # from the first collective on, not from the step
     assert shown.startswith("rank 2, GPU 0"), shown
     control = job([400] * 4)
     found = report(*control)
     assert not any(row["straggler"] for row in found["ranks"]), found["ranks"]
     assert "others wait for" not in said(*control), said(*control)
+
+
+def test_5_a_page_has_room_for_eight_ranks():
+    """The page says once why a rank is late, and says nothing of it if no rank is late."""
+    for late in (900, 400):
+        page = run("report", *job([late] + [400] * 7)).stdout
+        assert len(page.split("\n")) <= 41 and all(f"  rank {rank}, GPU " in page for rank in range(8)), page
+        assert page.count("longer than the others, with as many kernels") == (late == 900), page
 
 
 def test_5_communication_is_waiting_plus_transfer():
@@ -209,8 +217,8 @@ def test_5_a_table_shows_all_ranks():
 
 
 def test_5_ranks_that_were_not_recorded():
-    """Two ranks of two, of four or of eight. Where some are missing, communication may wait for one of these; where most
-    are, nobody is called late."""
+    """Two ranks of a job of two, four or eight were recorded. If some are missing, communication may wait for one of
+    them. If most are missing, no rank is called late."""
     for world, late in ((2, [1]), (4, [1]), (8, [])):
         files = job([400, 900], world=world)
         found = report(*files)
@@ -252,6 +260,49 @@ def test_5_a_link_is_held_against_what_it_can_do():
                                            (one, l40s, 25000, "PCIe 4"), (several, None, 25000, "a network card of 400 Gbit/s")):
         for own in devices(job([400] * 4, transfer, hosts=hosts, device=device)).values():
             assert limit in slow(own) if limit else not slow(own), (hosts, device, transfer, own["advice"])
+
+
+# ---- advice
+
+def buffers(broadcast, pause=4000, in_forward=True, work_before=False, group="[0, 1, 2, 3]"):
+    """Steps of 10 ms of a rank that broadcasts for `broadcast` µs, computes for `pause` µs, and then reduces in all ranks.
+    work_before: a product runs before the broadcast."""
+    made = Timeline()
+
+    def collective(kernel, name, begin, length, launch, ranks):
+        made.kernel(begin, length, launch, name=f"ncclDevKernel_{kernel}_RING_LL(args)", stream=20,
+                    **{"Collective name": name, "In msg nelems": 1000, "Out msg nelems": 1000, "Group size": 4,
+                       "dtype": "Float", "Process Group Name": ranks, "Process Group Ranks": ranks})
+
+    for step in range(8):
+        at = 10000 * step
+        made.step(step, at, 10000)
+        if in_forward:
+            made.range("DistributedDataParallel.forward", at + 1, 300)
+        made.kernel(at + 10, 10, at + 5, name=GEMM if work_before else ADD)
+        if broadcast:
+            collective("Broadcast", "broadcast", at + 20, broadcast, at + 10, group)
+        made.kernel(at + 20 + broadcast, pause, at + 30)
+        collective("AllReduce_Sum_f32", "allreduce", at + 20 + broadcast + pause, 1000, at + 40, "[0, 1, 2, 3]")
+        made.kernel(at + 1020 + broadcast + pause, 8900 - broadcast - pause, at + 50)
+    return write(made.trace(distributedInfo={"backend": "nccl", "rank": 0, "world_size": 4}))
+
+
+def test_6_buffers_that_each_step_broadcasts():
+    """The advice is certain if PyTorch's range names the broadcasts. It is a guess if only the all-reduces come late,
+    because those of tensor parallelism come at once. No advice on broadcasts that take less than 1 % of a step, are of
+    the model itself, or use another communicator."""
+    certain = "do not broadcast the model's buffers in each step: DistributedDataParallel("
+    guess = "set DistributedDataParallel(broadcast_buffers=False), if the broadcasts"
+    for expected, case in ((certain, {}), (guess, {"in_forward": False}), (certain, {"pause": 100}),
+                           (None, {"in_forward": False, "pause": 100}), (None, {"broadcast": 0}), (None, {"broadcast": 50}),
+                           (None, {"work_before": True}), (None, {"group": "[0, 1]"})):
+        file = buffers(**{"broadcast": 500, **case})
+        found = [row for row in device_of(file)["advice"] if row["cause"] == "buffer_broadcasts"]
+        assert bool(found) == bool(expected), (case, found)
+        if expected:
+            assert found[0]["text"].startswith(expected) and found[0]["saving_ns"] == 500000, (case, found)
+            assert found[0]["evidence"].startswith("1 broadcast a step"), (case, found)
 
 
 run_tests(globals())

@@ -70,7 +70,7 @@ mkdir empty
 expect 2 "$wallshim" report empty
 one_line
 
-# Sections, --top, widths.
+# Tests --section, --top and widths.
 expect 0 "$wallshim" report --section kernels demo.wst
 says out "Kernels, copies and memsets"
 grep -q Overview out && fail "other sections than the one asked for"
@@ -109,9 +109,9 @@ for columns in 60 80 100 200; do # the first page, which is shown by default
 done
 says out "3 events not recorded"
 says out "Do first"
-says out "Heaviest kernels"
+says out "Heaviest GPU operations"
 expect 0 "$wallshim" report --top 2 demo.wst
-[ "$(sed '1,/Heaviest kernels/d;/^$/,$d' out | wc -l)" -eq 3 ] || fail "--top 2 gave other than 2 kernels: $(cat out)"
+[ "$(sed '1,/Heaviest GPU operations/d;/^  share: /,$d' out | wc -l)" -eq 3 ] || fail "--top 2 gave other than 2 kernels: $(cat out)"
 COLUMNS=60 expect 0 "$wallshim" report --section copies demo.wst
 says out "Memcpy HtoD (Pag"
 grep -q '^ *no room for .*blocking' out || fail "what was left out is not named"
@@ -119,7 +119,7 @@ grep -q 'total.*blocking' out && fail "narrow, and no column left out for the na
 expect 0 "$wallshim" report --full --wide demo.wst
 says out "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__5x_cublas"
 
-# Colour on a terminal only, and not if it is switched off.
+# There is colour on a terminal only, and none if it is switched off.
 expect 0 "$wallshim" report --full demo.wst
 grep -q "$(printf '\033')" out && fail "colour in a file"
 if command -v script >/dev/null; then
@@ -164,7 +164,7 @@ for steps in auto none; do
     advice "$steps"
 done
 
-# info, dump.
+# Tests the commands info and dump.
 expect 0 "$wallshim" info demo.wst
 says out "600  op"
 says out "none"
@@ -256,7 +256,7 @@ if [ -w /dev/full ]; then
     [ $? -eq 2 ] || fail "a full disk is no error"
 fi
 
-# Help for every command.
+# Every command prints help.
 expect 0 "$wallshim" --version
 says out "wallshim "
 expect 0 "$wallshim" --help
@@ -273,7 +273,7 @@ for rank in 0 1 2; do cp demo.wst job/rank$rank.wst; done
 sections() { grep -c '^What the GPU did' out; }
 expect 0 "$wallshim" report --full job
 [ "$(sections)" -eq 1 ] || fail "not one section of devices but $(sections)"
-says out "slowest"
+says out "  shown   "
 grep -q 'GPU 0 *[0-9.]* ms' out || fail "names of GPUs that are all alike on every line of the verdict"
 expect 0 "$wallshim" report --full --all job
 [ "$(sections)" -eq 3 ] || fail "not three sections of devices but $(sections)"
@@ -294,7 +294,7 @@ says out "1 without an end or damaged; --all shows each"
 expect 0 "$wallshim" report --all --section losses demo.wst cut.wst
 ! grep -q "other process" out || fail "--all speaks of other processes"
 
-# A folder of jobs is none itself: each job is named on a line of its own, and no more than eight.
+# A folder of several jobs is no job itself. The error names each job on a line of its own, but no more than eight.
 mkdir jobs
 for number in 0 1 2 3 4 5 6 7 8 9; do
     mkdir jobs/job$number
@@ -306,7 +306,7 @@ expect 2 "$wallshim" report jobs
 says err "jobs: this folder holds jobs"
 says err "and 2 more"
 
-# The program in docs/ci.md that reads the JSON.
+# Runs the program in docs/ci.md that reads the JSON report.
 sed -n 's/^    //; /^import json/,/advice\["where"\]/p' "$source/docs/ci.md" >snippet.py
 cp demo.wst train.wst
 PATH=$(dirname "$wallshim"):$PATH

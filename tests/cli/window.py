@@ -227,7 +227,7 @@ def test_export():
 
 def test_check_and_diff():
     file = kineto_file()
-    rule = f"steps[*].busy_ns <= {expected([3])[0]} ns"  # not so in steps 4 and 5
+    rule = f"steps[*].busy_ns <= {expected([3])[0]} ns"  # does not hold in steps 4 and 5
     result = run("check", "--json", "--rule", rule, "--steps", "-3", file)
     assert not result.returncode and json.loads(result.stdout)["window"]["last_step"] == 3, result.stdout + result.stderr
     assert run("check", "--rule", rule, file).returncode == 1

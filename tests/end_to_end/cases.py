@@ -1,7 +1,23 @@
-"""The main function of tests that are made of cases: SCRIPT --list | SCRIPT BUILD CASE."""
+"""The main function of tests that are made of cases: SCRIPT --list | SCRIPT BUILD CASE; and the functions by which such
+tests check."""
 import re
 import subprocess
 import sys
+import time
+
+PATIENCE = 60  # seconds: a busy machine may be slow
+
+
+def check(condition, message):
+    if not condition:
+        raise AssertionError(message)
+
+
+def wait_for(condition, what):
+    end = time.monotonic() + PATIENCE
+    while not condition():
+        check(time.monotonic() < end, f"waited for {what}")
+        time.sleep(0.02)
 
 
 def sanitized(program):

@@ -1,14 +1,16 @@
-"""Tests programs that stream their traces to wallshim-collector, also while it is killed, stopped or absent.
+"""Tests programs that stream their traces to wallshim-collector, also while the collector is killed, stopped or absent.
 
     collector.py BUILD CASE|--list
 """
+import fcntl
 import os
 import signal
+import socket
 import subprocess
 import time
 
 import cases
-from collector_runs import ROOT, Place, check, ended_well, wait_for
+from collector_runs import ROOT, WELCOME, Client, Place, check, ended_well, hello, message, wait_for
 
 COUNT = 20000
 
@@ -39,7 +41,7 @@ def case_eight(build):
         programs = [place.program(COUNT, 500, RANK=str(rank), WALLSHIM_OUTPUT="same.wst") for rank in range(8)]
         for program in programs:
             ended_well(program, COUNT)
-        # One that is killed: its trace has all that it recorded.
+        # The trace of a killed program has all that the program recorded.
         killed = place.program(COUNT, 100, "killed", WALLSHIM_OUTPUT="killed.wst")
         killed.communicate(timeout=60)
         check(killed.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL), killed.returncode)
@@ -60,7 +62,7 @@ def case_eight(build):
 
 
 def case_restarted(build):
-    """A collector that was killed and started again goes on in the same file, and nothing is lost."""
+    """A collector that was killed and started again continues the trace in the same file, and nothing is lost."""
     with Place(build) as place:
         place.start()
         program = place.program(5 * COUNT, 5000)
@@ -82,7 +84,7 @@ def case_restarted(build):
 
 
 def case_away(build):
-    """While no collector runs, what does not fit into the buffer is lost and counted."""
+    """While no collector runs, records that do not fit into the program's buffer are lost and counted."""
     with Place(build) as place:
         place.start()
         reference = place.program(5 * COUNT, 5000)
@@ -107,7 +109,7 @@ def case_away(build):
 
 
 def case_stopped(build):
-    """A collector that stands still does not hold the program up, not even at its end."""
+    """A stopped collector does not delay the program, not even at the program's end."""
     with Place(build) as place:
         began = time.monotonic()
         ended_well(place.program(COUNT, 1000, collected=False), COUNT)
@@ -123,7 +125,7 @@ def case_stopped(build):
         place.signal(signal.SIGCONT)
         place.stop()
         check("op" in place.wallshim("info", place.traces()[0]), "the trace opens")
-        # One that stands still from the start: the trace goes to a file, and is whole.
+        # If the collector is stopped before the program starts, the trace goes to a file, and is complete.
         place.start()
         place.signal(signal.SIGSTOP)
         errors = ended_well(place.program(COUNT, 200), COUNT)
@@ -136,7 +138,8 @@ def case_stopped(build):
 
 
 def case_refused(build):
-    """A trace that is refused before any of it is taken goes to a file. Later it is said once, and counted."""
+    """If the collector refuses a trace before it has taken any of it, the trace goes to a file. If it refuses the rest
+    of a trace later, the program prints that once."""
     with Place(build) as place:
         place.start("--max-size", "1")
         errors = ended_well(place.program(COUNT, 200), COUNT)
@@ -158,7 +161,8 @@ def case_refused(build):
 
 
 def case_gone(build):
-    """At the end without the collector, the program says how much of the trace is lost, and names the socket."""
+    """If the program ends while the collector is gone, it prints how much of the trace is lost, and the socket's
+    name."""
     with Place(build) as place:
         place.start()
         program = place.program(5 * COUNT, 5000)
@@ -168,6 +172,81 @@ def case_gone(build):
         errors = ended_well(program, 5 * COUNT)
         check(f"{place.socket} has not taken the last" in errors and "timed out" not in errors, errors)
         check(not place.left_in_folder() and len(place.traces()) == 1, place.left_in_folder())
+
+
+def case_late(build):
+    """A program gives up waiting for a collector that has answered WELCOME, and writes a file. If the collector then
+    reads the messages in its socket, it must not make a second trace of them."""
+    with Place(build) as place, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as slow:
+        os.mkdir(os.path.dirname(place.socket), 0o700)
+        slow.bind(place.socket)
+        slow.listen(1)
+        program = place.program(COUNT, 20)
+        connection = slow.accept()[0]
+        _, [memory], _, _ = socket.recv_fds(connection, 65536, 4)
+        connection.send(message(WELCOME))
+        errors = ended_well(program, COUNT)
+        check("does not answer; the trace goes to" in errors, errors)
+        [name] = place.left_in_folder()
+        check(place.counts(f"{place.folder}/{name}")[0] == COUNT, "the file is whole")
+        sent = []
+        while not sent or sent[-1]:
+            sent.append(connection.recv(1 << 20))
+        check(len(sent) > 2, "no trace was in the socket")
+        connection.close()
+        os.unlink(place.socket)
+        place.start()
+        for number, descriptors in enumerate(([memory], [])):
+            with Client(place) as client:
+                socket.send_fds(client.socket, [hello(stream=number)], descriptors)
+                for data in sent[:-1]:
+                    client.send(data)
+        place.stop()
+        [client] = place.manifest()["clients"]  # it has not got the live memory, so it cannot tell
+        check(len(place.traces()) == 1 and client["ended"] == "gone without goodbye", place.manifest())
+
+
+def case_left(build):
+    """As in case_late, but the connection ends before the program has written its file: when the collector looks at the
+    live memory later, its trace is a duplicate, too."""
+    ended, own_file = 56, 64  # offsets in struct ws_live (src/record/live.h)
+    with Place(build) as place:
+        place.start()
+        wanted = f"{place.folder}/given.trace"
+        ended_well(place.program(COUNT, 20, WALLSHIM_COLLECTOR="", WALLSHIM_OUTPUT=wanted), COUNT)
+        with open(wanted, "rb") as file:
+            trace = file.read()
+        memory = live_memory(place)
+        with Client(place) as client:
+            socket.send_fds(client.socket, [hello()], [memory])
+            client.trace(trace)
+            wait_for(place.traces, "the part of the trace")
+        time.sleep(0.3)
+        for offset in (ended, own_file):
+            os.pwrite(memory, (1).to_bytes(4, "little"), offset)
+        wait_for(lambda: not place.traces(), "the duplicate to go")
+        place.stop()
+        check(not place.manifest()["clients"], place.manifest())
+
+
+def live_memory(place):
+    """Live memory of a program that streams to a collector, in a file of the test's own."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as other:
+        other.bind(f"{place.folder}/other")
+        other.listen(1)
+        program = place.program(COUNT, 1000, WALLSHIM_COLLECTOR=f"unix:{place.folder}/other")
+        connection = other.accept()[0]
+        _, [theirs], _, _ = socket.recv_fds(connection, 65536, 4)
+        connection.send(message(WELCOME))
+        connection.recv(1 << 20)
+        memory = os.memfd_create("live", os.MFD_ALLOW_SEALING)
+        os.ftruncate(memory, os.fstat(theirs).st_size)
+        os.pwrite(memory, os.pread(theirs, 1 << 20, 0), 0)
+        fcntl.fcntl(memory, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK)
+        connection.close()
+        program.kill()
+        program.communicate()
+    return memory
 
 
 def case_nobody(build):

@@ -1,4 +1,5 @@
-"""Tests `wallshim ctl`: programs that run are started, stopped and set to bursts through their collector.
+"""Tests `wallshim ctl`: through their collector, running programs are told to record, to stop recording, or to record
+in bursts.
 
     collector_control.py BUILD CASE|--list
 """
@@ -27,7 +28,8 @@ def rows(place, trace, family):
 
 
 def case_start(build):
-    """A dormant program is woken and put to sleep again; all that it launched is recorded or counted."""
+    """Recording is started and stopped in a program with a dormant shim. Every launch meanwhile is recorded or counted
+    as lost."""
     with Place(build) as place:
         place.start()
         check("no such process" in ctl(place, "status").stderr, ctl(place, "status"))
@@ -71,19 +73,19 @@ def case_burst(build):
 
 
 def case_wrong(build):
-    """What nobody may ask is refused, and wrong usage is named."""
+    """The collector refuses wrong requests, and `wallshim ctl` names wrong usage."""
     with Place(build) as place:
         place.start()
         for wrong in (message(ASK, 99), message(ASK, 3, bytes(64)), message(ASK, 0, b"x" * 65), message(32, 1), message(33, 1)):
             with Client(place) as client:
                 client.send(wrong)
                 check(client.is_cut_off(), wrong)
-        with Client(place) as client:  # a program may not ask
+        with Client(place) as client:  # a program that records may not send ASK
             client.send(hello())
             client.answer()
             client.send(message(ASK, 0))
             check(client.is_cut_off(), "a program asked")
-        with Client(place) as client:  # who asks sends no trace
+        with Client(place) as client:  # a client that has sent ASK may send no trace
             client.send(message(ASK, 0))
             client.answer()
             client.send(hello())

@@ -7,13 +7,15 @@ import glob
 import json
 import os
 import signal
+import struct
 import subprocess
 import time
 
 import cases
-from collector_runs import PATIENCE, ROOT, Client, Place, check, ended_well, hello, wait_for
+from collector_runs import PATIENCE, ROOT, Client, Place, check, ended_well, hello, message, wait_for
 
 COUNT = 40000
+ASK, ANSWER, DUMP = 34, 35, 4
 
 
 def ctl(place, *words):
@@ -38,7 +40,7 @@ def report(place, folder):
 
 
 def case_request(build):
-    """A dump has the last second of two programs, and reads as a whole trace of that time."""
+    """A dump has the last second of two programs, and reads as a complete trace of that time."""
     with Place(build) as place:
         place.start("--flight", "1s")
         programs = [place.program(COUNT, 12000, RANK=str(rank)) for rank in range(2)]
@@ -69,8 +71,41 @@ def case_request(build):
         place.stop()
 
 
+def case_flush(build):
+    """A dump has all that was done before the request, even if the program had not sent that yet."""
+    with Place(build) as place:
+        place.start("--flight", "1h")
+        counts = f"{place.folder}/counts"
+        program = subprocess.Popen(
+            [f"{ROOT}/tests/run_preloaded.sh", place.build, f"{place.build}/tests/programs/counting", counts, "1"], cwd=place.folder,
+            env={**os.environ, "WALLSHIM_COLLECTOR": f"unix:{place.socket}"})
+        try:
+            wait_for(lambda: os.path.exists(counts) and waits_of(counts) > 3, "the program")
+            for _ in range(2):
+                time.sleep(0.3)
+                with Client(place) as client:  # faster than wallshim ctl, which takes a while to start
+                    waits = waits_of(counts)
+                    client.send(message(ASK, DUMP))
+                    while client.answer() != (ANSWER, 0):
+                        pass
+                trace, = glob.glob(f"{dumps(place)[-1]}/*.wst")
+                info = place.wallshim("info", trace).split("\n")
+                launches = next(int(line.split()[0].replace(",", "")) for line in info if line.split()[1:] == ["op"])
+                check(launches >= waits * 700, f"{waits} times 700 launches had ended, the dump has {launches}")
+        finally:
+            program.kill()
+            program.wait()
+        place.stop()
+
+
+def waits_of(counts):
+    """How often tests/programs/counting has waited for 700 launches."""
+    with open(counts, "rb") as file:
+        return struct.unpack_from("=4Q", file.read(64).ljust(64, b"\0"))[2]
+
+
 def case_wrong(build):
-    """Without --flight there is nothing to dump, nor of a job that there is not."""
+    """Without --flight there is nothing to dump. There is nothing to dump of an unknown job either."""
     with Place(build) as place:
         place.start()
         done = ctl(place, "dump")
@@ -81,7 +116,7 @@ def case_wrong(build):
         check(done.returncode == 2 and "nothing to dump" in done.stderr, done)
         for words in (["dump", "--pid", "1"], ["status", "--job", "x"], ["dump", "now"], ["dump", "--job", "x" * 65]):
             check(ctl(place, *words).returncode == 2, words)
-        with Client(place) as client:  # one who has sent nothing
+        with Client(place) as client:  # a client that has sent no trace
             client.send(hello())
             client.answer()
             check("nothing to dump" in ctl(place, "dump").stderr, "there was something")
@@ -106,7 +141,7 @@ def case_memory(build):
 
 @contextlib.contextmanager
 def eight_ranks(place, how, rounds):
-    """tests/programs/hanging, and all that it started are ended at last."""
+    """Runs tests/programs/hanging. At the end, kills the program and all processes that it started."""
     program = subprocess.Popen(
         [f"{ROOT}/tests/run_preloaded.sh", place.build, f"{place.build}/tests/programs/hanging", how, str(rounds)],
         cwd=place.folder, start_new_session=True, env={**os.environ, "WALLSHIM_COLLECTOR": f"unix:{place.socket}",
@@ -120,13 +155,13 @@ def eight_ranks(place, how, rounds):
 
 
 def the_hang(place):
-    """Waits for a hang, and returns what was said of it, and its text."""
+    """Waits for a hang. Returns the collector's message about the hang, and the content of hang.txt."""
     wait_for(lambda: dumps(place, "hang") and "next: wallshim report" in place.words(), "the hang")
     folder, = dumps(place, "hang")
     with open(f"{folder}/hang.txt", encoding="utf-8") as file:
         text = file.read()
     check(len(glob.glob(f"{folder}/*.wst")) == 8, os.listdir(folder))
-    time.sleep(4)  # it is said once
+    time.sleep(4)  # the hang must be reported only once
     lines = [line for line in place.words().splitlines() if "hang: " in line and "next:" not in line]
     check(len(lines) == 1 and len(dumps(place, "hang")) == 1, place.words())
     wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and place.manifest().get("events"), "the manifest")
@@ -141,13 +176,13 @@ def rank_5(place):
 
 
 def wait_for_ranks(place):
-    """Until all ranks are connected, and have gone some rounds."""
+    """Waits until all ranks are connected and have gone some rounds."""
     wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and len(place.manifest()["clients"]) == 8, "ranks")
     time.sleep(3)
 
 
 def case_asleep(build):
-    """One rank of eight sleeps before its collective: the rank and the collective are named, once."""
+    """One rank of eight sleeps before its collective. The message names the rank and the collective, once."""
     with Place(build) as place:
         place.start("--flight", "5s", "--hang", "3s")
         with eight_ranks(place, "sleep", 12):
@@ -187,7 +222,7 @@ def case_killed(build):
 
 
 def case_kernel(build):
-    """A kernel that does not end, on one rank: the others wait in a collective that this rank is in."""
+    """A kernel that does not end, on one rank: the other ranks wait in a collective that this rank has entered."""
     with Place(build) as place:
         place.start("--flight", "5s", "--hang", "3s")
         with eight_ranks(place, "kernel", 12):
@@ -198,8 +233,9 @@ def case_kernel(build):
 
 
 def case_none(build):
-    """No hang: work that goes on for longer than that, a process that is idle, a process that has ended."""
-    for how, rounds, seconds in (("never", 60, 0), ("idle", 5, 8)):
+    """None of these is a hang: work that goes on for longer than the limit, an idle process, an ended process, a rank
+    that computes on the host."""
+    for how, rounds, seconds in (("never", 60, 0), ("idle", 5, 8), ("work", 20, 0)):
         with Place(build) as place:
             place.start("--flight", "5s", "--hang", "3s")
             with eight_ranks(place, how, rounds) as program:
@@ -210,6 +246,38 @@ def case_none(build):
                     time.sleep(4)
                 check("hang" not in place.words() and not dumps(place, "hang"), place.words())
             place.stop()
+
+
+def case_slow(build):
+    """A step that takes long is dumped, on all ranks, with the second before it."""
+    with Place(build) as place:
+        place.start("--flight", "20s", "--hang", "0", "--slow-step", "10")
+        with eight_ranks(place, "slow", 120):
+            wait_for(lambda: dumps(place, "slow-step") and "next: wallshim report" in place.words(), "the slow step")
+            folder, = dumps(place, "slow-step")
+            check("slow step: rank " in place.words() and "times the median of" in place.words(), place.words())
+            traces = glob.glob(f"{folder}/*.wst")
+            check(len(traces) == 8, os.listdir(folder))
+            for trace in traces:
+                begins = [row["begin"] for row in rows(place, trace, "op")]
+                longest, at = max((after - before, before) for before, after in zip(begins, begins[1:]))
+                check(longest > 7e9 and at - begins[0] > 1e9, f"{longest} ns, {at - begins[0]} ns before it, {trace}")
+            check("slow step" in report(place, folder), "the report does not say why there is a dump")
+            wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and place.manifest().get("events"), "events")
+            check([event["cause"] for event in place.manifest()["events"]] == ["slow-step"], place.manifest())
+        place.stop()
+
+
+def case_switches(build):
+    """--slow-step needs --flight, and a number above 1."""
+    with Place(build) as place:
+        for words, why in ((["--slow-step", "3"], "give --flight TIME as well"),
+                           (["--flight", "9s", "--slow-step", "1"], "give a number above 1"),
+                           (["--flight", "9s", "--slow-step", "nan"], "give a number above 1"),
+                           (["--flight", "9s", "--slow-step", "3x"], "give a number above 1")):
+            done = subprocess.run([f"{place.build}/collector/wallshim-collector", "--listen", f"unix:{place.socket}", "--dir",
+                                   place.jobs, *words], capture_output=True, text=True, check=False, timeout=PATIENCE)
+            check(done.returncode == 2 and why in done.stderr, done)
 
 
 cases.main(globals())

@@ -15,7 +15,7 @@ COUNT = 2000
 
 
 def still_serves(place):
-    """A program that behaves is served as ever."""
+    """Checks that the collector still takes the trace of a normal program."""
     before = len(place.traces())
     ended_well(place.program(COUNT, 20), COUNT)
     wait_for(lambda: len(place.traces()) == before + 1, "its trace")
@@ -53,12 +53,12 @@ def case_messages(build):
                 client.send(hello(stream=number))
                 check(client.answer() == (WELCOME, 0), "a HELLO was not taken")
                 client.send(data)
-                if number in (4, 14):  # these begin a trace, but not a right one
+                if number in (4, 14):  # these begin a trace, but an invalid one
                     client.send(message(DATA, len(data) - 24, bytes(65536)))
                 check(client.is_cut_off(), f"wrong message {number} was taken after HELLO")
         check(not place.traces(), place.traces())
         still_serves(place)
-        # All but one: after HELLO, GOODBYE without a trace is right.
+        # All these messages but one are refused: after HELLO, GOODBYE without a trace is valid.
         place.stop()
         check(place.manifest()["refused_clients"] == 2 * len(wrong) - 1, place.manifest())
 
@@ -84,7 +84,7 @@ def case_names(build):
         wait_for(lambda: not os.path.exists(f"{place.job}/.manifest.more"), "the manifest")
         check(not [name for name in os.listdir(place.job) if name[0] == "." or not name.endswith((".wst", ".json"))],
               os.listdir(place.job))
-        # Links that lie in wait are not followed.
+        # The collector follows no symbolic link that has a trace's name.
         victim = f"{place.folder}/victim"
         for suffix in ("", "-1", "-2"):
             os.symlink(victim, f"{place.job}/caught{suffix}.wst")
@@ -102,7 +102,8 @@ def case_frames(build):
     with Place(build) as place:
         place.start()
         trace = a_trace(place)
-        # A bit that is wrong, in every part of the trace: what comes before its frame is kept, nothing behind.
+        # One wrong bit, anywhere in the trace: the collector keeps what comes before the wrong frame, and nothing after
+        # it.
         for number in range(60):
             at = chance.randrange(len(trace))
             wrong = bytearray(trace)
@@ -119,7 +120,7 @@ def case_frames(build):
                 data = file.read()
             check(trace.startswith(data) or data.startswith(b"wallshim trace"), path)
             check("damage                    none" in place.wallshim("info", path) if len(data) > 64 else True, path)
-        # Frames of another order, twice, or behind the end.
+        # Frames in another order, sent twice, or after the trace's end.
         first = 64 + 72 + struct.unpack_from("<I", trace, 64 + 28)[0]
         for number, wrong in enumerate([trace[:first] + trace[64:first], trace[:64] + trace[first:], trace + trace[64:first],
                                         trace + b"x", trace[:64] + trace]):
@@ -134,7 +135,8 @@ def case_frames(build):
 
 
 def case_sizes(build):
-    """Frames of the largest size that never come, from many clients; more bytes and files than are allowed."""
+    """Many clients announce frames of the largest size and never send them. Others send more bytes and files than are
+    allowed."""
     with Place(build) as place:
         place.start("--max-size", "64K")
         trace = a_trace(place)
@@ -150,7 +152,7 @@ def case_sizes(build):
         check(len(place.traces()) <= 18, f"{len(place.traces())} files of one process")
         for client in clients:
             client.socket.close()
-        # Larger than allowed: what fits is kept.
+        # Of a trace that is larger than allowed, the part that fits is kept.
         program = place.program(200000, 100, WALLSHIM_OUTPUT="over.wst")
         errors = ended_well(program, 200000)
         check("as large as the collector lets one be" in errors, errors)
@@ -172,7 +174,7 @@ def case_many(build):
         more = [Client(place) for _ in range(100)]
         still_serves(place)
         check(place.collector.poll() is None, "the collector has ended")
-        # Those that say nothing are ended after a while.
+        # The collector ends silent connections after a while.
         silent = clients[1]
         silent.socket.settimeout(PATIENCE)
         check(silent.is_cut_off(), "a connection may say nothing for ever")
@@ -183,7 +185,7 @@ def case_many(build):
 
 
 def case_identity(build):
-    """A client cannot go on in the file of another process."""
+    """A client cannot continue the file of another process."""
     with Place(build) as place:
         place.start()
         program = place.program(COUNT, 1500)

@@ -58,7 +58,7 @@ def ended(place, job=None):
 
 
 def case_close(build):
-    """A client that sends 200 messages, closes, and never reads an answer: all of it is there."""
+    """A client sends 200 messages, closes, and never reads an answer. The collector has all of its trace."""
     with Place(build) as place:
         trace = a_trace(place)
         place.start()
@@ -74,7 +74,7 @@ def case_close(build):
 
 
 def case_half(build):
-    """A client that begins a frame and sends nothing more is ended; others are not."""
+    """The collector ends a client that begins a frame and sends nothing more. Other clients stay."""
     with Place(build) as place:
         trace = a_trace(place)
         place.start("--patience", "1s")
@@ -116,7 +116,7 @@ def case_memory(build):
                     break
                 at += 65536
         time.sleep(1.5)
-        plain = not cases.sanitized(f"{build}/collector/wallshim-collector")  # shadow memory and freed blocks count too
+        plain = not cases.sanitized(f"{build}/collector/wallshim-collector")  # a sanitizer's memory counts too
         check(memory_of(place, "VmHWM") > 100 << 10, "so little memory shows nothing")
         check(not plain or memory_of(place, "VmHWM") < 400 << 10, f"{memory_of(place, 'VmHWM')} kB")
         ended_well(place.program(COUNT, 20), COUNT)
@@ -156,7 +156,7 @@ def case_full(build):
                 client.trace(trace)
                 client.send(message(GOODBYE, len(trace)))
         wait_for(lambda: os.path.exists(f"{inside}/{numbers[-1]}.wst") or "No space" in place.words(), "a full disk")
-        time.sleep(2.5)  # two turns of the clock: the clients have gone, nobody waits for room
+        time.sleep(2.5)  # two ticks, in which the collector sees that the clients are gone
         check(place.collector.poll() is None, place.words())
         descriptors = len(os.listdir(f"/proc/{place.collector.pid}/fd"))
         check(descriptors < 25, f"{descriptors} descriptors are open still")
@@ -169,13 +169,13 @@ def case_full(build):
 
 
 def case_jobs(build):
-    """More jobs than the collector keeps in memory: those that have ended make room, and are not forgotten."""
+    """More jobs than the collector keeps in memory. Ended jobs are freed from memory, but their manifests stay."""
     with Place(build) as place:
         trace = a_trace(place)
         place.start(job=None)
         for number in range(70):
             send_all(place, trace, stream=number, job=b"job%d" % number)
-        # One that comes back finds its manifest.
+        # A new recording of a freed job is added to the job's manifest.
         send_all(place, trace, stream=1000, job=b"job0", file=b"b.wst")
         place.stop()
         check(len(os.listdir(place.jobs)) == 70, os.listdir(place.jobs))
@@ -187,7 +187,7 @@ def case_jobs(build):
 
 
 def case_bad(build):
-    """A manifest that is none is put aside; no trace is overwritten."""
+    """A file that is no valid manifest is renamed. No trace is overwritten."""
     with Place(build) as place:
         trace = a_trace(place)
         os.makedirs(place.job)
@@ -203,7 +203,7 @@ def case_bad(build):
 
 
 def case_foreign(build):
-    """What is not the collector's at the socket's path stays there."""
+    """A file at the socket's path that is not the collector's stays there."""
     with Place(build) as place:
         os.mkdir(f"{place.folder}/run", 0o700)
 
@@ -226,7 +226,7 @@ def case_foreign(build):
         os.remove(place.socket)
         place.start()
         place.kill()
-        place.start()  # one that was killed leaves a socket; it is no hindrance
+        place.start()  # a killed collector leaves its socket, which is replaced
         place.stop()
 
 
@@ -249,7 +249,8 @@ def case_sizes(build):
 
 
 def case_killed(build):
-    """After kill -9 of the collector, nothing is taken for live: not by the report, not at its next start."""
+    """After kill -9 of the collector, no recording counts as still running: not in the report, and not after the
+    collector's next start."""
     with Place(build) as place:
         trace = a_trace(place)
         place.start()
@@ -275,7 +276,8 @@ def case_killed(build):
 
 
 def case_resume(build):
-    """Going on in a large file is done in steps: others are served meanwhile, and nothing is cut off too early."""
+    """To continue a large file, the collector first reads it in steps. Meanwhile it serves other clients, and cuts
+    nothing off the file too early."""
     with Place(build) as place:
         trace = a_trace(place)
         place.start()
@@ -299,7 +301,7 @@ def case_resume(build):
 
 
 def case_quota(build):
-    """The oldest recordings that have ended go first; those that still record stay."""
+    """The quota removes the oldest ended recordings first. Recordings that have not ended stay."""
     with Place(build) as place:
         trace = a_trace(place)
         place.start(job=None)
@@ -335,7 +337,7 @@ def case_quota(build):
 
 
 def case_ready(build):
-    """A service manager is told when the socket is there, and when the collector ends."""
+    """The collector tells the service manager when the socket is ready, and when the collector ends."""
     for name in ("/notify", "@wallshim-test-%d" % os.getpid()):
         with Place(build) as place, socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
             address = place.folder + name if name[0] == "/" else name

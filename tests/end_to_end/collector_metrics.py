@@ -28,7 +28,7 @@ def socket_of(place):
 
 def start(place, *switches):
     place.start("--metrics", f"unix:{socket_of(place)}", *switches)
-    wait_for(lambda: answers(place), "the socket of the figures")  # it comes after the one for programs
+    wait_for(lambda: answers(place), "the socket of the figures")  # it is created after the socket for programs
 
 
 def answers(place):
@@ -46,7 +46,7 @@ def connect(place):
 
 
 def ask(place, request):
-    """The whole answer to the bytes of a request."""
+    """Sends the bytes of a request. Returns the whole answer."""
     with connect(place) as client:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             client.sendall(request)
@@ -65,7 +65,7 @@ def page(place, accept=""):
 
 
 def samples(place):
-    """{(name, labels): value}; no series may come twice."""
+    """Returns {(name, labels): value}. Checks that no series occurs twice."""
     found = {}
     for line in page(place)[1].splitlines():
         if not line.startswith("#"):
@@ -88,12 +88,13 @@ def sample_program(place, sample, *words, **environment):
 
 
 def near(live, reported, what):
-    """Both use the same records; clocks are mapped in slightly different ways."""
+    """Checks that a live figure is near the report's. Both use the same records, but convert clocks in slightly
+    different ways."""
     check(abs(live * 1e9 - reported) <= 0.05 * reported + 300000, f"{what}: live {live * 1e9:.0f}, report {reported}")
 
 
 def agrees(place, found, trace):
-    """The figures of a process that ended agree with its report."""
+    """Checks that the figures of an ended process agree with its report."""
     report = json.loads(place.wallshim("report", "--json", trace))
     [process] = report["processes"]
     pid = next(client["pid"] for client in place.manifest()["clients"] if client["file"] == os.path.basename(trace))
@@ -138,7 +139,7 @@ def case_report(build):
 
 
 def case_while(build):
-    """Figures come while the program runs, also when the collector was started again meanwhile."""
+    """There are figures while the program runs, also after the collector was started again."""
     with Place(build) as place:
         start(place)
         program = place.program(5 * COUNT, 8000, WALLSHIM_BACKEND="events", WALLSHIM_EVENT_PLACEMENT="pairs")
@@ -157,7 +158,8 @@ def case_while(build):
 
 
 def case_killed(build):
-    """What the collector saves of killed programs is counted. One that is killed right after a flush leaves nothing."""
+    """Records that the collector salvages from killed programs are counted. A program that is killed right after a
+    flush leaves none."""
     with Place(build) as place:
         start(place)
         saved = []
@@ -180,6 +182,8 @@ def case_formats(build):
         start(place)
         ended_well(place.program(COUNT, 20), COUNT)
         wait_for(lambda: total(samples(place), "wallshim_launches_total") == COUNT, "the launches")
+        for name in ("hangs_total", "jobs_hanging", 'dumps_total{cause="slow-step"}'):
+            check(f"\nwallshim_collector_{name} 0\n" in page(place)[1], name)
         head, text = page(place)
         check("text/plain; version=0.0.4" in head and not text.endswith("# EOF\n"), head)
         if shutil.which("promtool"):
@@ -201,7 +205,8 @@ def case_formats(build):
 
 
 def case_hostile(build):
-    """Clients that send rubbish, say nothing, or never read keep nobody else from the figures, nor from the collector."""
+    """Clients that send rubbish, say nothing, or never read do not keep other clients from the figures or from the
+    collector."""
     with Place(build) as place:
         start(place)
         before = total(samples(place), "process_resident_memory_bytes")
@@ -216,7 +221,7 @@ def case_hostile(build):
         head = ask(place, b"HEAD /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
         check(head.startswith(b"HTTP/1.1 200") and head.endswith(b"\r\n\r\n"), head)
         with contextlib.ExitStack() as stack:
-            # All connections taken: by clients that trickle, that ask without reading, and that say nothing.
+            # Clients take all connections: some send a byte now and then, some ask without reading, some send nothing.
             idle = []
             for number in range(60):
                 client = stack.enter_context(socket.socket(socket.AF_UNIX))
@@ -225,7 +230,7 @@ def case_hostile(build):
                     client.connect(socket_of(place))
                     client.send((b"GET /metrics HTTP/1.1\r\n", b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50, b"")[number % 3])
                 idle.append(client)
-            ended_well(place.program(COUNT, 20), COUNT)  # the collector itself is not held up
+            ended_well(place.program(COUNT, 20), COUNT)  # the collector still takes traces
             trickle = time.monotonic()
             served = []
 
@@ -242,7 +247,7 @@ def case_hostile(build):
         for _ in range(300):
             page(place)
         check(total(samples(place), "process_resident_memory_bytes") < before + (48 << 20), "its memory grew")
-        # A client of the collector whose bytes are refused shows up.
+        # The figures count a client whose bytes the collector refuses.
         with Client(place) as liar:
             liar.send(hello())
             liar.send(message(DATA, 0, b"x" * 1000))

@@ -9,7 +9,7 @@ import tempfile
 import time
 
 import cases
-from collector_runs import PATIENCE, ROOT, check, wait_for
+from collector_runs import PATIENCE, ROOT, Place, check, wait_for
 
 
 class Recorder:
@@ -72,7 +72,8 @@ def collector_of(record):
 
 
 def case_killed(build):
-    """A collector that was killed leaves nothing behind; nor, in time, do a collector and its record that both were."""
+    """A killed collector leaves no files behind. If its `wallshim record` is killed as well, a later `wallshim record`
+    removes what both left, once that is old enough."""
     with Recorder(build) as recorder:
         record = recorder.start("--job", "one", "--", milliseconds=3000)
         wait_for(lambda: os.path.exists(f"{recorder.folder}/one/manifest.json"), "the trace")
@@ -108,6 +109,31 @@ def case_runs(build):
               recorder.traces("one")]), (command, other))
         manifest = open(f"{recorder.folder}/one/manifest.json", encoding="utf-8").read()
         check('"rank": "unknown"' in manifest, manifest)
+
+
+def case_flight(build):
+    """With --flight, the last seconds are written only on request."""
+    with Place(build) as place:
+        environment = {**os.environ, "WALLSHIM_LIBRARY": f"{place.build}/shim/libwallshim.so",
+                       "ASAN_OPTIONS": "verify_asan_link_order=0"}
+        wallshim = f"{place.build}/tools/wallshim"
+
+        def record(*words):
+            return subprocess.run([f"{ROOT}/tests/run_preloaded.sh", "--no-shim", place.build, wallshim, "record", *words],
+                                  cwd=place.folder, env=environment, capture_output=True, text=True, check=False, timeout=120)
+        program = f"{place.build}/tests/programs/streamed"
+        script = f'"{program}" 2000 2000 & sleep 1; "{wallshim}" ctl unix:$WALLSHIM_COLLECTOR dump; wait'
+        done = record("--job", "runs/one", "--flight", "30s", "--", "sh", "-c", script)
+        check(done.returncode == 0 and done.stdout == "launched 2000\n", done)
+        check("keeping the last 30s" in done.stderr and "--flight writes no traces" in done.stderr, done.stderr)
+        [dump] = [name for name in os.listdir(f"{place.folder}/runs/one") if name.startswith("dump-")]
+        check([name for name in os.listdir(f"{place.folder}/runs/one/{dump}") if name.endswith(".wst")], dump)
+        check(not [name for name in os.listdir(f"{place.folder}/runs/one") if name.endswith(".wst")], "a trace was written")
+        for words, why in ((["--flight", "9s"], "give --job FOLDER"), (["--job", "j", "--flight", "x"], "give a time"),
+                           (["--job", "j", "--slow-step", "3"], "give --flight TIME"),
+                           (["--job", "j", "--flight", "9s", "--slow-step", "1"], "give a number above 1")):
+            done = record(*words, "--", "true")
+            check(done.returncode == 2 and why in done.stderr, done)
 
 
 cases.main(globals())

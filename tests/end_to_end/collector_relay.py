@@ -3,7 +3,6 @@
     collector_relay.py BUILD CASE|--list
 """
 import contextlib
-import json
 import os
 import random
 import select
@@ -17,132 +16,15 @@ import threading
 import time
 
 import cases
-from collector_runs import (DATA, GOODBYE, MAGIC, PATIENCE, TAKEN, WELCOME, Client, Place, check, ended_well, hello,
-                            message, wait_for)
-
-COUNT = 2000
-
-
-def openssl(folder, *words):
-    done = subprocess.run(["openssl", *words], cwd=folder, capture_output=True, text=True, check=False)
-    check(done.returncode == 0, done.stderr)
-
-
-def authority(folder, name):
-    openssl(folder, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout",
-            f"{name}.key", "-out", f"{name}.pem", "-days", "2", "-subj", f"/CN=authority {name}")
-
-
-def certificate(folder, name, by="ca", days=2, alternative="DNS:localhost,IP:127.0.0.1"):
-    openssl(folder, "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", f"{name}.key",
-            "-out", f"{name}.csr", "-subj", f"/CN={name}")
-    with open(f"{folder}/{name}.ext", "w", encoding="ascii") as file:
-        file.write(f"subjectAltName={alternative}\n")
-    openssl(folder, "x509", "-req", "-in", f"{name}.csr", "-CA", f"{by}.pem", "-CAkey", f"{by}.key", "-CAcreateserial",
-            "-days", str(days), "-extfile", f"{name}.ext", "-out", f"{name}.pem")
-
-
-def tls(folder, name, by="ca"):
-    return ["--tls-cert", f"{folder}/{name}.pem", "--tls-key", f"{folder}/{name}.key", "--tls-ca", f"{folder}/{by}.pem"]
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
-class Remote:
-    """The collector that gets the traces."""
-
-    def __init__(self, place, host="127.0.0.1", before=()):
-        self.place, self.host, self.before = place, host, before
-        self.port = free_port()
-        self.jobs = f"{place.folder}/remote"
-        self.said = f"{place.folder}/remote.err"
-        self.collector = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        if self.collector and self.collector.poll() is None:
-            self.kill()
-
-    def start(self, *switches):
-        before = len(self.words()) if os.path.exists(self.said) else 0
-        with open(self.said, "a", encoding="utf-8") as said:
-            self.collector = subprocess.Popen(
-                [*self.before, f"{self.place.build}/collector/wallshim-collector", "--listen", f"{self.host}:{self.port}",
-                 "--dir", self.jobs, *switches], stdin=subprocess.DEVNULL, stderr=said)
-        wait_for(lambda: "listening" in self.words()[before:] or self.collector.poll() is not None, "the remote collector")
-        check(self.collector.poll() is None, f"it ended: {self.words()}")
-
-    def words(self):
-        with open(self.said, encoding="utf-8", errors="replace") as said:
-            return said.read()
-
-    def kill(self):
-        self.collector.kill()
-        self.collector.wait()
-
-    def stop(self):
-        self.collector.terminate()
-        status = self.collector.wait(timeout=PATIENCE)
-        check(status == 0, f"the remote collector ended with {status}: {self.words()}")
-
-    def clients(self, job="test"):
-        try:
-            with open(f"{self.jobs}/{job}/manifest.json", encoding="utf-8") as file:
-                return json.load(file)["clients"]
-        except FileNotFoundError:
-            return []
-
-    def ended(self, job="test"):
-        return {client["file"]: client["ended"] for client in self.clients(job)}
-
-
-def content(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def traces(folder):
-    names = os.listdir(folder) if os.path.isdir(folder) else []
-    return {name: content(f"{folder}/{name}") for name in names if name.endswith(".wst")}
-
-
-def all_there(place, remote, job="test"):
-    """Every trace has ended in the same words, and is the same to the byte; there is no other."""
-    def is_there():
-        here = {client["file"]: client["ended"] for client in place.manifest()["clients"]}
-        return here and "still recording" not in here.values() and remote.ended(job) == here
-    wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and is_there(), "all to be relayed")
-    check(traces(place.job) == traces(f"{remote.jobs}/{job}"), "the traces differ")
-
-
-def a_trace(place):
-    """The bytes of a trace as a shim writes it. It goes to a file."""
-    ended_well(place.program(COUNT, 20, WALLSHIM_COLLECTOR="", WALLSHIM_OUTPUT=f"{place.folder}/given.trace"), COUNT)
-    return content(f"{place.folder}/given.trace")
-
-
-@contextlib.contextmanager
-def pair(build):
-    """A place with certificates, and the remote end."""
-    with Place(build) as place, Remote(place) as remote:
-        authority(place.folder, "ca")
-        certificate(place.folder, "here")
-        certificate(place.folder, "there")
-        yield place, remote
-
-
-def relay_to(place, port, name="here", host="localhost"):
-    return ["--relay", f"{host}:{port}", *tls(place.folder, name)]
+from collector_pairs import (a_trace, all_there, authority, certificate, content, COUNT, free_port, openssl, pair,
+                             relay_to, Remote, tls, traces)
+from collector_runs import (check, Client, DATA, ended_well, GOODBYE, hello, MAGIC, message, PATIENCE, Place, TAKEN,
+                            wait_for, WELCOME)
 
 
 def case_one(build):
-    """A trace is the same to the byte at both ends: what is there while it records, and all of it after."""
+    """A trace is the same at both ends, byte by byte: the part that has arrived while the program runs, and the whole
+    trace afterwards."""
     with pair(build) as (place, remote):
         remote.start(*tls(place.folder, "there"))
         place.start(*relay_to(place, remote.port))
@@ -204,13 +86,13 @@ class Proxy:
                     left = None if left is None else left - len(data)
                     if left == 0:
                         break
-            if self.chance.random() < 0.5:  # without a word, as when a cable is pulled, or in order
+            if self.chance.random() < 0.5:  # half of the cuts are resets, the others end in order
                 for one in other:
                     one.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
 
 def case_cut(build):
-    """A connection that is cut 50 times at random bytes: the trace is the same, and nothing came twice."""
+    """A connection is cut 50 times at random bytes. The trace is the same at both ends, and nothing came twice."""
     with pair(build) as (place, remote):
         remote.start(*tls(place.folder, "there"))
         proxy = Proxy(remote.port, 50, 60000)
@@ -248,7 +130,7 @@ def case_killed(build):
         [path] = place.traces()
         check(place.counts(path)[0] >= 30000 and place.counts(path)[2] == 0, place.counts(path))
         place.stop()
-        place.start(*here)  # what is there already is not sent again
+        place.start(*here)  # a trace that has been relayed is not sent again
         time.sleep(1)
         check(len(remote.clients()) == 1, remote.clients())
         place.stop()
@@ -256,7 +138,8 @@ def case_killed(build):
 
 
 def case_salvage(build):
-    """Programs that are killed: what the collector here adds to their traces, or takes back, is the same there."""
+    """Programs are killed. The local collector may add records to the end of their traces, or replace it; the other
+    collector gets the same."""
     with pair(build) as (place, remote):
         remote.start(*tls(place.folder, "there"))
         place.start(*relay_to(place, remote.port))
@@ -283,7 +166,8 @@ def pid_of(place, number):
 
 
 def case_jobs(build):
-    """More jobs than a collector keeps in memory, from a time before the relay: all get there, and a quota holds."""
+    """There are more jobs than a collector keeps in memory, all from before the relay started. All are relayed, and the
+    quota is kept."""
     with pair(build) as (place, remote):
         trace = a_trace(place)
         place.start(job=None)
@@ -307,7 +191,7 @@ def case_jobs(build):
 
 
 def case_stopped(build):
-    """The other collector stands still: programs and the collector here do not wait, nor does memory grow."""
+    """The other collector is stopped. Programs and the local collector do not wait, and memory does not grow."""
     with pair(build) as (place, remote):
         remote.start(*tls(place.folder, "there"))
         place.start(*relay_to(place, remote.port), "--max-job", "20M")
@@ -321,7 +205,7 @@ def case_stopped(build):
             ended_well(program, 2000000)
         check(not place.left_in_folder(), "a trace did not go to the collector")
         trace = content(f"{place.job}/0.wst")
-        for number in range(10, 22):  # more than the quota
+        for number in range(10, 22):  # more traces than the quota allows
             with Client(place) as client:
                 client.send(hello(stream=number, file=b"%d.wst" % number))
                 client.trace(trace)
@@ -348,7 +232,7 @@ def memory_of(place):
 
 
 class Peer(Client):
-    """A client of its own making, over TCP."""
+    """A client that the test implements itself, over TCP."""
 
     def __init__(self, port, context=None):
         self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
@@ -399,13 +283,13 @@ def context_of(place, name=None, by="ca"):
 
 
 def stranger(port, context):
-    """A connection with TLS that must come to nothing. With TLS 1.3 the refusal comes after the handshake."""
+    """Opens a TLS connection that the collector must refuse. With TLS 1.3 the refusal comes after the handshake."""
     with contextlib.suppress(OSError), Peer(port, context) as peer:
         peer.gets_nothing()
 
 
 def case_strangers(build):
-    """Those who cannot prove who they are get nothing, and keep nobody from being served."""
+    """Clients without a valid certificate get nothing, and do not keep others from being served."""
     with pair(build) as (place, remote), Remote(place) as plain:
         authority(place.folder, "other")
         certificate(place.folder, "stranger", by="other")
@@ -423,7 +307,7 @@ def case_strangers(build):
                 peer.gets_nothing()
         check(remote.clients() == [] and not os.listdir(remote.jobs), "a stranger got in")
         check("no certificate" in remote.words() or "peer did not return a certificate" in remote.words(), remote.words())
-        # 200 that begin a handshake and never end it, and a real one beside them.
+        # 200 clients begin a handshake and never end it. A valid client is served meanwhile.
         hold = [Peer(remote.port) for _ in range(200)]
         for peer in hold[::2]:
             peer.send(bytes.fromhex("160301020001"))
@@ -434,12 +318,12 @@ def case_strangers(build):
             check(peer.answer() is None, "it may wait for ever")
             peer.socket.close()
         place.stop()
-        # A right certificate gets in, by TLS 1.2 too, but with nothing but a trace.
+        # A client with a valid certificate is accepted, by TLS 1.2 too, but may send only traces.
         new = context_of(place, "here")
         new.maximum_version = ssl.TLSVersion.TLSv1_2
         for context in (new, context_of(place, "here")):
             with Peer(remote.port, context) as peer:
-                peer.send(message(34, 0))  # ASK: status
+                peer.send(message(34, 0))  # the message ASK, which requests the status
                 check(peer.is_cut_off(), "it may command")
         # The relay talks only to those with the right name, authority and date, and not to a port without TLS.
         remote.stop()
@@ -460,7 +344,7 @@ def case_strangers(build):
 
 
 def case_names(build):
-    """Another collector cannot write outside the folder, nor go on in a trace that is not its own."""
+    """Another collector cannot write outside the folder, and cannot continue a trace that it did not send."""
     with pair(build) as (place, remote):
         trace = a_trace(place)
         remote.start("--listen", f"unix:{place.socket}", *tls(place.folder, "there"))
@@ -517,7 +401,7 @@ def case_plain(build):
         ended_well(place.program(COUNT, 20), COUNT)
         all_there(place, remote)
         check(remote.clients()[0]["relayed_by"] == "loopback, no certificate", remote.clients())
-        with contextlib.suppress(OSError):  # TLS to a port without it
+        with contextlib.suppress(OSError):  # TLS to a port without TLS fails
             ssl.create_default_context().wrap_socket(socket.create_connection(("127.0.0.1", remote.port), timeout=PATIENCE),
                                                      server_hostname="localhost")
             raise AssertionError("there is TLS")
@@ -532,7 +416,7 @@ def refused(place, words, why):
 
 
 def case_switches(build):
-    """Files that are missing or wrong: one line that names the switch, the file and the reason."""
+    """If a file is missing or wrong, one line names the switch, the file and the reason."""
     with Place(build) as place:
         authority(place.folder, "ca")
         certificate(place.folder, "one")
@@ -563,7 +447,9 @@ def case_switches(build):
 
 
 def case_hosts(build):
-    """Two machines: network namespaces with a cable between them, which is pulled for a while."""
+    """Two machines: network namespaces with a cable between them, which is pulled for a while, RELAY_CUTS times. Every
+    second time the connections are reset as well, where the kernel can do that."""
+    cuts, chance = int(os.environ.get("RELAY_CUTS", "2")), random.Random(50)
     names = [f"ws{os.getpid()}{end}" for end in "ab"]
 
     def ip(*words, check_it=True):
@@ -584,15 +470,23 @@ def case_hosts(build):
             certificate(place.folder, "there", alternative="IP:10.94.7.2")
             remote.start(*tls(place.folder, "there"))
             place.start(*relay_to(place, remote.port, host="10.94.7.2"), before=["ip", "netns", "exec", names[0]])
-            program = place.program(20000, 8000)
+            program = place.program(20000, 4000 + 2000 * cuts)
             wait_for(lambda: traces(f"{remote.jobs}/test"), "the beginning")
-            for _ in range(2):
+            reset = 0
+            for number in range(cuts):
                 ip("-n", names[0], "link", "set", names[0], "down")
-                time.sleep(1.5)
+                time.sleep(0.2 + 1.3 * chance.random())
+                if number % 2:
+                    reset += not subprocess.run(["ip", "netns", "exec", names[0], "ss", "-K", "dst", "10.94.7.2"],
+                                                capture_output=True, check=False).returncode
                 ip("-n", names[0], "link", "set", names[0], "up")
-                time.sleep(1)
-            ended_well(program, 20000)
+                time.sleep(0.2 + 0.8 * chance.random())
+            output, errors = program.communicate(timeout=PATIENCE + 4 * cuts)
+            check(not program.returncode and output == "launched 20000\n", errors)
             all_there(place, remote)
+            [path] = place.traces()
+            check(place.counts(path)[0] == 20000 and place.counts(path)[2] == 0, place.counts(path))
+            print(f"{cuts} times pulled, {reset} of them with a reset; {os.path.getsize(path)} bytes, the same on both sides")
             place.stop()
             remote.stop()
     finally:

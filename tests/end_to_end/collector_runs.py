@@ -7,25 +7,13 @@ import socket
 import struct
 import subprocess
 import tempfile
-import time
+
+from cases import PATIENCE, check, wait_for
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-PATIENCE = 60  # seconds: a busy machine may be slow
 
 MAGIC, VERSION = 0x68635357, 1
 HELLO, WELCOME, REFUSED, DATA, TAKEN, GOODBYE = range(1, 7)
-
-
-def check(condition, message):
-    if not condition:
-        raise AssertionError(message)
-
-
-def wait_for(condition, what):
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        check(time.monotonic() < end, f"waited for {what}")
-        time.sleep(0.02)
 
 
 class Place:
@@ -50,7 +38,7 @@ class Place:
         subprocess.run(["rm", "-rf", self.folder], check=True)
 
     def start(self, *switches, job="test", before=(), **environment):
-        """`before`: words of a command that runs the collector."""
+        """Starts the collector. `before`: words of a command that starts the collector in turn."""
         with open(self.said, "a", encoding="utf-8") as said:
             self.collector = subprocess.Popen(
                 [*before, f"{self.build}/collector/wallshim-collector", "--listen", f"unix:{self.socket}", "--dir",
@@ -136,7 +124,7 @@ def hello(file=b"a.wst", stream=1, job=b"", start=0, boot=b"", pid=None):
 
 
 class Client:
-    """A client of its own making."""
+    """A client that the test implements itself."""
 
     def __init__(self, place):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -150,7 +138,7 @@ class Client:
         self.socket.close()
 
     def send(self, data):
-        """Returns False if the collector has ended the connection."""
+        """Sends a message. Returns False if the collector has ended the connection."""
         try:
             self.socket.send(data)
             return True
@@ -158,7 +146,7 @@ class Client:
             return False
 
     def answer(self):
-        """(kind, number), or None at the end of the connection."""
+        """Receives an answer. Returns (kind, number), or None at the end of the connection."""
         try:
             data = self.socket.recv(65536)
         except ConnectionResetError:

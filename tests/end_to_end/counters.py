@@ -14,7 +14,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.abspath(sys.argv[1])
-COUNTED = 0x1000  # WS_OP_COUNTED
+COUNTED = 0x1000  # the flag WS_OP_COUNTED
 QUANTITIES = {1: "time", 2: "bytes", 3: "bytes", 4: "flops", 5: "flops", 6: "active", 7: "clock"}
 
 # The environment that makes the simulated CUPTI refuse counters, and the words that the shim must print.

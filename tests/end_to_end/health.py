@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tests samples of GPU health with the simulated NVML: what the trace and the report say of a device that throttles
-between given times, and that the program never waits for an NVML that is absent, fails or hangs.
+between given times. The program must never wait for an NVML that is absent, fails or hangs.
 
     health.py BUILD throttled|cool|hangs|refused|bare|lost|absent|off|devices|ends
 """
@@ -65,7 +65,8 @@ def advice(device):
 
 
 def throttle(begin, end, reasons, mhz=HELD_MHZ):
-    """The variable that holds clocks down between two times, in s from now. Returns these times in ns, too."""
+    """Returns two times in ns, given in s from now, and the environment variable that holds the clocks down between
+    them."""
     now = time.monotonic_ns()
     begin, end = (now + int(s * 1e9) for s in (begin, end))
     return begin, end, {"SIMGPU_THROTTLE": f"{begin}-{end}:{mhz}:{reasons:x}"}
@@ -77,7 +78,7 @@ def throttled(folder):
     rows = samples(trace)
     assert len(rows) >= 20, len(rows)
     for row in rows:
-        # A sample takes time; at an edge, either answer is right.
+        # A sample takes time. If a change of the clocks falls into that time, the old or the new clock is right.
         edge = any(row["host_ns"] <= at <= row["host_ns"] + row["took_ns"] for at in (begin, end))
         held = begin <= row["host_ns"] < end
         assert edge or row["sm_mhz"] == (HELD_MHZ if held else MOST_MHZ), row
@@ -94,7 +95,8 @@ def throttled(folder):
     assert 0.9e6 < health["pcie_sent_bytes_s"]["median"] < 1.1e6, health
     text = words(trace, "--section", "health")
     assert "held down by power cap for" in text and "990 of 1,980 MHz" in text, text
-    # At half the clock steps take twice as long: these are slow, and are said to coincide with the lower clock.
+    # At half the clock, steps take twice as long. They are slow steps, and the report says that they coincide with the
+    # lower clock.
     assert health["in_steps"], health
     slow = {step["number"]: step for step in device["steps"] if step["slow"]}
     lower = health["slow_steps_at_lower_clocks"]
@@ -108,7 +110,7 @@ def throttled(folder):
 
 
 def cool(folder):
-    """An idle device's low clocks are no throttling, nor are full clocks with a reason."""
+    """Low clocks of an idle device are no throttling. Full clocks with a reason for throttling are none either."""
     for reasons, mhz in ((IDLE, HELD_MHZ), (POWER_CAP, MOST_MHZ)):
         _, _, environment = throttle(0, 60, reasons, mhz)
         trace, _ = run(folder, "2", WALLSHIM_HEALTH="10", **environment)
@@ -140,7 +142,7 @@ def refused(folder):
 
 
 def bare(folder):
-    """Only the SM clock is supported: no claim is made about what is not known."""
+    """NVML supports only the SM clock. The report makes no claim about the unknown values."""
     _, _, environment = throttle(0, 60, POWER_CAP)
     trace, _ = run(folder, "2", SIMGPU_NVML="bare", WALLSHIM_HEALTH="10", **environment)
     assert all(row["known"] == 1 for row in samples(trace)), samples(trace)[:2]
@@ -153,7 +155,7 @@ def bare(folder):
 def lost(folder):
     trace, _ = run(folder, "2", SIMGPU_NVML="lost", WALLSHIM_HEALTH="10")
     rows = samples(trace)
-    assert len(rows) == 4 and [row["error"] for row in rows] == [0, 0, 0, 15], rows  # then it is left alone
+    assert len(rows) == 4 and [row["error"] for row in rows] == [0, 0, 0, 15], rows  # then it is not sampled again
     assert "the GPU is lost" in words(trace, "--section", "health")
 
 
@@ -177,7 +179,7 @@ def devices(folder):
 
 
 def ends(folder):
-    """Forks, and ends of the first thread or of the process, while the sampler is at work."""
+    """The program forks, or its first thread or the process ends, while the sampler takes samples."""
     needed = subprocess.run(["ldd", f"{BUILD}/shim/libwallshim.so"], capture_output=True, text=True, check=True).stdout
     # ThreadSanitizer has a thread of its own, which keeps the process alive after the first thread.
     for how in ("fork", "_exit") + (() if "libtsan" in needed else ("pthread_exit",)):

@@ -13,7 +13,7 @@ import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 COPIES, BYTES = 50, 1 << 20
-PAGEABLE_GB_S = 12  # of the simulated GPU
+PAGEABLE_GB_S = 12  # rate of such copies on the simulated GPU
 ATTEMPTS = 5  # on a busy machine, calls take longer than their copies
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks which libraries libwallshim.so needs and which symbols it exports: shim_file.py LIBRARY ROWS
 
-The library must need only libc. It must export only the names of the wrapper tables, dlsym and _exit. It must bind no
+The library must need only libc. It must export only the names of the wrapper tables, dlsym, _exit, and NVTX's entry points. It must bind no
 symbol of a glibc newer than 2.31, so that it loads in old containers. ROWS holds the tables as
 tests/abi/driver_rows.py writes them.
 """
@@ -27,7 +27,8 @@ def main():
         print("skipped: the shim is not built")
         return 77
     wrong = []
-    beside = {"dlsym", "_exit", "_Exit"}
+    beside = {"dlsym", "_exit", "_Exit", "InitializeInjectionNvtx", "InitializeInjectionNvtx2", "wallshim_attach",
+              "wallshim_late_version"}
 
     needed = re.findall(r"\(NEEDED\).*\[(.*)\]", readelf(library, "-d"))
     if any(re.match(r"lib[atu][a-z]*san", name) for name in needed):
@@ -50,7 +51,7 @@ def main():
         if len(fields) < 8 or not fields[0].rstrip(":").isdigit():
             continue
         name, _, version = fields[7].partition("@")
-        # Skips the name of the shim's own symbol version, and sections.
+        # Skip sections, and the symbol that only names the shim's symbol version.
         if fields[6] == "ABS" or fields[3] == "SECTION":
             continue
         if fields[6] != "UND":

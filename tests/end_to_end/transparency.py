@@ -242,6 +242,9 @@ def check(build, name, keep, alone):
             wrong.append(f"{held} operations in the traces, should be no more than {case.ops}")
         if case.often and None not in held and sum(flagged(build, trace, case.often[0]) for trace in traces) < case.often[1]:
             wrong.append(f"fewer than {case.often[1]} operations with flags of {case.often[0]:#x}")
+        if case.seldom and None not in held:
+            wrong += [f"{flagged(build, trace, case.seldom)} of {ops} operations with flags of {case.seldom:#x}"
+                      for trace, (ops, _) in zip(traces, held) if 3 * flagged(build, trace, case.seldom) > ops]
         if case.never and None not in held:
             wrong += [f"{flagged(build, trace, case.never)} operations with flags of {case.never:#x}" for trace in traces
                       if flagged(build, trace, case.never)]
@@ -278,18 +281,6 @@ def check(build, name, keep, alone):
     return 1 if wrong else 0
 
 
-def check_again(build, name, keep, alone):
-    """A program that ends by _exit waits at most 50 ms for its trace to be finished. A busy machine may give the
-    process no CPU time for so long, so such cases get two more tries."""
-    tries = 3 if CASES[name].end == "without exit" else 1
-    while True:
-        tries -= 1
-        status = check(build, name, keep, alone)
-        if not status or not tries:
-            return status
-        print("once more")
-
-
 def tests():
     """{test: whether it needs a build without sanitizers}. Cases with the same word before a "/" are one test."""
     named = {}
@@ -312,7 +303,7 @@ def main():
         return 0
     asked = arguments.case or tests()
     build = os.path.abspath(arguments.build)
-    return max(check_again(build, name, arguments.keep, arguments.alone)
+    return max(check(build, name, arguments.keep, arguments.alone)
                for name in CASES if name in asked or name.split("/")[0] in asked)
 
 

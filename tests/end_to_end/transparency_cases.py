@@ -1,4 +1,5 @@
 """The cases of transparency.py: a table of programs of tests/programs, with the expected results of each."""
+import copy
 
 
 class Case:
@@ -8,19 +9,20 @@ class Case:
     the traces; says: messages of the shim on stderr are expected; faults: the C library functions that fail for the
     shim (tests/programs/faults.c); driver: False takes the simulated driver away; plain_only: why the case cannot run
     in a build with sanitizers; bypassed: the trace must count look-ups that bypassed the shim (False: it must count
-    none); only: there must be no more operations than `ops`; never: flags that no operation may have; often: flags,
+    none); only: there must be no more operations than `ops`; never: flags that no operation may have; seldom: flags that at
+    most a third of the operations may have, as a busy machine may hold the drain up; often: flags,
     and the least number of operations that must have them; captured: how many operations must be marked as captured;
     timed: every operation must have device times; longer_s: by how many seconds a run with the shim may be longer;
     accounted: the trace must hold or count as lost every operation that the driver got, and no others; end: how the
-    program ended according to the traces; before, after: a library preloaded before or after the shim; said: words
-    that the shim must print; most: a family of records, and the largest number of its rows; last: this many of the
-    last operations must have device times, without an operation of another thread between their events; lost: the
-    least number of losses that the traces must count; execs: the program calls exec, which ends the shim's threads
-    like a kill."""
+    program ended according to the traces; before, after: a library preloaded before or after the shim; said: words that
+    the shim must print; most: a family of records, and the largest number of its rows; last: this many of the last
+    operations must have device times, without an operation of another thread between their events; lost: the least
+    number of losses that the traces must count; execs: the program calls exec, which ends the shim's threads like a
+    kill."""
 
     def __init__(self, *command, traces=1, ops=0, says=False, faults=None, driver=True, environment=None, closed=False,
                  plain_only=None, folder=None, setup=None, bypassed=False,
-                 only=False, never=0, often=None, captured=None, timed=False, longer_s=None, accounted=False,
+                 only=False, never=0, seldom=0, often=None, captured=None, timed=False, longer_s=None, accounted=False,
                  end=None, before=None, after=None, said=None, most=None, last=0, lost=0, execs=False):
         self.command = command
         self.traces = traces if isinstance(traces, range) or traces is None else range(traces, traces + 1)
@@ -28,6 +30,7 @@ class Case:
         self.environment = environment or {}
         self.closed, self.plain_only, self.folder, self.setup = closed, plain_only, folder, setup
         self.bypassed, self.only, self.never, self.captured = bypassed, only, never, captured
+        self.seldom = seldom
         self.often = often
         self.timed, self.longer_s, self.accounted, self.end = timed, longer_s, accounted, end
         self.before, self.after, self.said, self.most = before, after, said, most
@@ -133,13 +136,13 @@ CASES = {
     "threads-left-running": Case("threads", "left-running"),
     # threads, streams and contexts that are created and destroyed often
     "signal-longjmp-from-threads": Case("jumping", "threads", ops=200, never=CONTENDED),
-    "threads-own-streams": Case("churn", "own-streams", "4000", ops=4001, never=POOL_DRY,
+    "threads-own-streams": Case("churn", "own-streams", "4000", ops=4001, seldom=POOL_DRY,
                                 environment={"WALLSHIM_EVENTS": "1024"}),
-    "unsanitized/threads-many": Case("churn", "own-streams", "17000", ops=17001, never=POOL_DRY,
+    "unsanitized/threads-many": Case("churn", "own-streams", "17000", ops=17001, seldom=POOL_DRY,
                                      environment={"WALLSHIM_RING": "64K"},
                                      plain_only="a sanitized driver takes minutes for so many threads"),
-    "threads-keys": Case("churn", "keys", "5000", ops=10001, never=POOL_DRY),
-    "threads-keys-alone": Case("churn", "keys-alone", "5000", ops=5001, never=POOL_DRY),
+    "threads-keys": Case("churn", "keys", "5000", ops=10001, seldom=POOL_DRY),
+    "threads-keys-alone": Case("churn", "keys-alone", "5000", ops=5001, seldom=POOL_DRY),
     "streams-many": Case("churn", "streams", "4000", ops=4001, most=("stream", 3000)),
     "shapes-many": Case("churn", "shapes", "300000", ops=300001,
                         environment={"WALLSHIM_RING": "64M", "WALLSHIM_BACKEND": "host"}),
@@ -300,3 +303,10 @@ for _mode in ("global", "thread-local", "relaxed"):
                   "captured-event", "slow", "new-kernel"):
         CASES[f"capture-{_mode}-{_what}"] = Case("capture", _mode, _what, ops=50)
     CASES[f"capture-{_mode}-elsewhere"] = Case("capture", _mode, "elsewhere", ops=56, captured=5)
+
+# With native stacks at all calls that have one, in programs that leave functions in odd ways.
+for _name in ("end-atexit", "end-destructor", "signal-storm", "signal-storm-interrupting", "signal-longjmp",
+              "signal-longjmp-within", "signal-longjmp-from-launches", "signal-longjmp-then-deeper", "signal-stack-above",
+              "signal-longjmp-from-threads", "threads-meeting", "own-zstd", "within-context", "within-reset"):
+    CASES[f"native-{_name}"] = copy.copy(CASES[_name])
+    CASES[f"native-{_name}"].environment = {**CASES[_name].environment, "WALLSHIM_STACKS": "all,native"}

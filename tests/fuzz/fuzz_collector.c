@@ -15,7 +15,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t taken;
 
-/* Checks what the collector relies on: units come one behind the other, and no byte of them is beyond the memory. */
+/* Checks what the collector relies on: units follow each other without a gap, and all their bytes can be read. */
 static int take(void *data, const uint8_t *unit, size_t size)
 {
     static volatile uint64_t sum;
@@ -33,7 +33,7 @@ static void put_hash(uint8_t *bytes, size_t size)
     memcpy(bytes + size - sizeof(hash), &hash, sizeof(hash));
 }
 
-/* Makes a right file header, or a right frame of this trace, of the bytes. */
+/* Turns the bytes into a valid file header, or into a valid frame of this trace. */
 static void mend(const struct stream *stream, uint8_t *bytes, size_t size)
 {
     enum { FILE_ID_AT = 8, SEQUENCE_AT = 12, STORED_SIZE_AT = 28, PAYLOAD_HASH_AT = 56 }; /* see FORMAT.md */
@@ -52,7 +52,8 @@ static void mend(const struct stream *stream, uint8_t *bytes, size_t size)
     }
 }
 
-/* Handles one message, in memory that ends with it. Returns whether the client is still believed. */
+/* Handles one message. Copies it to memory of exactly its size first, so that a sanitizer detects a read beyond it.
+ * Returns false if the collector would refuse the message. */
 static bool handle(struct stream *stream, const uint8_t *data, size_t size)
 {
     struct ws_channel_message message;

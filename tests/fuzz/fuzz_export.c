@@ -13,15 +13,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void export_all(const struct rows_job *job, FILE *out)
 {
-    static const struct ws_model_options options = { .references_only = true };
-    struct ws_model *model;
     char message[MESSAGE];
-    ROWS_MUST(!ws_model_create(&model, job->names, job->count, &options, message, sizeof(message)));
     for (size_t i = 0; i < ws_export_format_count; i++) {
+        const struct ws_model_options options = { .references_only = !ws_export_formats[i]->analysed };
+        struct ws_model *model;
+        ROWS_MUST(!ws_model_create(&model, job->names, job->count, &options, message, sizeof(message)));
         int status = ws_export_formats[i]->write(model, out, NULL, message, sizeof(message));
         ROWS_MUST(!status || status == -ENODATA); /* a format may have nothing to show */
+        ws_model_destroy(model);
     }
-    ws_model_destroy(model);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,5 +1,6 @@
 /* Fuzz target: the input is the frames of a client, as the live figures of the collector get them. The first byte
- * says whether the client's clock is ours. Each frame is a head of 10 bytes (family, flags, u16 rows, u16 size, u32
+ * says whether the client runs on this machine, so that its clock is ours, and whether slow steps are looked for.
+ * Each frame is a head of 10 bytes (family, flags, u16 rows, u16 size, u32
  * size when decompressed), and its payload. */
 #include <stdint.h>
 #include <stdlib.h>
@@ -13,7 +14,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { HEAD = 10 };
 
-/* Adds a frame, in memory that ends with it. Returns the bytes that it had of the input. */
+static const struct metrics_collector collector = { .dumps = { { "a", 1 }, { "b", 2 }, { "c", 3 } } };
+
+/* Adds a frame, copied to memory of exactly its size, so that a sanitizer detects a read beyond it. Returns how many
+ * bytes of the input the frame took. */
 static size_t add(struct figures_stream *stream, const uint8_t *data, size_t size)
 {
     struct ws_frame_header header = { .major = WS_FORMAT_MAJOR, .host_first = 1 };
@@ -50,6 +54,8 @@ static void check(const struct figures *figures)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct figures *figures = figures_create(0);
+    figures->slow_factor = size && data[0] & 4 ? 3 : 0;
+    figures->longest_step_ns = INT64_MAX;
     struct figures_source source = { .job = "job", .host = "", .rank = "1", .pid = 1, .here = size && data[0] & 1 };
     struct figures_stream *stream = figures_open(figures, &source);
     struct metrics_text page = { .format = size ? data[0] / 2 % METRICS_FORMATS : 0 };
@@ -59,7 +65,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             figures_tick(figures, frames);
     }
     check(figures);
-    metrics_write(&page, figures, &(struct metrics_collector){ 0 });
+    metrics_write(&page, figures, &collector);
     free(page.bytes);
     figures_close(stream);
     check(figures);

@@ -20,7 +20,7 @@ void rows_job_write(struct rows_job *job, const uint8_t *data, size_t size);
 /* Removes the files. */
 void rows_job_remove(const struct rows_job *job);
 
-/* Aborts with its text when a condition does not hold: the fuzzer then reports the input. */
+/* Aborts, and prints the condition's text, if the condition does not hold. The fuzzer then reports the input. */
 #define ROWS_MUST(holds) rows_must(holds, #holds)
 
 void rows_must(bool holds, const char *what);

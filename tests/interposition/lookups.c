@@ -1,4 +1,5 @@
-/* Looks up every driver function in every way, and prints the result of each look-up in a line:
+/* Looks up every driver function in every way (linking, dlsym, versions of cuGetProcAddress), and prints the result
+ * of each look-up in a line:
  *
  *   WAY NAME VERSION FLAGS: RESULT STATUS SYMBOL LIBRARY
  *

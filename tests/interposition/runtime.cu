@@ -1,5 +1,5 @@
 // Makes the CUDA runtime find the driver, and then prints every function of the driver that it holds: the words in
-// writable memory that are addresses of functions in libcuda or libwallshim, but for those two libraries' own.
+// writable memory that are addresses of functions in libcuda or libwallshim. Memory of these two libraries is left out.
 #include <cuda_runtime.h>
 
 #include <dlfcn.h>

@@ -3,12 +3,12 @@
  *   accuracy OPERATIONS mixed|long|pageable [LIVES]
  *
  * LIVES is the number of sets of contexts that do the work one after the other: primary contexts, which are reset,
- * alternate with contexts that the program creates. There are two devices, two streams on each, and two threads for
- * each stream. mixed: half of the kernels last 2 to 20 µs, the others up to 200 µs; long: all kernels last at least
- * 100 µs; pageable: as mixed, but most operations are copies from and to pageable memory. Queues are sometimes full
- * and sometimes empty, streams wait for each other, and now and then the two threads of a stream use it at the same
- * time. Kernels have sixteen names and copies many sizes, so that a test notices if two records are mixed up. The
- * parameter of a kernel is its duration on the simulated GPU. */
+ * alternate with contexts that the program creates. There are two devices, two streams on each device, and two
+ * threads for each stream. mixed: half of the kernels last 2 to 20 µs, the other half up to 200 µs; long: all kernels
+ * last at least 100 µs; pageable: as mixed, but most operations are copies from and to pageable memory. Queues are
+ * sometimes full and sometimes empty, streams wait for each other, and now and then the two threads of a stream use
+ * it at the same time. Kernels have sixteen names and copies many sizes, so that a test notices if two records are
+ * mixed up. The parameter of a kernel is its duration on the simulated GPU. */
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -75,13 +75,14 @@ static void operation(struct worker *worker, int device, ws_CUstream stream)
     worker->done++;
 }
 
-/* A batch of operations on one stream. Random numbers decide whether the stream's other thread may launch in between,
- * whether the host waits or pauses between operations, and whether an event makes other streams wait. */
+/* Makes a batch of operations on the worker's stream. Random numbers decide whether the stream's other thread may
+ * launch in between, whether the host waits or pauses between operations, and whether an event makes other streams
+ * wait. */
 static void batch(struct worker *worker)
 {
     int own = worker->number % STREAMS;
     int device = own / (STREAMS / DEVICES);
-    int neighbour = own ^ 1; /* on the same device */
+    int neighbour = own ^ 1; /* the other stream of the same device */
     int count = operations_each - worker->done < BATCH ? operations_each - worker->done : BATCH;
     uint32_t way = draw(worker, 10);
     bool shared = way == 0;
@@ -188,7 +189,7 @@ static void end_devices(bool primary)
     }
 }
 
-/* Makes the contexts, runs all threads in them, and ends the contexts; the last contexts exist until the process
+/* Makes one set of contexts, runs all threads in them, and ends the contexts. The last set exists until the process
  * ends. */
 static void live(int life, bool is_last)
 {

@@ -1,5 +1,6 @@
 /* Calls of the driver that bypass a preloaded library, because the caller is loaded with RTLD_DEEPBIND or into a
- * link-map namespace of its own. In a mode with "-", the program first makes calls that do not bypass it. */
+ * link-map namespace of its own. If the mode (the program's argument) contains "-", the program first makes calls
+ * that do not bypass the preloaded library. */
 #include <dlfcn.h>
 #include <string.h>
 

@@ -9,8 +9,8 @@ static ws_CUevent recorded, fresh;
 static ws_CUstream other;
 static ws_CUfunction not_launched;
 
-/* A second thread, which calls the driver while the first thread captures. relaxed: if not NULL, this thread sets its
- * own capture mode to relaxed for these calls. */
+/* A second thread, which calls the driver while the first thread captures. relaxed: if not NULL, the second thread
+ * sets its own capture mode to relaxed for its calls. */
 static void *meanwhile(void *relaxed)
 {
     MUST(cuCtxSetCurrent(gpu.context));
@@ -49,7 +49,7 @@ static void *launch_long(void *unused)
     MUST(cuCtxSetCurrent(gpu.context));
     uint64_t ns = 900000000;
     void *parameters[] = { &ns };
-    /* The first launch with this grid. */
+    /* This is the program's first launch with this grid. */
     MUST(cuLaunchKernel(gpu.spin, 2, 1, 1, 32, 1, 1, 0, other, parameters, NULL));
     return NULL;
 }
@@ -85,8 +85,8 @@ static void fork_and_join(void)
     TRY(spin(gpu.spin, gpu.stream, 2000));
 }
 
-/* Capture in threads that have not called the driver before: one thread begins the capture, and in relaxed mode
- * another thread ends it. */
+/* A capture in threads that have not called the driver before. One thread begins the capture. In relaxed mode another
+ * thread ends it, in other modes the same thread. */
 static void *capture_here(void *mode)
 {
     TRY(cuStreamBeginCapture_v2(gpu.stream, *(int *)mode));
@@ -163,7 +163,7 @@ static int capture(const char *what)
         TRY(spin(gpu.spin, gpu.stream, 2000));
         usleep(600000);
     } else if (!strcmp(what, "slow")) {
-        /* Takes 1.5 s, so that all periodic work of the shim's thread happens during the capture, too. */
+        /* Captures for 1.5 s, so that all periodic work of the shim's thread also happens during the capture. */
         for (int i = 0; i < 30; i++) {
             TRY(spin(gpu.spin, gpu.stream, 2000));
             usleep(50000);

@@ -9,7 +9,7 @@ static struct gpu gpu;
 static pthread_key_t key;
 static bool launches_first;
 
-/* Runs this number of threads, a few at a time. */
+/* Runs `function` in so many threads, a few at a time. */
 static void crowd(int threads, void *(*function)(void *))
 {
     pthread_t running[AT_ONCE];
@@ -20,7 +20,8 @@ static void crowd(int threads, void *(*function)(void *))
         for (int i = 0; i < AT_ONCE; i++)
             pthread_join(running[i], NULL);
         if (done % 128 == 0)
-            usleep(5000); /* a real program does other work in between, and the simulated driver is slow */
+            /* Gives the shim's thread time, as real programs do: they also do other work than start threads. */
+            usleep(5000);
     }
     dprintf(STDOUT_FILENO, "%d threads\n", threads);
 }
@@ -40,8 +41,8 @@ static void launch_at_end(void *unused)
     MUST(spin(gpu.spin, gpu.stream, 1000));
 }
 
-/* The key's destructor launches. The key's destructor runs after the destructors of all thread_local objects of the
- * thread. */
+/* The destructor of thread-specific data (`key`) launches. It runs after the destructors of all thread_local objects
+ * of the thread. */
 static void *leave_it_to_a_key(void *unused)
 {
     (void)unused;

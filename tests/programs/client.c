@@ -1,4 +1,5 @@
-/* A library that is linked with the driver. Programs load it in ways that bypass a preloaded library. */
+/* A library that is linked with the driver. around.c loads it in ways in which its driver calls bypass a preloaded
+ * library. */
 #include "program.h"
 
 int client_run(void);

@@ -1,5 +1,5 @@
-/* Convolutions, attention and matrix products through cuDNN, by its older interface and by graphs. All operations
- * have different sizes, so that a test finds each operation in the trace. Some plans are destroyed, are not
+/* Convolutions, attention and matrix products through cuDNN, by its older interface and by its graphs. All operations
+ * have different sizes, so that a test finds each operation in the trace. Some execution plans are destroyed, are not
  * finalized, or are executed with other sizes. */
 #include "program.h"
 
@@ -16,8 +16,8 @@ ws_cudnnStatus cudnnCreateConvolutionDescriptor(void **descriptor);
 #define CUDNN_ROW(part, symbol, parameters, ...) ws_cudnnStatus symbol parameters;
 #include "shim/hook/cudnn_table.h"
 
-/* All launches together need at most the 512 events that the shim makes first. The shim's thread may be late to make
- * more, and the report's figures leave out kernels without times. */
+/* All launches together need at most 512 events, which the shim makes at its start. The shim's thread may make
+ * further events too late. Kernels without events have no times, and the report's figures leave them out. */
 enum { STEPS = 10, THREADS = 4, EACH = 10, OPERANDS = 4 };
 enum {
     FORWARD = WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
@@ -33,7 +33,7 @@ static ws_cudnnHandle handle;
 
 static void convolve(int direction, int rank, const int *image_size, const int *filter_size, const int *result_size)
 {
-    static void *image, *filter, *result, *how; /* the same descriptors in all calls, with other contents */
+    static void *image, *filter, *result, *how; /* all calls use the same descriptors, with different contents */
     int strides[5] = { 1, 1, 1, 1, 1 };
     if (!image) {
         cudnnCreateTensorDescriptor(&image);
@@ -97,7 +97,8 @@ static descriptor tensor(bool in_memory, int64_t rank, const int64_t *size)
         __VA_ARGS__                                                   \
     }
 
-/* A kind of operation: its three tensors, and a further descriptor (`how`) with one attribute (`how_value`). */
+/* A kind of operation: the attributes for its three tensors, and a further descriptor (`how`) with one attribute
+ * (`how_value`). */
 struct kind {
     ws_cudnnEnum type, operands[3], how, how_type, how_name, how_value_type;
     ws_cudnnEnum how_value;
@@ -155,8 +156,8 @@ static descriptor operation(const struct kind *kind, descriptor a, descriptor b,
     return made;
 }
 
-/* Makes a plan as cuDNN's frontends do: a heuristic gives the configuration of an engine, and the descriptors that
- * the plan was made from are destroyed. */
+/* Makes an execution plan as cuDNN's frontends do: a heuristic gives the configuration of an engine, and the
+ * descriptors from which the plan was made are destroyed. */
 static descriptor plan_of(int count, descriptor *operations, bool finalize)
 {
     descriptor graph = make(WS_CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -207,7 +208,8 @@ static ws_cudnnStatus execute(descriptor plan)
     return status;
 }
 
-/* A convolution and a pointwise operation. The result of the convolution itself is never in memory. */
+/* Makes a plan for a convolution and a pointwise operation. The result of the convolution itself is never in device
+ * memory. */
 static descriptor convolution_with_bias(void)
 {
     descriptor x = tensor(true, SIZE(32, 64, 28, 28)), w = tensor(true, SIZE(64, 64, 3, 3));
@@ -217,8 +219,8 @@ static descriptor convolution_with_bias(void)
     return plan_of(2, operations, true);
 }
 
-/* Attention. Scores and probabilities are never in memory. masked: adds a pointwise operation that generates
- * indices. */
+/* Makes a plan for attention. Its scores and probabilities are never in device memory. masked: adds a pointwise
+ * operation that generates indices. */
 static descriptor attention(bool masked)
 {
     descriptor q = tensor(true, SIZE(4, 16, 512, 64)), k = tensor(true, SIZE(4, 16, 64, 512));
@@ -316,7 +318,8 @@ int main(void)
     descriptor unfinished = operation(&matmul, tensor(true, SIZE(1, 64, 64)), tensor(true, SIZE(1, 64, 64)),
                                       tensor(true, SIZE(1, 64, 64)));
     printf("unfinished %d\n", execute(plan_of(1, &unfinished, false)));
-    /* The pack overrides the sizes that the plan was made for: the shim must give this execution no label. */
+    /* This variant pack overrides the sizes for which the plan was made: the shim must give this execution no label
+     * (no sizes). */
     descriptor pack = make(WS_CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR);
     int64_t sizes[] = { 32, 1024 };
     cudnnBackendSetAttribute(pack, WS_CUDNN_ATTR_VARIANT_PACK_OVERRIDE_SHAPES, WS_CUDNN_TYPE_INT64, 2, sizes);

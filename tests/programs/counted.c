@@ -1,7 +1,7 @@
 /* Kernels with known values of the hardware counters. Prints a line for each kernel, with tabs between: name, blocks,
  * launches, bytes and FLOPs of a launch, precision of most of its FLOPs. With "threads", two threads launch at the
- * same time. With "waits", another stream waits for this thread. With "long", a kernel on another stream runs for 3
- * s. With "late", CUPTI is not ready for the first launches. */
+ * same time. With "waits", another stream waits until the launching thread writes a value. With "long", a kernel on
+ * another stream runs for 3 s. With "late", CUPTI is not ready for the first launches. */
 #include "program.h"
 
 #include <dlfcn.h>
@@ -11,7 +11,7 @@
 
 enum { THREADS = 32 };
 
-/* The bytes and FLOPs of each kernel per element. The number of elements is the kernel's parameter. */
+/* For each kernel, its bytes and FLOPs per element. The number of elements is the kernel's parameter. */
 static const struct kernel {
     const char *name;
     uint64_t read, written, tensor, flops;
@@ -131,7 +131,7 @@ static void print_labels(void)
 
 static void step(ws_CUstream stream, ws_CUstream other)
 {
-    launch(other, BACKGROUND, 8, 1000000); /* still running when the next one is launched */
+    launch(other, BACKGROUND, 8, 1000000); /* this kernel still runs when the next kernel is launched */
     launch(stream, FP32, 64, 100001);
     launch(stream, FP32, 128, 400003);
     launch(stream, FP64, 64, 50001);
@@ -162,7 +162,8 @@ static void captured(ws_CUstream stream)
 {
     ws_CUgraph graph;
     ws_CUgraphExec executable;
-    /* Not in global mode, because the other thread may synchronize during the capture, which global mode forbids. */
+    /* The capture is not in global mode: that mode would forbid the other thread to synchronize during the
+     * capture. */
     MUST(cuStreamBeginCapture_v2(stream, WS_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
     launch(stream, OF_A_GRAPH, 64, 1000);
     MUST(cuStreamEndCapture(stream, &graph));
@@ -176,8 +177,8 @@ static void captured(ws_CUstream stream)
 
 ws_CUresult cuStreamWaitValue32_v2(ws_CUstream stream, ws_CUdeviceptr address, uint32_t value, unsigned flags);
 
-/* Launches while another stream is busy. waits: the other stream waits until this thread writes `value` after its
- * launches; else it is busy for 3 s. */
+/* Launches while another stream is busy. waits: the other stream waits until this thread writes *value after its
+ * launches. Otherwise a kernel keeps the other stream busy for 3 s. */
 static void stuck(const struct gpu *gpu, bool waits)
 {
     uint32_t *value;
@@ -194,8 +195,8 @@ static void stuck(const struct gpu *gpu, bool waits)
     __atomic_store_n(value, 1, __ATOMIC_RELEASE);
     MUST(cuStreamSynchronize(other));
     MUST(cuMemFreeHost(value));
-    /* The device is idle at each of these launches. The pause lets the shim's thread run that waits for the
-     * device. */
+    /* The device is idle at each of these launches. During the pause, the shim's thread that waits for an idle device
+     * can run. */
     for (int i = 0; i < 20; i++) {
         usleep(20000);
         launch(gpu->stream, FP32, 64, 100001);

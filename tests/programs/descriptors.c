@@ -1,5 +1,5 @@
-/* Programs that list all their file descriptors, close them, or replace them by other files. Some programs run as on
- * a Linux without close_range, or in a sandbox that forbids close_range and unshare. */
+/* Programs that list all their file descriptors, close them, or replace them by other files. In some modes,
+ * close_range fails as on an old Linux, or a sandbox forbids close_range and unshare. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,7 +23,7 @@
 
 static struct gpu gpu;
 
-/* Sets a seccomp filter that answers the system calls with these two numbers by `action`. */
+/* Sets a seccomp filter that answers the system calls with the numbers `first` and `second` by `action`. */
 static void refuse(int first, int second, unsigned action)
 {
     struct sock_filter code[] = {
@@ -84,8 +84,8 @@ static void listed(void)
     waitpid(child, NULL, 0);
 }
 
-/* A pipe, a socket and a file's lock end when their last descriptor is closed. So if the program closes its
- * descriptors and they do not end at once, the shim has kept a copy. */
+/* A pipe, a socket and a file's lock end when their last descriptor is closed. So if they do not end as soon as the
+ * program closes its descriptors, the shim has kept a copy of a descriptor. */
 static void ends(void)
 {
     int pipes[2], sockets[2], file = open("own.txt", O_RDWR | O_CREAT, 0644);

@@ -3,7 +3,8 @@
 
 #include "program.h"
 
-/* Names of driver functions, names that no library defines, and names in other libraries with the same beginning. */
+/* Names to look up: of driver functions, of functions of other libraries that begin in the same way, and names that
+ * no library defines. */
 static const char *const names[] = { "cuInit",
                                      "cuLaunchKernel",
                                      "cuMemAlloc_v2",
@@ -103,8 +104,8 @@ static void from_library(void)
     dlclose(probe);
 }
 
-/* Looks up a driver function's name by the handle of a library that has its own function of this name. dlsym must
- * return the library's function. */
+/* Looks up a driver function's name by the handle of a library that defines a function of this name itself. dlsym
+ * must return that library's function. */
 static void by_handle(void)
 {
     void *probe = library("libprobe.so");

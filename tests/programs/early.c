@@ -1,5 +1,5 @@
-/* A program that uses CUDA before main. EARLY=library: a library that the program is linked with uses CUDA in its
- * constructor. EARLY=preinit: the program itself does, before the constructors of all libraries. */
+/* A program that uses CUDA before main. EARLY=library: a library with which the program is linked uses CUDA in its
+ * constructor. EARLY=preinit: the program itself uses CUDA before the constructors of all libraries. */
 #include "program.h"
 
 int early_launches(void);

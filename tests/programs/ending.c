@@ -1,4 +1,4 @@
-/* Every way for a program to end while work is in flight. */
+/* A program that ends while its work is still in flight, in every way in which a program can end. */
 #include <pthread.h>
 #include <signal.h>
 

@@ -1,9 +1,11 @@
-/* Preloaded before the shim: makes functions of the C library fail when the shim calls them. FAULTS lists which ones.
+/* Preloaded before the shim: makes functions of the C library fail when the shim calls them. The environment variable
+ * FAULTS lists these functions.
  *
  *   FAULTS=mmap,pthread_create,open,proc,write,…
  *
  * Only calls from libwallshim.so fail, so that the program itself behaves the same with and without the shim. */
-#undef _FILE_OFFSET_BITS /* if defined, it makes open another name of open64, but this file defines both */
+/* If this macro is defined, `open` is another name of open64, but this file defines both. */
+#undef _FILE_OFFSET_BITS
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -37,7 +39,7 @@ static bool from_shim(const void *caller)
 
 #define FAILS(fault) (asked_for(fault) && from_shim(__builtin_return_address(0)))
 
-/* Calls that do not fail become system calls, so that the real mmap, open and write need not be looked up. */
+/* Calls that are not to fail become system calls, so that the real mmap, open and write need not be looked up. */
 void *mmap(void *address, size_t length, int protection, int flags, int file, off_t offset)
 {
     if (FAILS("mmap")) {

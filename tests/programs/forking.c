@@ -1,4 +1,4 @@
-/* Children of every kind, before and after the parent's first CUDA call. */
+/* Makes child processes of every kind, before and after the parent's first CUDA call. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
@@ -54,7 +54,7 @@ static void *list_libraries(void *unused)
     return unused;
 }
 
-/* Driver functions that the process has not called before the fork. */
+/* Calls driver functions that the process has not called before the fork. */
 static int new_calls(void)
 {
     ws_CUevent event;
@@ -119,8 +119,8 @@ static void forked(const char *mode)
         _exit(92);
     }
     if (!strcmp(mode, "fork-cuda")) {
-        /* CUDA does not work in a child that is forked after the first CUDA call. The results of these calls come
-         * from the driver. */
+        /* CUDA does not work in a child that is forked after the first CUDA call. The shim must pass these calls on,
+         * so that their results come from the driver. */
         ws_CUevent event;
         TRY(cuInit(0));
         TRY(spin(gpu.spin, gpu.stream, 1000));

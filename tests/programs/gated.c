@@ -1,11 +1,12 @@
-/* Launches short kernels, many of which the shim measures behind gates (shim/timing/gates.h). Between launches come
- * all operations that a gate could disturb: allocations, captures, graphs, waits, copies, and the creation and
- * destruction of streams.
+/* Launches short kernels, many of which the shim measures behind gates. A gate is a wait that holds a stream until a
+ * kernel and its two events are queued (shim/timing/gates.h). Between the launches, the threads make all operations
+ * that a gate could disturb: allocations, captures, graphs, waits, copies, and the creation and destruction of
+ * streams.
  *
  *   gated THREADS SHAPES SEED
  *
- * Each thread launches SHAPES grids of its own, LAUNCHES times each: a new grid is measured at its 2nd, 3rd, 5th and
- * 9th launch. Prints the results of each thread's calls, and the data that its streams computed. */
+ * Each thread launches SHAPES grids of its own, each of them LAUNCHES times: the shim measures a new grid at its 2nd,
+ * 3rd, 5th and 9th launch. Prints the results of each thread's calls, and the data that its streams computed. */
 #include <pthread.h>
 
 #include "program.h"
@@ -72,7 +73,7 @@ static void compute(struct worker *worker, unsigned value)
         worker->sum += words[i];
 }
 
-/* Does one of the operations that programs do between launches. */
+/* Makes one of the operations, drawn at random, that programs make between launches. */
 static void do_other(struct worker *worker)
 {
     ws_CUdeviceptr more;
@@ -93,7 +94,8 @@ static void do_other(struct worker *worker)
         did(worker, cuStreamCreate(&worker->stream, WS_CU_STREAM_NON_BLOCKING));
         break;
     case 4:
-        did(worker, cuStreamSynchronize(worker->stream)); /* the stream only: other threads may capture */
+        /* Waits for this stream only, because other threads may capture. */
+        did(worker, cuStreamSynchronize(worker->stream));
         break;
     default:
         compute(worker, draw(worker, 1000));

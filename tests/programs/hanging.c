@@ -1,12 +1,25 @@
-/* Eight ranks that go round by round, until one of them hangs:
+/* Eight ranks that join a collective in each round, until one of the ranks hangs:
  *
- *   hanging sleep ROUND    from that round on, rank 5 does not join the collective
- *   hanging kernel ROUND   in that round, rank 5 launches a kernel that does not end
- *   hanging never ROUND    all ranks end well after that round, which they reach slowly
- *   hanging idle ROUND     after that round all ranks are idle for long */
+ *   hanging sleep ROUND    from round ROUND on, rank 5 does not join the collective
+ *   hanging kernel ROUND   in this round, rank 5 launches a kernel that does not end
+ *   hanging never ROUND    no rank hangs: all end without an error after this round; rounds are slow
+ *   hanging idle ROUND     after this round all ranks are idle for IDLE_S
+ *   hanging work ROUND     in this round, rank 5 computes on the host for WORK_S, then joins; all end without error
+ *   hanging slow ROUND     in this round, rank 5 sleeps for SLOW_S before it joins; all make many more rounds */
+#include <time.h>
+
 #include "nccl_ranks.h"
 
-enum { RANKS = 8, HANGS = 5, COUNT = 1024, PAUSE_US = 100000, IDLE_S = 300 };
+enum { RANKS = 8, HANGS = 5, COUNT = 1024, PAUSE_US = 100000, IDLE_S = 300, WORK_S = 8, SLOW_S = 8 };
+
+static void compute(int seconds)
+{
+    struct timespec begin, now;
+    clock_gettime(CLOCK_MONOTONIC, &begin);
+    do
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    while (now.tv_sec - begin.tv_sec < seconds);
+}
 
 static int run_rank(int rank, const ws_ncclUniqueId *id, char **words)
 {
@@ -18,10 +31,15 @@ static int run_rank(int rank, const ws_ncclUniqueId *id, char **words)
     gpu_open(&gpu, rank);
     MUST(cuMemAlloc_v2(&buffer, COUNT * sizeof(float)));
     works(ncclCommInitRank(&comm, RANKS, *id, rank));
-    for (int round = 1; round <= rounds; round++) {
+    int last = strcmp(how, "slow") ? rounds : rounds + IDLE_S * (1000000 / PAUSE_US);
+    for (int round = 1; round <= last; round++) {
         bool hangs = rank == HANGS && round == rounds;
         if (hangs && !strcmp(how, "sleep"))
             sleep(IDLE_S);
+        if (hangs && !strcmp(how, "slow"))
+            sleep(SLOW_S);
+        if (hangs && !strcmp(how, "work"))
+            compute(WORK_S);
         spin(gpu.spin, gpu.stream, hangs && !strcmp(how, "kernel") ? (uint64_t)IDLE_S * 1000000000 : 1000000);
         works(ncclAllReduce((void *)buffer, (void *)buffer, COUNT, WS_ncclFloat32, WS_ncclSum, comm, gpu.stream));
         MUST(cuStreamSynchronize(gpu.stream));

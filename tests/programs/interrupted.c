@@ -1,12 +1,12 @@
-/* Interrupts a call by a signal at one instruction of the shim after another.
+/* Interrupts a driver call by a signal, at one instruction of the shim after another.
  *
  *   interrupted OPERATION ACTION
  *
  * A child repeats a call in rounds. In each round its parent steps through the call by ptrace, one instruction at a
  * time, to a certain instruction of the shim (a place), and sends a signal there. The signal's handler launches,
  * forks or leaves the call by siglongjmp (ACTION). The next round interrupts the call at a later place. Without the
- * shim there are no places, and the signal comes after a few steps. $FIRST is the number of the first place with an
- * interruption, $STRIDE the number of places to the next interruption. */
+ * shim there are no places, and the signal is sent after a few steps. The environment variable FIRST is the number of
+ * the first place with an interruption, STRIDE the number of places to the next one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -30,7 +30,7 @@ ws_ncclResult ncclAllReduce(const void *send, void *receive, size_t count, ws_nc
                             ws_ncclComm comm, ws_CUstream stream);
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { STRIDE = 97 }; /* number of places from one interruption to the next */
+enum { STRIDE = 97 }; /* default number of places from one interruption to the next */
 #else
 enum { STRIDE = 5 };
 #endif
@@ -141,9 +141,9 @@ static void open_all(void)
         _exit(90);
 }
 
-/* The last launches, in a stream of the program and in the default stream, without interruption. The last launches
- * follow each other so slowly that the shim needs few events. The test expects complete records with times for the
- * last launches. */
+/* Makes the last launches, in a stream of the program and in the default stream, without interruption. They follow
+ * each other so slowly that the shim needs few events. The test expects complete records with times for these
+ * launches. */
 static int launch_at_last(void)
 {
     int refused = 0;
@@ -165,7 +165,8 @@ static int be_interrupted(int (*run)(void), const char *action)
     sigaction(SIGUSR1, &handler, NULL);
     jumping = !strcmp(action, "jump");
     volatile int refused = 0;
-    for (volatile int i = 0; i < 4; i++) /* the shim does its work of a first call here, before any interruption */
+    /* Here the shim does the work that only first calls need, before any interruption. */
+    for (volatile int i = 0; i < 4; i++)
         refused = refused + (run() != 0);
     launch_now(0);
     MUST(cuStreamSynchronize(gpu.stream));
@@ -241,14 +242,14 @@ static unsigned long place_of(pid_t child)
     return ptrace(PTRACE_GETREGS, child, NULL, &registers) ? 0 : registers.rip;
 }
 
-/* The shim has just called a function outside itself: lets that function run until it returns. Returns false if the
- * child stopped earlier for another reason. */
+/* Called when the child has just left the shim's code. If the shim has called another function, lets this function
+ * run until it returns. Returns false if the child stopped earlier for another reason. */
 static bool step_over(pid_t child, struct range shim, int *signal, bool *lives)
 {
     struct user_regs_struct registers;
     ptrace(PTRACE_GETREGS, child, NULL, &registers);
     unsigned long back_at = (unsigned long)ptrace(PTRACE_PEEKDATA, child, (void *)registers.rsp, NULL);
-    if (back_at < shim.low || back_at >= shim.high) /* not a call: the shim returned, or a jump left it */
+    if (back_at < shim.low || back_at >= shim.high) /* no call: the shim has returned, or a jump has left it */
         return true;
     long text = ptrace(PTRACE_PEEKTEXT, child, (void *)back_at, NULL);
     ptrace(PTRACE_POKETEXT, child, (void *)back_at, (void *)((text & ~0xffL) | TRAP));
@@ -278,7 +279,7 @@ static bool step_over(pid_t child, struct range shim, int *signal, bool *lives)
 }
 #endif
 
-/* Steps to the place with this number. Returns false if the call has fewer places. */
+/* Lets the child step to the place with this number. Returns false if the call has fewer places. */
 static bool step_to(pid_t child, struct range shim, long number, bool *lives)
 {
     long places = 0;
@@ -339,8 +340,8 @@ static int drive(pid_t child, int first, int stride)
     return 0;
 }
 
-/* Binds both processes to one CPU, where they run alternately: a step that wakes up another CPU takes five times as
- * long. */
+/* Binds this process, and so its child, to one CPU, where they run alternately: a step that wakes up another CPU
+ * takes five times as long. */
 static void stay_on_this_cpu(void)
 {
     cpu_set_t set;

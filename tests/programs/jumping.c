@@ -1,5 +1,6 @@
-/* Calls that are left by longjmp. The shim must not treat the thread's later calls as nested in them. Also launches
- * that are interrupted by a signal whose handler launches. The handler's launches are nested. */
+/* Calls that are left by longjmp. The shim must not treat the thread's later calls as nested in the calls that were
+ * left. Also launches that are interrupted by a signal whose handler launches. These launches of the handler are
+ * nested. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -41,7 +42,7 @@ static void launch_deeper(int frames)
     (void)deeper[0];
 }
 
-/* All launches are made deeper in the stack than the earlier call that was left. */
+/* Leaves calls of cuStreamQuery, and makes all launches deeper in the stack than the call that was left. */
 static void go_deeper(void)
 {
     jmp_buf around;
@@ -129,8 +130,8 @@ static void *wait_for_event(void *event)
 }
 
 /* Another thread calls cuStreamWaitEvent while this thread launches into the same stream. The call of
- * cuStreamWaitEvent begins before the launch's call and ends after it. The wait enters the stream after the event
- * that the shim records before the launch, and before the launch. libraries/jumping.c keeps this order. */
+ * cuStreamWaitEvent begins before the launching call and ends after it. The wait enters the stream between the event
+ * that the shim records before the launch, and the launch itself. libraries/jumping.c enforces this order. */
 static void meet_waits(void)
 {
     enum { WAIT_COMES = 1, LAUNCH_IS_IN = 4 };
@@ -178,7 +179,7 @@ static void *leave_a_launch(void *unused)
     return NULL;
 }
 
-/* Each thread ends after the launch that it leaves, without another call. So only the thread's end shows that the
+/* Each thread leaves a launch by longjmp and ends without another call. So only the thread's end shows that the
  * launch was left. */
 static void leave_launches_and_end(void)
 {
@@ -195,11 +196,12 @@ static void leave_launches_and_end(void)
 static void *leave_a_launch_and_the_kernel(void *unused)
 {
     leave_a_launch(unused);
-    syscall(SYS_exit, 0); /* no destructor runs */
+    syscall(SYS_exit, 0); /* ends the thread without running any destructor */
     return NULL;
 }
 
-/* So many threads end without running destructors that the shim checks which threads still exist. */
+/* Threads leave a launch and end without running destructors. They are so many that the shim asks the kernel which
+ * threads still exist. */
 static void leave_launches_and_vanish(void)
 {
     for (int i = 0; i < 80; i++) {
@@ -215,8 +217,8 @@ static void leave_launches_and_vanish(void)
     TRY(cuStreamSynchronize(gpu.stream));
 }
 
-/* As go_deeper(), in a sandbox that kills the process for process_vm_readv: the shim must read the frames of
- * abandoned calls without this system call. */
+/* As go_deeper(), but in a sandbox that kills the process if it calls process_vm_readv: the shim must read the frames
+ * of abandoned calls without this system call. */
 static void go_deeper_guarded(void)
 {
     struct sock_filter filter[] = {

@@ -1,5 +1,6 @@
-/* Kernels with known bytes and FLOPs. Prints a line (label) for each, with tabs between: name, bound (memory-bound
- * …), number of launches, bytes and FLOPs of a launch (0: they do not follow from its parameters). */
+/* Kernels with known bytes and FLOPs. Prints a line (label) for each kernel, with tabs between: name, what bounds the
+ * kernel (memory-bound …), number of launches, bytes and FLOPs of a launch (0: these do not follow from the launch's
+ * parameters). */
 #include "program.h"
 
 #include "abi/cublas.h"
@@ -16,7 +17,8 @@ enum {
     STEPS = 10,
     LARGE = 32 << 20, /* elements */
     SMALL = 2000,
-    SMALL_LAUNCHES = 40, /* per step; all steps together have more launches than the shim keeps parameters for */
+    /* Per step; in all steps, so many launches that the shim does not keep the parameters of all. */
+    SMALL_LAUNCHES = 40,
     ROWS = 16384,
     COLUMNS = 4096,
     HEADS = 32,
@@ -41,7 +43,7 @@ static const struct label {
     { KERNEL_GELU, 1, "memory-bound", LARGE, 2, 0, 1 },
     { KERNEL_SCALE, 1, "memory-bound", LARGE, 2, 0, 1 },
     { KERNEL_ADD, 1, "memory-bound", LARGE, 3, 0, 1 },
-    { KERNEL_MUL, 1, "memory-bound", LARGE, 2, 0, 1 }, /* multiplies an array by itself: one array is read */
+    { KERNEL_MUL, 1, "memory-bound", LARGE, 2, 0, 1 }, /* multiplies an array by itself, so only one array is read */
     { KERNEL_GELU_BACKWARD, 1, "memory-bound", LARGE, 3, 0, 1 },
     { KERNEL_TANH, SMALL_LAUNCHES, "latency-bound", SMALL, 2, 0, 1 },
     { KERNEL_NORM, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2 * 2 + ROWS * 4 * 2, 8 },
@@ -50,8 +52,9 @@ static const struct label {
       3 }, /* only two arrays, because step() passes x as both inputs */
     { KERNEL_REDUCE, 1, "memory-bound", (double)ROWS *COLUMNS, 1, ROWS * 2, 1 },
     { KERNEL_ADD_ROW, 1, "memory-bound", (double)ROWS *COLUMNS, 2, COLUMNS * 2, 1 },
-    { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 }, /* the result has 4-byte elements: it counts as two */
-    /* Causal attention over sequences of 1024: only half of the scores are computed. */
+    /* The result has elements of 4 bytes, so it counts as two arrays. */
+    { KERNEL_CAST, 1, "memory-bound", LARGE, 3, 0, 0 },
+    /* Causal attention over sequences of length 1024: only half of the scores are computed. */
     { KERNEL_ATTENTION, 1, "memory-bound", (double)ROWS *HIDDEN, 4, ROWS *HEADS * 4, 2 * 1024 },
     { KERNEL_ATTENTION_BACKWARD, 1, "compute-bound", (double)ROWS *HIDDEN, 8, ROWS *HEADS * 8, 5 * 1024 },
     { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* * 2: elements of 4 bytes */

@@ -1,6 +1,6 @@
-/* A program whose driver calls pass through a layer, which itself defines some of the driver's functions
- * (libraries/layer.c). The first argument is the way in which the program finds the driver: by "plain" linking, or by
- * dlsym with a "handle", with RTLD_DEFAULT ("default") or with RTLD_NEXT ("next"). */
+/* A program whose driver calls pass through a layer: a preloaded library that defines some of the driver's functions
+ * itself (libraries/layer.c). The first argument is the way in which the program finds the driver: by "plain"
+ * linking, or by dlsym with a "handle", with RTLD_DEFAULT ("default") or with RTLD_NEXT ("next"). */
 #include <dlfcn.h>
 
 #include "program.h"

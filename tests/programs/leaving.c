@@ -12,8 +12,9 @@
 
 static struct gpu gpu;
 
-/* Opens a library by its path in the folder libraries/ beside the program. The library's bare name is not enough:
- * with a sanitizer, the sanitizer's library calls dlopen, so this program's RUNPATH is not searched. */
+/* Opens a library by its path in the folder libraries/ beside the program. The library's bare name is not enough: in
+ * a build with a sanitizer, dlopen is called from the sanitizer's library, so this program's RUNPATH is not
+ * searched. */
 static void *open_library(const char *name)
 {
     char path[4096];
@@ -29,7 +30,7 @@ static void *open_library(const char *name)
 static void exit_in_handler(int signal)
 {
     (void)signal;
-    exit(11); // NOLINT(bugprone-signal-handler): what is tested
+    exit(11); // NOLINT(bugprone-signal-handler): the test is about this call
 }
 
 static void alarm_in(long us)
@@ -39,7 +40,7 @@ static void alarm_in(long us)
     setitimer(ITIMER_REAL, &once, NULL);
 }
 
-/* cuCtxDestroy waits for a long kernel, and meanwhile the alarm's handler calls exit. */
+/* cuCtxDestroy waits for a long kernel, and meanwhile the handler of an alarm signal calls exit. */
 static void exit_inside_destroy(void)
 {
     ws_CUcontext context;
@@ -133,7 +134,7 @@ static void open_beside(void)
 }
 
 /* Forks by a bare system call, while another thread holds the loader's lock. The C library's fork would release the C
- * library's locks in the child. After the bare system call they stay locked, but the child must still end. */
+ * library's locks in the child. After the bare system call these locks stay locked, but the child must still end. */
 static void leave_cloned(void)
 {
     open_beside();
@@ -171,7 +172,7 @@ void launch_while_opening(void)
     ws_CUdeviceptr memory;
     cuCtxSetCurrent(gpu.context);
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 10, 1000));
-    /* Driver functions that the program has not called before. */
+    /* Calls driver functions that the program has not called before. */
     TRY(cuMemAlloc_v2(&memory, 1024));
     TRY(cuMemsetD8Async(memory, 1, 1024, gpu.stream));
     TRY(cuStreamSynchronize(gpu.stream));

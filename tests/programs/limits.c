@@ -1,4 +1,4 @@
-/* Programs that reach a limit of their process, before their first CUDA call or later. */
+/* Programs that reach a resource limit of their process (setrlimit), before their first CUDA call or later. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -72,7 +72,7 @@ static void descriptors(void)
     work(2000);
 }
 
-/* The value, in KiB, of a line of /proc/self/status. */
+/* Returns the value, in KiB, of the line `name` of /proc/self/status. */
 static long status(const char *name)
 {
     char line[256];
@@ -86,8 +86,9 @@ static long status(const char *name)
     return value;
 }
 
-/* The program locks all its memory, before its first CUDA call or after some work. The shim's memory must not be
- * locked, too, because locking makes memory resident. The limit of the check includes the driver's memory. */
+/* The program locks all its memory, before its first CUDA call or after some work. This must not lock the shim's
+ * memory, too, because locked memory is resident. The check's limit on the growth of resident memory includes the
+ * driver's memory. */
 static void locked(bool early)
 {
     enum { DRIVER_KIB = 20 << 10, RECORDER_KIB = 16 << 10 };
@@ -113,8 +114,8 @@ static void *start_work(void *unused)
     return (void *)(intptr_t)spin_times(&gpu, 10, 2000);
 }
 
-/* The limit is little more than the program needs. The program must get its memory and threads as it does without the
- * shim. */
+/* The limit on `resource` is little more than the program needs. The program must get its memory and threads as it
+ * does without the shim. */
 static void little(int resource, size_t now)
 {
     enum { MIB = 1 << 20, ROOM = 256, OWN = 80, THREADS = 4 };
@@ -126,8 +127,8 @@ static void little(int resource, size_t now)
     work(2000);
     pthread_attr_init(&attributes);
     pthread_attr_setstacksize(&attributes, MIB);
-    /* One thread at a time: the C library may create a heap (malloc arena) for each thread that runs at the same
-     * time. */
+    /* Runs one thread at a time, because the C library may create a heap (malloc arena) for each thread that runs at
+     * the same time. */
     for (size_t i = 0; i < THREADS; i++)
         if (!pthread_create(&thread, &attributes, start_work, NULL)) {
             pthread_join(thread, NULL);
@@ -140,7 +141,8 @@ static void little(int resource, size_t now)
     dprintf(STDOUT_FILENO, "threads: %zu, memory: %s\n", started, had >= OWN ? "enough" : "too little");
 }
 
-/* There is no room for another thread's stack when CUDA is first used, but plenty of room later. */
+/* The limit on address space leaves no room for another thread's stack when CUDA is first used, but plenty of room
+ * later. */
 static void no_thread(void)
 {
     enum { ROOM = 700 << 10 };
@@ -179,8 +181,8 @@ static void write_own(const char *name)
     close(file);
 }
 
-/* A program that closes every descriptor it does not know, as daemons do, and then writes a file of its own: the shim
- * must write nothing into this file. */
+/* Closes every descriptor that the program has not opened itself, as daemons do, and writes a file. The shim must
+ * write nothing into this file. */
 static void closed_descriptors(void)
 {
     gpu_open(&gpu, 0);

@@ -1,6 +1,6 @@
-/* Different kernels that the shim may mix up: they have the same name and the same size of parameter blocks, as in
- * programs that compile kernels at run time, or the same handle. The array of each launch's parameters ends just
- * before an unreadable page, so reading one parameter too many faults. */
+/* Different kernels that the shim may mix up. They have the same name and parameter blocks of the same size, as in
+ * programs that compile kernels at run time, or they have the same handle. The array of each launch's parameters ends
+ * just before an unreadable page, so reading one parameter too many faults. */
 #include <sys/mman.h>
 
 #include "program.h"

@@ -28,8 +28,9 @@ static inline void works(ws_ncclResult result)
         exit(91);
 }
 
-/* Runs a process for each rank. CUDA does not work in children of a process that uses it. So rank 0, which makes the
- * identifier, is a child as well. Returns the exit status of the program: 0 if that of all ranks is 0. */
+/* Runs a process for each rank. CUDA does not work in children of a process that uses CUDA. So rank 0, which makes
+ * NCCL's unique id, is a child as well. Returns the exit status for the program: 0 if all ranks ended with status
+ * 0. */
 static inline int ranks_in_processes(int ranks, int (*run)(int rank, const ws_ncclUniqueId *id, char **words),
                                      char **words)
 {

@@ -1,6 +1,7 @@
 /* Launches for tests of the shim's options: options COUNT [range|full|burst] [ANYTHING…]. With "range", the middle
  * third of the launches is between cuProfilerStart and cuProfilerStop. With "full", no file can grow during the
- * middle third, as on a full disk. With "burst", the program waits for its launches only at the end. */
+ * middle third of the launches, as on a full disk. With "burst", the program waits for its launches only at the
+ * end. */
 #include <sys/resource.h>
 #include <time.h>
 

@@ -1,4 +1,4 @@
-/* A program that exports a dlsym of its own, as some tracers do. Libraries then call it, too. */
+/* A program that exports a dlsym of its own, as some tracers do. So the program's libraries call this dlsym, too. */
 #include <dlfcn.h>
 
 #include "program.h"

@@ -18,7 +18,7 @@ static void *allocate(size_t bytes, const void *caller)
 {
     if (hot && (uintptr_t)caller - shim_begin < shim_end - shim_begin)
         allocated_by_shim++;
-    /* The size of each block is kept in front of it, for realloc. */
+    /* The size of each block is kept in front of the block, for realloc. */
     size_t whole = (bytes + 31) & ~(size_t)15;
     size_t at = atomic_fetch_add(&used, whole);
     if (at + whole > BYTES)
@@ -90,8 +90,8 @@ int main(void)
     ws_CUgraphExec executable;
     hot = true;
     int refused = spin_times(&gpu, 2000, 1000);
-    /* Captures are not on the hot path, but they run in the program's thread. A signal handler that interrupts malloc
-     * in this thread and leaves by longjmp would leave malloc's lock taken for ever. */
+    /* Captures are not on the hot path, but they run in the program's thread. If the shim called malloc there, a
+     * signal handler that leaves by longjmp could leave malloc's lock taken for ever. */
     TRY(cuStreamBeginCapture_v2(gpu.stream, WS_CU_STREAM_CAPTURE_MODE_RELAXED));
     refused += spin_times(&gpu, 5, 1000);
     TRY(cuStreamEndCapture(gpu.stream, &graph));

@@ -1,5 +1,5 @@
 /* Programs that are idle for long, launch all the time, or end abruptly. Tests measure how often the profiler's
- * threads run meanwhile, and how soon records are in the trace file. */
+ * threads run in these programs, and how soon records are in the trace file. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <signal.h>
@@ -49,7 +49,7 @@ static void busy(double length)
     print_cost("busy", before, since);
 }
 
-/* Launches once after a long pause, and is killed a while later. */
+/* Launches once after a long pause, and is killed after a further time (`after`). */
 static void killed(double pause, double after)
 {
     spin_times(&gpu, 1, 2000);
@@ -59,8 +59,8 @@ static void killed(double pause, double after)
     kill(getpid(), SIGKILL);
 }
 
-/* After some work, opening a file kills the process, as in a sandbox that a program enters when it has opened all its
- * files. */
+/* After some work, opening a file kills the process, as in the sandbox of a program that has opened all its files
+ * before. */
 static void no_more_files(void)
 {
     struct sock_filter filter[] = {
@@ -79,7 +79,7 @@ static void no_more_files(void)
     spin_times(&gpu, 50, 2000);
     usleep(300000);
     TRY(cuCtxSynchronize());
-    kill(getpid(), SIGKILL); /* not exit, because the profiler's work at exit is not tested here */
+    kill(getpid(), SIGKILL); /* does not call exit, because the profiler's work at exit is not tested here */
 }
 
 int main(int argc, char **argv)

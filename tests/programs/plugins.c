@@ -1,5 +1,5 @@
-/* Programs with a libzstd.so.1 of their own. Such programs must get their own libzstd, and the shim, which uses zstd,
- * must not load it. */
+/* Programs with a libzstd.so.1 of their own. These programs must get their own libzstd.so.1, and the shim, which uses
+ * zstd, must not load it. */
 #include <dlfcn.h>
 #include <limits.h>
 
@@ -7,7 +7,7 @@
 
 static struct gpu gpu;
 
-/* "FOLDER OF THE PROGRAM/libraries/own/NAME" */
+/* Returns the path "FOLDER OF THE PROGRAM/libraries/own/NAME". */
 static const char *own_library(const char *name)
 {
     static char path[PATH_MAX];

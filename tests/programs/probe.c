@@ -1,4 +1,4 @@
-/* A library of a program, in a folder that is found only by the program's RUNPATH. */
+/* A library of a program, in a folder that the loader searches only because of the program's RUNPATH. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@ void probe_look_up(void);
 const char *cuEventElapsedTime(void);
 int probe_number(void);
 
-/* The library's own function, with the name of a driver function. */
+/* This library's own function, which has the name of a driver function. */
 const char *cuEventElapsedTime(void)
 {
     return "the probe's own";

@@ -51,7 +51,7 @@ enum { STEPS = 20, SIZE = 64 };
 
 static const float one = 1, zero = 0;
 
-/* C = A · B of small whole numbers, whose sums are exact in float. */
+/* Computes C = A · B for matrices of small whole numbers, whose sums are exact in float. */
 static void compute(ws_cublasHandle handle, ws_CUstream stream)
 {
     static float a[SIZE * SIZE], b[SIZE * SIZE], c[SIZE * SIZE];
@@ -80,7 +80,7 @@ static void set_size(ws_cublasLtMatrixLayout *layout, uint64_t rows, uint64_t co
     cublasLtMatrixLayoutSetAttribute(layout, WS_CUBLASLT_MATRIX_LAYOUT_COLS, &columns, sizeof(columns));
 }
 
-/* All calls use the same descriptors and change their contents. */
+/* All calls of this function use the same cuBLASLt descriptors, and change their contents. */
 static void lt_product(ws_cublasHandle handle, ws_CUstream stream, int m, int n, int k, unsigned epilogue)
 {
     static ws_cublasLtMatmulDesc *desc;
@@ -107,7 +107,8 @@ static void leave(int signal)
     siglongjmp(before_fault, signal);
 }
 
-/* A product that a SIGSEGV handler leaves by siglongjmp. The shim must not treat later products as nested in it. */
+/* A product that a SIGSEGV handler leaves by siglongjmp. The shim must not treat later products as nested in this
+ * one. */
 static void fault(void)
 {
     struct sigaction action = { .sa_handler = leave }, old;

@@ -2,7 +2,7 @@
  * device with one kernel.
  *
  * The programs write the results of their calls to stdout, unbuffered. The output must not change from run to run,
- * because a test compares it with and without the shim, byte for byte. */
+ * because a test compares the output with the shim and the output without it, byte for byte. */
 #ifndef WALLSHIM_TESTS_PROGRAM_H
 #define WALLSHIM_TESTS_PROGRAM_H
 
@@ -130,7 +130,7 @@ static inline ws_CUresult spin(ws_CUfunction function, ws_CUstream stream, uint6
     return cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, parameters, NULL);
 }
 
-/* Launches the kernel `times` times on the stream of `gpu`; returns how many launches were refused. */
+/* Launches the kernel `times` times on the stream of `gpu`. Returns how many launches the driver refused. */
 static inline int spin_times(const struct gpu *gpu, int times, uint64_t ns)
 {
     int refused = 0;

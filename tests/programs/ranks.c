@@ -1,6 +1,6 @@
 /* Ranks that meet in communicators made in different ways:
  *
- *   ranks processes   four processes with one communicator, and a communicator split from it for each pair
+ *   ranks processes   four processes with one communicator of all, and one split from it for each pair
  *   ranks devices     one process with two devices and a communicator of both, used in groups
  *
  * Each rank joins ROUNDS collectives of each of its communicators. */

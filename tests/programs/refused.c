@@ -10,7 +10,7 @@ ws_CUresult cuLaunchCooperativeKernelMultiDevice(ws_CUDA_LAUNCH_PARAMS *launches
 
 static struct gpu gpu;
 
-/* Tries each launch three times. The kernel and grid are new to the shim only the first time. */
+/* Tries each launch three times. Only the first time, its kernel and grid are new to the shim. */
 static void refused(ws_CUfunction function, unsigned grid, unsigned block, unsigned shared)
 {
     void **const nowhere = (void **)(uintptr_t)16;

@@ -1,4 +1,4 @@
-/* Opens a library by its bare name. The library is found only by this program's RUNPATH ($ORIGIN). */
+/* Opens a library by its bare name. The loader finds it only by this program's RUNPATH ($ORIGIN). */
 #include <dlfcn.h>
 
 #include "program.h"

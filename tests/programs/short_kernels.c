@@ -7,7 +7,7 @@
  *   --streams S       number of streams (1)
  *   --threads T       number of threads (1); each has its own streams if there are enough streams
  *   --all-streams     every thread launches into every stream
- *   --sync-every N    each thread waits for its stream after this many launches (never)
+ *   --sync-every N    each thread waits for its stream after every N launches (never)
  *   --head NS         after each wait a kernel of this length comes first, so that launches queue up behind it
  *   --one-name        all launches have the same kernel; each has one of the durations, at random
  *   --scale PERCENT   the duration of each launch varies at random by up to this much

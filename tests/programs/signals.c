@@ -1,4 +1,4 @@
-/* Signals while CUDA calls are made, and a process-wide signal that only one thread may take. */
+/* Signals that come during CUDA calls, and a signal to the process that only one of its threads may take. */
 #include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -37,8 +37,8 @@ static void storm(int flags)
 }
 
 /* A signal that is sent to the process while all its threads block it must stay pending until sigwait takes it. If a
- * thread of the shim did not block the signal, it would be delivered to this thread, and its default action would end
- * the program. */
+ * thread of the shim did not block the signal, the kernel would deliver it to that thread, and the signal's default
+ * action would end the program. */
 static void waited(void)
 {
     sigset_t set;
@@ -61,8 +61,8 @@ static void waited(void)
     }
 }
 
-/* As waited(), but the program blocks the signal only after CUDA has started. Threads that the shim started earlier
- * must block it, too. */
+/* As waited(), but the program blocks the signal only after CUDA has started. Threads that the shim started before
+ * that must block the signal, too. */
 static void blocked_later(void)
 {
     gpu_open(&gpu, 0);

@@ -11,24 +11,20 @@ import gc
 import sys
 import threading
 
+import stacks_seen
+
 cuda = ctypes.CDLL("libcuda.so.1")
-alloc = functools.partial(cuda.cuMemFree_v2, ctypes.c_uint64(0))  # does nothing, and has a stack
-DEEPEST = 64
+# A call that does nothing, and for which the shim takes a stack.
+alloc = functools.partial(cuda.cuMemFree_v2, ctypes.c_uint64(0))
 seen = []
 lock = threading.Lock()
 
 
 def see():
     """Adds the caller's stack."""
-    stack = []
-    frame = sys._getframe(1)
-    while frame and len(stack) < DEEPEST:
-        code = frame.f_code
-        name = getattr(code, "co_qualname", code.co_name)
-        stack.append(f"{name} ({code.co_filename}:{frame.f_lineno})".replace(";", ","))
-        frame = frame.f_back
+    stack = stacks_seen.stack_of(sys._getframe(1))
     with lock:
-        seen.append(";".join(reversed(stack)))
+        seen.append(stack)
 
 
 class Thing:
@@ -127,7 +123,7 @@ def executed():
         lines = "\n" * (number % 7)
         source = f"{lines}def made_{number % 13}_{number:03}():\n" + " see(),\\\n" * (number % 3) + " see(), alloc()\n"
         names = {"see": lambda: None, "alloc": alloc}
-        # Only the last `see` of the line counts.
+        # Only the last `see` of the line adds a stack; the others are replaced.
         source = source.replace(" see(),\\\n", " 0,\\\n")
         names["see"] = see
         exec(compile(source, f"<executed {number // 5:02}>", "exec"), names)

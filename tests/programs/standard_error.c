@@ -44,8 +44,8 @@ static void again(int file, const char *mode)
     _exit(91);
 }
 
-/* Reads the pipe or socket behind standard error empty, and prints how many bytes it contained. All bytes must be the
- * zeros of fill(). other: the other end of the pipe or socket. */
+/* Reads all bytes from the pipe or socket that is the standard error, and prints how many there were. All must be the
+ * zeros of fill(). other: the reading end of the pipe or socket. */
 static void show_filling(int other)
 {
     static char bytes[4096];
@@ -71,8 +71,8 @@ static void fill(int file)
     must(!fcntl(file, F_SETFL, flags));
 }
 
-/* ends[1] is filled up and becomes standard error. ends[0] stays open as descriptor 9, and main reads from it
- * later. */
+/* Fills up ends[1], the writing end of a pipe or socket, and makes it the standard error. ends[0] stays open as
+ * descriptor 9, and main reads from it later. */
 static void begin_full(int ends[2], const char *mode)
 {
     fill(ends[1]);

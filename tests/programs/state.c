@@ -97,7 +97,7 @@ int main(int argc, char **argv)
         dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 100, 2000));
         TRY(cuStreamSynchronize(gpu.stream));
     } else if (!strcmp(mode, "title")) {
-        /* Writes a process title over its arguments, as servers do. */
+        /* Writes a process title over the program's arguments, as servers do. */
         memset(argv[0], ' ', strlen(argv[0]));
         memcpy(argv[0], "/a/b/c", strlen("/a/b/c"));
         program_invocation_short_name = argv[0];
@@ -105,8 +105,8 @@ int main(int argc, char **argv)
         dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 100, 2000));
         TRY(cuStreamSynchronize(gpu.stream));
     } else if (!strcmp(mode, "closed")) {
-        /* Closes the standard files. Files that are opened later get the descriptor numbers of the standard files.
-         * The shim must write nothing into the program's file. */
+        /* Closes the standard files. Files that are opened later get their descriptor numbers. The shim must write
+         * nothing into a file that the program opens. */
         close(STDIN_FILENO);
         close(STDOUT_FILENO);
         close(STDERR_FILENO);

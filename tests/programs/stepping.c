@@ -1,5 +1,6 @@
-/* A loop of steps for a while: each copies its input, runs three kernels of 2 ms on the simulated GPU, and waits for
- * them. Then it may end in ways that find the profiler's threads at work. second: on the second device.
+/* Makes steps in a loop for SECONDS: each step copies its input, runs three kernels of 2 ms on the simulated GPU, and
+ * waits for them. fork: forks a child after each step. pthread_exit, _exit: ends in this way while the profiler's
+ * threads are at work. second: uses the second device.
  *
  *     stepping SECONDS [fork|pthread_exit|_exit|second] */
 #include <pthread.h>
@@ -29,7 +30,7 @@ static void step(void)
     MUST(cuStreamSynchronize(gpu.stream));
 }
 
-/* A child without exec may use neither the driver nor the profiler, but it must end. */
+/* A forked child that calls no exec may use neither the driver nor the profiler, but it must end. */
 static void fork_once(void)
 {
     int status = 1;

@@ -4,11 +4,11 @@
  *
  *   stress SEED UNITS [ENDING]
  *
- * Signals come at different moments in each run. So the lines on stdout describe only work that no handler can
- * disturb. SIMGPU_HOLD_SIGNALS=1 must be set: it delays signals while the simulated driver runs, because a handler
+ * Signals come at different moments in each run. So the lines on stdout describe only work whose results no handler
+ * can change. SIMGPU_HOLD_SIGNALS=1 must be set: it delays signals while the simulated driver runs, because a handler
  * that interrupts a driver cannot call it. STRESS_COUNTS is the name of a file for the numbers that differ from run
- * to run. STRESS_MAY limits what handlers may do, as a sum of the MAY_… below. scripts/soak runs this program with
- * and without the shim. */
+ * to run. STRESS_MAY limits what handlers may do: a sum of the values MAY_… below. scripts/soak runs this program
+ * with and without the shim. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -41,7 +41,8 @@ struct worker {
     int number;
     unsigned units;
     pthread_t thread;
-    uint64_t seed, chance; /* state of the random numbers for its work, and for its handlers */
+    /* States of two random number generators: for the worker's work, and for its signal handlers. */
+    uint64_t seed, chance;
     ws_CUstream stream, side;
     ws_CUdeviceptr memory;
     sigjmp_buf back;
@@ -57,12 +58,13 @@ struct work {
 };
 
 static struct gpu gpu;
-static ws_CUfunction node; /* launched only in captures: graph nodes are recognized by its name */
+/* A kernel that is launched only in captures, so that tests recognize graph nodes by its name. */
+static ws_CUfunction node;
 static const char *self_path;
 static __thread struct worker *self __attribute__((tls_model("initial-exec")));
 static volatile sig_atomic_t is_child;
 static int allowed = ~0;
-static atomic_int bad_status; /* status from waitpid of the last child that ended badly */
+static atomic_int bad_status; /* status that waitpid gave for the last child that did not end as it should */
 static atomic_uint signals, side_calls, side_refused, children, bad_children, jumps, ended;
 
 static uint64_t next(uint64_t *seed)
@@ -158,8 +160,8 @@ static void signals_begin(struct worker *worker)
         _exit(91);
 }
 
-/* Called when a call of the worker itself has returned. In a child that a handler forked inside the call, this ends
- * the child: it only had to return from the call. */
+/* Counts a call that the worker itself (not a handler) has made. If a handler forked a child inside the call, this
+ * function ends the child, which only had to return from the call. */
 static void did(ws_CUresult result)
 {
     if (is_child)
@@ -197,8 +199,8 @@ static void compute(struct worker *worker)
     }
 }
 
-/* Calls that handlers may leave by siglongjmp. It is not known whether such a call took effect, so these calls are
- * not counted. */
+/* Makes calls that handlers may leave by siglongjmp. It is not known whether a call that was left took effect, so
+ * none of these calls is counted. */
 static void jump(struct worker *worker)
 {
     ws_CUevent event;

@@ -49,7 +49,7 @@ static void releases(void)
     }
 }
 
-/* Resets a primary context that was retained without a call that the shim sees, as the CUDA runtime does. */
+/* Resets a primary context that was retained by a call that the shim does not see, as the CUDA runtime retains it. */
 static void resets_unseen(void)
 {
     void *(*retain)(int) = (void *(*)(int))dlsym(RTLD_DEFAULT, "simgpuRetainPrimary");
@@ -123,7 +123,8 @@ static void green_contexts(void)
         for (int launch = 0; launch < 10; launch++)
             MUST(spin(gpu.spin, NULL, 20000));
         TRY(cuStreamSynchronize(NULL));
-        usleep(30000); /* the shim's thread must not make the green context current while it is current here */
+        /* The shim's thread must not make the green context current while it is current in this thread. */
+        usleep(30000);
         MUST(cuCtxSetCurrent(gpu.context));
         usleep(30000);
         MUST(cuStreamDestroy_v2(stream));

@@ -50,7 +50,7 @@ static void *launch_until_cancelled(void *unused)
 static void at_thread_end(void *rounds)
 {
     spin_times(&gpu, 3, 2000);
-    /* A value that a key's destructor sets makes the C library run another round of destructors. */
+    /* If a destructor of thread-specific data sets a value, the C library runs another round of these destructors. */
     if ((intptr_t)rounds > 1)
         pthread_setspecific(key, (void *)((intptr_t)rounds - 1));
 }
@@ -63,7 +63,7 @@ static void *launch_at_end(void *unused)
     return NULL;
 }
 
-/* Runs this number of threads, at most 16 at a time. */
+/* Runs `function` in so many threads, at most 16 at a time. */
 static void crowd(int threads, void *(*function)(void *), void *argument, const pthread_attr_t *attributes)
 {
     pthread_t running[16];
@@ -96,8 +96,8 @@ static void cancelled(void)
     }
 }
 
-/* The program disables cancellation during each call. A cancellation then takes effect between two calls, when the
- * shim must hold no lock. */
+/* The program disables cancellation during each call. So a cancellation takes effect between two calls, when the shim
+ * must hold no lock. */
 static void *launch_in_disabled_sections(void *unused)
 {
     int state;
@@ -142,7 +142,7 @@ static void left_running(void)
     usleep(20000);
 }
 
-/* Binds the profiler's thread to this processor with SCHED_IDLE: the thread gets only the time that no other thread
+/* Binds the profiler's thread to `processor`, with the policy SCHED_IDLE: it gets only the time that no other thread
  * wants. */
 static void starve_profiler(int processor)
 {
@@ -173,7 +173,7 @@ static void starved(void)
     CPU_SET(processor, &set);
     sched_setaffinity(0, sizeof(set), &set);
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 1, 1));
-    usleep(500000); /* as long as a program takes to load its model */
+    usleep(500000); /* as long as a real program takes to load its model */
     starve_profiler(processor);
     dprintf(STDOUT_FILENO, "refused: %d\n", spin_times(&gpu, 1500, 1));
 }

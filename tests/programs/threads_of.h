@@ -8,7 +8,7 @@
 #include "program.h"
 
 struct threads_cost {
-    uint64_t switches; /* voluntary context switches: each is followed by a wake-up */
+    uint64_t switches; /* number of voluntary context switches; each is followed by a wake-up */
     uint64_t cpu_ns;
 };
 
@@ -29,7 +29,8 @@ static inline struct threads_cost threads_cost(void)
         }
         if (status)
             fclose(status);
-        /* The first number is the ns on a processor (Linux, Documentation/scheduler/sched-stats). */
+        /* The first number in this file is the time on a processor, ns (Linux,
+         * Documentation/scheduler/sched-stats). */
         snprintf(path, sizeof(path), "/proc/self/task/%s/schedstat", task->d_name);
         FILE *times = ours ? fopen(path, "r") : NULL;
         if (times && fscanf(times, "%llu", &count) == 1)

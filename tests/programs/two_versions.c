@@ -1,5 +1,5 @@
-/* Two libraries that are linked with two versions of cuBLAS. The calls of each library must reach its own version, in
- * any order of the first calls. */
+/* Loads two libraries that are linked with two versions of cuBLAS. The calls of each library must reach the version
+ * with which it is linked, whichever library calls first. */
 #include <stdio.h>
 
 #include "abi/cuda.h"

@@ -1,4 +1,4 @@
-/* Has a weak reference to the driver, and runs on a machine without a driver. */
+/* A program that has a weak reference to a driver function, and runs on a machine without a driver. */
 #include <dlfcn.h>
 
 #include "program.h"
@@ -8,8 +8,8 @@
 
 int main(void)
 {
-    /* With the shim the reference is not NULL, which is a documented limitation. cuInit must then return that there
-     * is no device. */
+    /* With the shim the reference is not NULL, which is a documented limitation. In this case cuInit must return that
+     * there is no device. */
     ws_CUresult result = cuInit ? cuInit(0) : WS_CUDA_ERROR_NO_DEVICE;
     dprintf(STDOUT_FILENO, "cuInit: %s\n", result == WS_CUDA_ERROR_NO_DEVICE ? "no device" : "something else");
     void *driver = dlopen("libcuda.so.1", RTLD_NOW);

@@ -73,7 +73,7 @@ void build_thread(struct builder *builder, uint32_t thread, uint32_t tid, const 
     build_row(builder, WS_FAMILY_thread, &(struct ws_thread){ .id = thread, .tid = tid, .name = text(name) });
 }
 
-/* The identifier of a name in a list; a new name is appended to it. */
+/* Returns the identifier of a name: its place in the list, from 1. A new name is appended to the list. */
 static uint32_t number_of(const char **names, uint32_t *count, uint32_t most, const char *name, bool *is_new)
 {
     *is_new = false;

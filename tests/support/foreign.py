@@ -25,7 +25,7 @@ def path(name):
     return os.path.join(FOLDER.name, name)
 
 
-# If the tests run in the background or under nohup, these signals are ignored, and commands would inherit this.
+# Under nohup or in the background, a test ignores these signals. Commands that it starts would ignore them as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 

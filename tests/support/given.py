@@ -10,7 +10,7 @@ REFERENCE = os.path.join(FOLDER, "reference")
 
 
 def need(folder):
-    """Ends the test as skipped if the folder does not exist."""
+    """If the folder does not exist, ends the test as skipped (status 77)."""
     if not os.path.isdir(folder):
         print(f"skipped: no {folder}")
         sys.exit(77)

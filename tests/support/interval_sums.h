@@ -1,12 +1,12 @@
-/* Lengths of interval sets, computed in a simple way. Tests compare them with the results of an analysis, which
- * sweeps over the intervals once. */
+/* Lengths of interval sets, computed in a simple way. Tests compare them with the results of an analysis that
+ * computes the same in one pass over sorted intervals. */
 #ifndef WALLSHIM_TESTS_INTERVAL_SUMS_H
 #define WALLSHIM_TESTS_INTERVAL_SUMS_H
 
 #include "base/interval.h"
 #include "base/minmax.h"
 
-/* Sum of the lengths. */
+/* Sum of the lengths of a set's intervals. */
 static inline int64_t interval_length(const struct ws_interval_set *set)
 {
     int64_t length = 0;
@@ -33,7 +33,7 @@ static inline int64_t interval_common(const struct ws_interval_set *a, const str
     return length;
 }
 
-/* Length of the part of a that is not in b. */
+/* Length of the part of set a that is not in set b. */
 static inline int64_t interval_outside(const struct ws_interval_set *a, const struct ws_interval_set *b)
 {
     return interval_length(a) - interval_common(a, b);

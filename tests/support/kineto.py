@@ -3,7 +3,7 @@
 
 
 def event(category, name, begin, length, arguments=None, pid=99, tid=100):
-    """An event with a duration, in µs. pid and tid: process and thread, or for device work the device and the stream."""
+    """An event with a duration; times in µs. pid and tid: process and thread, or for device work the device and the stream."""
     made = {"ph": "X", "cat": category, "name": name, "pid": pid, "tid": tid, "ts": begin, "dur": length}
     return made if arguments is None else {**made, "args": arguments}
 
@@ -14,7 +14,7 @@ def allocation(begin, **arguments):
 
 
 def name_of(kind, name, pid=99, tid=0):
-    """kind: process_name or thread_name."""
+    """An event that names a process or a thread. kind: process_name or thread_name."""
     return {"ph": "M", "name": kind, "pid": pid, "tid": tid, "ts": 1, "args": {"name": name}}
 
 

@@ -18,10 +18,10 @@ enum {
     FIRST = 16,
     WAITING_BYTES = 8 * STRIDE,
     KEPT_BYTES = 1 << 16,
-    TAKEN = 100, /* bytes that a collector has, of the file: the header and a part of a frame */
+    TAKEN = 100, /* bytes of the file that the collector has taken: the header and a part of a frame */
 };
 
-/* Offsets in the live memory. */
+/* Where each part begins in the live memory. */
 enum {
     DICTIONARY = (sizeof(struct ws_live) + 63) & ~(size_t)63,
     JOURNAL = DICTIONARY + LOG_BYTES,
@@ -92,6 +92,10 @@ static void make_trace(void)
     add_dictionary(NULL, 2);
     for (uint64_t i = LIVE_FLUSHED; i < LIVE_FLUSHED + LIVE_JOURNAL; i++) {
         struct ws_op op = operation(i);
+        if (i == LIVE_FLUSHED) {
+            op.flags = WS_OP_POOL_DRY;
+            op.begin = op.end = 0;
+        }
         ws_row_log_add(&live->journal, (char *)live + JOURNAL, WS_FAMILY_op, 0, &op);
         ws_encoder_add(encoder, WS_FAMILY_op, &op);
     }
@@ -99,7 +103,7 @@ static void make_trace(void)
     ws_encoder_destroy(encoder);
 }
 
-/* The last operation of the journal, and one more. */
+/* Writes the operations that wait for device times: the last one of the journal, and one more. */
 static void make_waiting(void)
 {
     for (unsigned i = 0; i < LIVE_WAITING; i++) {
@@ -113,7 +117,8 @@ static void make_waiting(void)
     live->parts[3].slots_size = WAITING_BYTES;
 }
 
-/* The last waiting operation, more, and a call. The ring has gone around once. */
+/* Fills the ring: the last operation that waits for device times, further operations, one operation without an event,
+ * and a call. The records begin two slots before the ring's end, so they wrap around. */
 static void make_ring(void)
 {
     struct ws_ring *ring = (struct ws_ring *)((char *)live + RING);
@@ -132,15 +137,27 @@ static void make_ring(void)
                                        .stream = 1 };
         ws_ring_commit(ring, 1);
     }
+    struct ws_op dry = operation(LIVE_FLUSHED + LIVE_JOURNAL + LIVE_WAITING + LIVE_RING);
+    struct ws_ring_op *record = ws_ring_reserve_one(ring);
+    *record = (struct ws_ring_op){
+        .header = { .kind = WS_RING_OP, .slots = 1, .detail = WS_OP_POOL_DRY, .shape = dry.shape },
+        .ticks_begin = (uint64_t)dry.host_begin,
+        .ticks_end = (uint64_t)dry.host_end,
+        .correlation = dry.correlation,
+        .stream = 1
+    };
+    ws_ring_commit(ring, 1);
     struct ws_ring_call *call = ws_ring_reserve(ring, 1);
     *call = (struct ws_ring_call){ .header = { .kind = WS_RING_CALL, .slots = 1 }, .correlation = 99 };
     ws_ring_commit(ring, 1);
     ring->lost = LIVE_RING_LOST + 1;
+    ring->nested = LIVE_NESTED + 2;
     live->parts[5] = (struct ws_live_part){ .thread = 1,
                                             .ring = RING,
                                             .slots = SLOTS,
                                             .slots_size = RING_SLOTS * WS_RING_SLOT,
                                             .stated = 1,
+                                            .stated_nested = 2,
                                             .kind = WS_LIVE_RING };
 }
 

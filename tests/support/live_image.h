@@ -1,4 +1,5 @@
-/* The live memory of a made-up process that was killed (record/live.h), and its trace. */
+/* Makes the live memory (record/live.h) of a process that was killed, and the trace that the process had written.
+ * Live memory is shared memory with all that the trace file may still lack. */
 #ifndef WALLSHIM_TESTS_LIVE_IMAGE_H
 #define WALLSHIM_TESTS_LIVE_IMAGE_H
 
@@ -6,21 +7,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is in the trace at the last flush, and what only the live memory has. */
+/* How many operations, calls and names are in the trace file, and how many only in the live memory. */
 enum {
-    LIVE_FLUSHED = 5,   /* operations before the last flush */
-    LIVE_JOURNAL = 3,   /* operations in the journal, in the file as well: they were written after the flush */
-    LIVE_WAITING = 2,   /* operations that wait for device times; one of them is in the journal too */
-    LIVE_RING = 4,      /* operations in the ring; the first one waits too, as the program was killed in between */
-    LIVE_CALLS = 1,     /* calls in the ring */
-    LIVE_RING_LOST = 7, /* records that did not fit the ring, and that the trace does not state yet */
-    LIVE_KERNELS = 2,   /* kernels' names: the first is in the file, the second is in the log only */
-    LIVE_ALL = LIVE_FLUSHED + LIVE_JOURNAL + LIVE_WAITING - 1 + LIVE_RING - 1,
+    LIVE_FLUSHED = 5, /* operations in the file before the last flush that the live memory notes */
+    LIVE_JOURNAL = 3, /* operations in the journal; the file has them as well, written after that flush */
+    LIVE_WAITING = 2, /* operations that wait for device times; one of them is in the journal too */
+    LIVE_RING = 4,    /* operations in the ring; the first one is also among those that wait */
+    LIVE_DRY = 2,     /* operations for which no event was free: the journal's first one, and one more in the ring */
+    LIVE_CALLS = 1,   /* calls in the ring */
+    LIVE_NESTED = 5,  /* calls made inside other calls, which the trace does not count yet */
+    LIVE_RING_LOST = 7, /* records lost because the ring was full, which the trace does not count yet */
+    /* names of kernels: the file has the first name; the second name is only in the live memory's dictionary */
+    LIVE_KERNELS = 2,
+    LIVE_ALL = LIVE_FLUSHED + LIVE_JOURNAL + LIVE_WAITING - 1 + LIVE_RING - 1 + LIVE_DRY - 1,
     LIVE_UNTIMED = LIVE_WAITING - 1 + LIVE_RING - 1,
 };
 
-/* Makes the trace at `path`, and its live memory. kept: the file has only the part that a collector took, and the
- * live memory the rest. Returns the descriptor of a memfd. */
+/* Makes the trace at `path`, and its live memory. If `kept` is true, the file has only the part that a collector
+ * took, and the live memory holds the rest of the file. Returns the descriptor of a memfd with the live memory. */
 int live_image_make(const char *path, bool kept);
 
 #endif

@@ -1,7 +1,7 @@
-/* Writes a small trace with a little of everything, always the same: 40 training steps on one device, with an input
- * pipeline that is too slow, communication on a separate stream, and a wait for the loss in every step. Times in this
- * file are device times; the device's clock is 5 s behind the host's. With --ranges the main thread has ranges, and
- * another thread, without ranges, launches the backward pass. */
+/* Writes a small trace for demonstrations, always the same: 40 training steps on one device. The input pipeline is
+ * too slow, communication runs on a stream of its own, and every step waits for its loss. Times named host, batch,
+ * forward and backward are host times, all others are device times. The device's clock is 5 s behind the host's. With
+ * --ranges the main thread has ranges, and another thread, without ranges, launches the backward pass. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static uint64_t next_random(uint64_t *state)
 
 static const struct {
     const char *name;
-    int64_t length; /* µs */
+    int64_t length; /* duration of the kernel, µs */
 } layer[] = {
     { "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1_execute_segment_k_off_kernel__"
       "5x_"

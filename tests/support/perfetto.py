@@ -19,7 +19,7 @@ def varint(value):
 
 
 def field(number, value):
-    """A number, a text, or a message (bytes)."""
+    """Encodes one field of a message. The value is a number, a text, or another message (bytes)."""
     if isinstance(value, float):
         return varint(number << 3 | 1) + struct.pack("<d", value)
     if isinstance(value, int):
@@ -56,7 +56,7 @@ def ns(microseconds):
 
 
 def slices(events):
-    """The events with a length and the memory instants, each with its begin and end."""
+    """The events that last for some time, and the instants of memory events, each with its begin and end."""
     for one in events:
         if one.get("ph") == "X" or one.get("cat") == "cpu_instant_event":
             begin = ns(one["ts"])

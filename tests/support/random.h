@@ -1,4 +1,4 @@
-/* Random numbers (SplitMix64): the same seed gives the same numbers. */
+/* Random numbers (SplitMix64). The same seed always gives the same numbers. */
 #ifndef WALLSHIM_TESTS_RANDOM_H
 #define WALLSHIM_TESTS_RANDOM_H
 

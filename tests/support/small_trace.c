@@ -14,14 +14,14 @@
 #include "wire/dictionary.h"
 #include "wire/frame.h"
 
-/* How many rows of each family are written in one round. */
+/* How many rows of each family one round writes. */
 static const uint8_t per_round[WS_FAMILY_COUNT] = {
     [WS_FAMILY_meta] = 1,   [WS_FAMILY_stream] = 1, [WS_FAMILY_function] = 3, [WS_FAMILY_shape] = 4,
     [WS_FAMILY_params] = 2, [WS_FAMILY_op] = 10,    [WS_FAMILY_call] = 5,     [WS_FAMILY_loss] = 1,
 };
 enum {
     ROUNDS = 3,
-    DIGITS = 6, /* number of base-4 digits of the row's number, if the identity column is a text */
+    DIGITS = 6, /* the row's number in base 4 has this many digits, if its column is a text */
 };
 
 static uint32_t data_factor = 1;
@@ -31,8 +31,8 @@ static uint32_t rows_per_round(uint32_t family)
     return per_round[family] * (family < WS_FAMILY_FIRST_DATA ? 1 : data_factor);
 }
 
-/* The column with the row's number: the third column of operations and calls, the first column of all other
- * families. */
+/* The index of the column that contains the row's number: the third column of operations and calls, the first column
+ * of all other families. */
 static size_t identity_column(uint32_t family)
 {
     return family == WS_FAMILY_op || family == WS_FAMILY_call ? 2 : 0;
@@ -54,7 +54,7 @@ void small_trace_row(uint32_t family, uint32_t index, void *row)
     }
 }
 
-/* The number in a row; UINT32_MAX: small_trace_row makes no such row. */
+/* The number that a row contains; UINT32_MAX if small_trace_row makes no such row. */
 static uint32_t row_index(uint32_t family, const void *row)
 {
     const struct ws_column *column = &ws_layout(family)->columns[identity_column(family)];
@@ -169,7 +169,7 @@ static void read_once(const char *path, struct small_result *result, bool column
     ws_reader_close(reader);
 }
 
-/* Reads the file twice, with operations as columns and as rows, and checks that both give the same. */
+/* Reads the file twice, first with operations as columns, then as rows, and checks that the results are equal. */
 void small_trace_read(const char *path, struct small_result *result)
 {
     static struct small_result columns;

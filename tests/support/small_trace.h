@@ -11,14 +11,14 @@
 #include "wire/encoder.h"
 
 enum {
-    SMALL_ROWS_MAX = 4096, /* of each family */
+    SMALL_ROWS_MAX = 4096, /* most rows of one family */
     SMALL_PIECES_MAX = 1024,
 };
 
-/* The bytes that one call of the sink received: the header, one frame, or the trailer. */
+/* What one call of the sink (the function that writes the file) received: the header, one frame, or the trailer. */
 struct small_piece {
     size_t offset, size;
-    int family; /* of the frame's rows; -1: not a frame of rows */
+    int family; /* family of the frame's rows; -1: not a frame of rows */
     uint64_t first_row;
     uint32_t rows;
     bool repeat;
@@ -29,19 +29,19 @@ struct small_trace {
     size_t size, capacity;
     struct small_piece pieces[SMALL_PIECES_MAX];
     size_t piece_count;
-    uint32_t rows[WS_FAMILY_COUNT]; /* given to the encoder */
-    uint64_t lost[WS_FAMILY_COUNT]; /* rows lost, as the encoder counted them */
-    int fail_from, fail_to;         /* the sink refuses pieces with fail_from ≤ number < fail_to */
+    uint32_t rows[WS_FAMILY_COUNT]; /* rows of each family that were given to the encoder */
+    uint64_t lost[WS_FAMILY_COUNT]; /* rows of each family that the encoder counted as lost */
+    int fail_from, fail_to;         /* the sink fails for pieces whose number is ≥ fail_from and < fail_to */
     int piece_number;
 };
 
-/* Writes rows of several families in turn, in frames of `rows_per_frame`. data: families that are not dictionaries
- * have this many times as many rows. */
+/* Writes rows of several families in turn, in frames of `rows_per_frame` rows. Families that are not dictionaries get
+ * `data` times as many rows. */
 void small_trace_create(struct small_trace *trace, uint32_t rows_per_frame, uint32_t data, bool compress,
                         bool finish);
 void small_trace_destroy(struct small_trace *trace);
 
-/* Makes row number `index` of a family. */
+/* Makes the row with number `index` of a family. */
 void small_trace_row(uint32_t family, uint32_t index, void *row);
 
 /* The result of reading a file. The test fails if a row differs from the written row, or comes twice. */
@@ -50,7 +50,7 @@ struct small_result {
     char message[256];
     bool seen[WS_FAMILY_COUNT][SMALL_ROWS_MAX];
     uint32_t count[WS_FAMILY_COUNT];
-    uint32_t early; /* number of data rows that came before a dictionary row that had been written earlier */
+    uint32_t early; /* data rows that were read before a dictionary row that had been written earlier */
     struct ws_damage damage;
 };
 

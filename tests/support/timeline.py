@@ -19,25 +19,25 @@ class Timeline:
         self.events.append(event(category, name, begin, length, arguments))
 
     def call(self, name, begin, length):
-        """A call that launches nothing that the trace shows."""
+        """Adds a call. No operation in the trace belongs to it."""
         self.number += 1
         self.events.append(event("cuda_runtime", name, begin, length, {"correlation": self.number}))
 
     def kernel(self, begin, length, launch=None, took=5, name=GEMM, stream=7, function="cudaLaunchKernel", category="kernel",
                **arguments):
-        """A kernel or copy, and the call that launched it at `launch`. None: the trace lacks the call."""
+        """Adds a kernel or copy, and the call that launched it at time `launch` (None: without the call)."""
         if launch is not None:
             self.call(function, launch, took)
         arguments = {"device": 0, "context": 1, "stream": stream, "correlation": self.number, **arguments}
         self.events.append(event(category, name, begin, length, arguments, pid=0, tid=stream))
 
     def from_before(self, number, begin, length, stream=7):
-        """A kernel that was launched before the recording: its id is smaller than those of all calls."""
+        """Adds a kernel that was launched before the recording began: its id is smaller than those of all calls."""
         arguments = {"device": 0, "context": 1, "stream": stream, "correlation": number}
         self.events.append(event("kernel", GEMM, begin, length, arguments, pid=0, tid=stream))
 
     def copy(self, begin, length, launch, kind, size, took=5):
-        """kind: "HtoD (Pinned -> Device)"."""
+        """Adds a copy. kind: its direction and kinds of memory, such as "HtoD (Pinned -> Device)"."""
         self.kernel(begin, length, launch, took, f"Memcpy {kind}", 7, "cudaMemcpyAsync", "gpu_memcpy", bytes=size)
 
     def product(self, begin, length, launch, left, right, operator="aten::mm", name=GEMM):

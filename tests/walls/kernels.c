@@ -139,7 +139,7 @@ DURATION(adam_duration)
     "_ZN2at6native29vectorized_elementwise_kernelILi4E" functor "St5arrayIPcLm" #buffers "EEEEviT0_T1_"
 #define BF16 "N3c108BFloat16E"
 
-/* parameters: their PTX declarations, with % in place of each name. */
+/* `parameters` holds the PTX declarations of the kernel's parameters, with % in place of each name. */
 static const struct {
     const char *name, *parameters;
     simgpu_duration duration;
@@ -324,7 +324,7 @@ void launch_add_row(ws_CUstream stream, uint32_t rows, uint32_t columns, ws_CUde
 
 void launch_cast(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws_CUdeviceptr in)
 {
-    enum { FLOAT = 6, BFLOAT16 = 15 }; /* of c10::ScalarType */
+    enum { FLOAT = 6, BFLOAT16 = 15 }; /* values of c10::ScalarType */
     uint8_t empty = 0;
     ws_CUdeviceptr buffers[] = { out, in };
     struct load_with_cast from = { BFLOAT16, 2 }, to = { FLOAT, 4 };
@@ -368,7 +368,7 @@ void launch_adam(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr weights, 
     uint64_t rate = 0;
     double beta = 0.9;
     void *parameters[] = { &list, &functor, &rate, &beta, &beta, &beta, &beta };
-    for (int i = 0; i < 4; i++) /* the moments are behind the gradients */
+    for (int i = 0; i < 4; i++) /* the optimizer's moments follow the gradients in memory */
         list.addresses[i][0] = i ? gradients + (uint64_t)elements * 4 * (uint64_t)(i - 1) : weights;
     list_tensor(&list, elements);
     launch(stream, KERNEL_ADAM, (elements + LIST_CHUNK - 1) / LIST_CHUNK, 1, parameters);

@@ -33,7 +33,8 @@ void graph(struct run *run, uint32_t number, double length);
 void copy(struct run *run, uint32_t stream, bool to_device);
 void wait_for(struct run *run, uint32_t stream);
 void read_result(struct run *run, uint32_t stream);
-void follow(struct run *run, uint32_t stream, uint32_t other); /* as cuStreamWaitEvent does */
+/* Makes the stream wait for the work in `other`, as cuStreamWaitEvent does. */
+void follow(struct run *run, uint32_t stream, uint32_t other);
 
 /* Launch the parts of a step of run->program. */
 void forward(struct run *run, uint32_t stream, int layers);

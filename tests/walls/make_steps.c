@@ -57,7 +57,7 @@ struct run {
     int64_t first;                              /* begin of the first operation */
     int64_t host, stream_end[4], recent[QUEUE]; /* recent: ends of the last QUEUE operations */
     uint64_t launches;
-    double scale; /* of the durations of this batch's kernels */
+    double scale; /* multiplies the durations of this batch's kernels */
     uint32_t length;
     bool step_begins; /* the next operation on the computing stream begins a step */
     int64_t steps[MOST_STEPS], others[MOST_OTHERS][2];
@@ -271,7 +271,7 @@ static void wander(struct run *run, int count)
     }
 }
 
-/* A server of many models: each request repeats a layer, but nothing repeats requests. */
+/* A server of many models: within a request a layer repeats, but the requests themselves follow no pattern. */
 static void serve(struct run *run, int requests)
 {
     for (int i = 0; i < requests; i++) {
@@ -294,12 +294,12 @@ static void work_otherwise(struct run *run)
 static void warm_up(struct run *run)
 {
     run->host += (int64_t)(uniform(run) * 3e7);
-    for (int i = between(run, 0, 12); i > 0; i--) /* libraries try out kernels */
+    for (int i = between(run, 0, 12); i > 0; i--) /* as when libraries try out several kernels */
         kernel(run, COMPUTE, &(struct piece){ i % 2 ? CONV : GEMM_WEIGHTS, 30.0 + i }, 5);
 }
 
-/* Other work at the end of the run, for less time than the steps take: otherwise its repetitions could be the
- * steps. */
+/* Other work at the end of the run, for less time than the steps take: otherwise the repetitions of this work could
+ * count as the steps. */
 static void end_differently(struct run *run)
 {
     run->plan.eval_batches = run->plan.program->trains ? run->plan.steps / 3 : 2;

@@ -10,7 +10,7 @@
 enum { MOST_LAYERS = 32, MODEL_BATCH = 8 << 20 };
 
 struct layer {
-    ws_CUdeviceptr weights, gradients; /* the optimizer's moments are behind the gradients */
+    ws_CUdeviceptr weights, gradients; /* the optimizer's moments follow the gradients in memory */
     ws_CUdeviceptr input, normed, mixed, attended, wide, active, output;
 };
 

@@ -65,7 +65,7 @@ struct flash_params {
     uint64_t lengths[4], rest[32];
 };
 
-/* FusedOptimizerTensorListMetadata<4>. */
+/* The layout of PyTorch's FusedOptimizerTensorListMetadata<4>. */
 struct tensor_list {
     uint64_t addresses[4][LIST_TENSORS];
     int64_t elements[LIST_TENSORS];

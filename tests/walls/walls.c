@@ -41,7 +41,7 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
     X(steps, 40)                                                          \
     X(warmup, 3) /* steps at the beginning that take the host longer */   \
     X(warmup_us, 8000)                                                    \
-    X(eval_every, 0) /* training steps; 0: never */                       \
+    X(eval_every, 0) /* after how many steps; 0: never */                 \
     X(eval_batches, 2)                                                    \
     X(log_every, 10)                                                      \
     X(seed, 1)                                                            \
@@ -49,7 +49,7 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
     X(device_jitter, 3) /* per cent, up or down */                        \
     X(dispatch_ns, 2000)                                                  \
     X(flops_percent, 65) /* of the GPU's peak that products reach */      \
-    X(bytes_percent, 88) /* of its memory's bandwidth */                  \
+    X(bytes_percent, 88) /* of its peak memory bandwidth */               \
     X(batch_bytes, 262144)                                                \
     X(prefetch, 0) /* 1: batches are copied on a stream of their own */   \
     X(pinned, 1)                                                          \
@@ -59,14 +59,14 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
     X(count, 1)      /* sync, allocation: how often per step */           \
     X(way, 0)        /* sync: 0 stream, 1 context, 2 event, 3 read */     \
     /* allocation: way 0 device memory, 1 pinned, 2 a module */           \
-    X(after_us, 20)    /* sync, allocation: host work after each */       \
-    X(bytes, 33554432) /* allocation: bytes of each */                    \
+    X(after_us, 20)    /* sync, allocation: host work after it */         \
+    X(bytes, 33554432) /* allocation: bytes of each one */                \
     X(length, 4)       /* chain: kernels beyond the first */              \
     X(ranks, 1)                                                           \
     X(same_stream, 0)  /* communication: 1: on the computing stream */    \
     X(slow_rank, 0)    /* straggler: which rank it is */                  \
     X(slow_percent, 0) /* straggler: how much slower its GPU is */        \
-    X(slow_us, 0)      /* straggler: its host works so much a step */
+    X(slow_us, 0)      /* straggler: more host work per step */
 
 struct settings {
 #define FIELD(name, value) long name;
@@ -88,7 +88,7 @@ struct wall;
 
 struct run {
     const struct wall *wall;
-    bool with; /* with the wall */
+    bool with; /* this run has the wall */
     struct settings set;
     struct model model;
     uint64_t random;
@@ -186,7 +186,8 @@ static void synchronise(struct run *run)
     }
 }
 
-/* Without the wall the host does the same work with the value of the previous step, which needs no wait. */
+/* Without the wall, the host does the same work on the value that the previous step computed, and need not wait for
+ * it. */
 static void sync_in_forward(struct run *run)
 {
     if (run->with)

@@ -1,4 +1,4 @@
-"""Runs a program with a known wall in its way and without it, and checks the report on the first run: the wall's name, the
+"""Runs a program with a known wall and without that wall, and checks the report on the first run: the wall's name, the
 cause of the first piece of advice, and the predicted saving, which must be the difference between the two runs.
 
     walls.py BUILD WALL [SETTING NUMBER] [--keep FOLDER]
@@ -21,14 +21,14 @@ from settings import WALLS
 # Largest relative errors of the saving and of a step. Steps vary by jitter, and the report and this test leave out
 # different steps.
 WITHIN, STEP_WITHIN = 0.2, 0.05
-HEALTHY = 0.05  # of a step: the largest saving that may be predicted for a program without a wall
-BUSY = 0.9      # of the time: least time in which the GPU is busy without a wall; the rest is between kernels
-CALM = 0.05     # of the time: most time that a program with an overhead wall may be ready to run without a processor
-UNTIMED = 0.02  # of the operations: if more have no times, the shim's thread had no processor, and the run is not judged
-ALONE = 0.4     # of the saving: for walls that overlap, the least sum of the savings from removing each wall alone
+HEALTHY = 0.05  # fraction of a step: the largest saving that may be predicted for a program without a wall
+BUSY = 0.9      # least fraction of the time in which the GPU is busy without a wall; the rest is between kernels
+CALM = 0.05     # largest fraction of the time in which a program with an overhead wall may lack a processor
+UNTIMED = 0.02  # largest fraction of operations without times; beyond it, the shim's thread had no processor: no verdict
+ALONE = 0.4     # fraction of the saving: least sum of the savings that are predicted for each of two overlapping walls alone
 RUNS = 6        # most runs until one is calm (see calm)
-TRIES = 2       # attempts at a setting before it fails
-APART = 0.1     # of the step: where the truth of two runs differs by more, the machine decided it
+TRIES = 4       # attempts at a setting before it fails, because other work on the machine can make some fail
+APART = 0.1     # fraction of the step: if the wall's true share varies by more from run to run, the machine caused that
 
 
 def report(build, folder):
@@ -48,7 +48,7 @@ class Judge:
 
     def __init__(self):
         self.lines, self.wrong, self.skipped = [], [], []
-        self.share = None  # of the step: the wall, in truth
+        self.share = None  # the wall's true fraction of the step
 
     def expect(self, condition, what):
         (self.lines if condition else self.wrong).append(what)

@@ -1,4 +1,4 @@
-/* Copies. Rows of the wrapper table: see driver_table.h. */
+/* The rows of the wrapper table (see driver_table.h) for copies. */
 /* clang-format off */
 DRIVER_PTDS(cuMemcpy, cuMemcpy, 4000, COPY,
     (ws_CUdeviceptr dst, ws_CUdeviceptr src, size_t ByteCount), (dst, src, ByteCount),

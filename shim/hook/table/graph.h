@@ -1,4 +1,5 @@
-/* Graphs under construction and executable graphs. Rows of the wrapper table: see driver_table.h. */
+/* The rows of the wrapper table (see driver_table.h) for functions that make, change, instantiate or destroy graphs.
+ */
 /* clang-format off */
 DRIVER(cuGraphInstantiate, cuGraphInstantiate, 10000, GRAPH,
     (ws_CUgraphExec *phGraphExec, ws_CUgraph hGraph, ws_CUgraphNode *phErrorNode, char *logBuffer, size_t

@@ -1,5 +1,5 @@
-/* Kernels, graphs, host functions and other work that a stream runs. Rows of the wrapper table: see
- * driver_table.h. */
+/* The rows of the wrapper table (see driver_table.h) for functions that put kernels, graphs, host functions or other
+ * work into a stream. */
 /* clang-format off */
 DRIVER_PTSZ(cuLaunchKernel, cuLaunchKernel, 4000, LAUNCH,
     (ws_CUfunction f, unsigned gridDimX, unsigned gridDimY, unsigned gridDimZ, unsigned blockDimX, unsigned

@@ -1,4 +1,4 @@
-/* Memsets, and allocating and freeing memory. Rows of the wrapper table: see driver_table.h. */
+/* The rows of the wrapper table (see driver_table.h) for memsets, and for functions that allocate or free memory. */
 /* clang-format off */
 DRIVER_PTDS(cuMemsetD8_v2, cuMemsetD8, 3020, MEMSET,
     (ws_CUdeviceptr dstDevice, unsigned char uc, size_t N), (dstDevice, uc, N),

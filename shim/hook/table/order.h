@@ -1,4 +1,4 @@
-/* Waiting, order between streams, capture. Rows of the wrapper table: see driver_table.h. */
+/* The rows of the wrapper table (see driver_table.h) for functions that wait, order streams or capture them. */
 /* clang-format off */
 DRIVER_PTSZ(cuStreamSynchronize, cuStreamSynchronize, 2000, SYNC,
     (ws_CUstream hStream), (hStream), waiting(&call, hStream), host_call(&call, hStream, NULL, 0, 0))

@@ -1,4 +1,4 @@
-/* Finding the driver and its functions. Rows of the wrapper table: see driver_table.h. */
+/* The rows of the wrapper table (see driver_table.h) for functions that start the driver or look up its functions. */
 /* clang-format off */
 DRIVER(cuGetProcAddress, cuGetProcAddress, 11030, RESOLUTION,
     (const char *symbol, void **pfn, int driverVersion, uint64_t flags), (symbol, pfn, driverVersion, flags),

@@ -18,27 +18,29 @@ enum ws_group ws_report_group(const struct ws_report *report, size_t name)
 
 enum { QUALITIES = WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY };
 
-/* State of a sweep over the operations in order of their begins. `of` is the latest end so far in each group, `all`
- * the latest end so far of any operation. */
+/* State of a sweep over the operations in order of their start times. `of`: the latest end so far in each group.
+ * `all`: the latest end so far of any operation. */
 struct reach {
     struct ws_reach of;
     int64_t all;
-    int64_t sure;      /* end of the last interval that busy_least includes */
+    int64_t sure;      /* end of the last interval that was added to busy_least (the lower bound of busy time) */
     int64_t stretched; /* latest end so far, if every operation ended as late as its error allows */
 };
 
-/* Marks the operation at index `place` of the track's order: a gap ended when this operation began. */
+/* Records that a gap ended when the operation at index `place` of ws_track.order began. */
 static void activity_note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, size_t place)
 {
     result->gaps.bits[place / 64].ends |= 1ULL << place % 64;
     result->gaps.count++;
-    /* Adds the part of the gap that earlier operations may have filled, if they ended as late as their errors allow.
-     * stretch_backwards adds the part that later operations may have filled. */
+    /* Adds to busy_most (the upper bound of busy time) the part of the gap that earlier operations may have filled,
+     * if they ended as late as their errors allow. stretch_backwards adds the part that later operations may have
+     * filled. */
     result->busy_most += ws_min(ws_max(reach->stretched - reach->all, 0), next - reach->all);
 }
 
-/* Adds the part of each gap that later operations may have filled, if they began as early as their errors allow. Goes
- * backwards, because any later operation may have begun earliest. */
+/* Adds to busy_most (the upper bound of busy time) the part of each gap that later operations may have filled, if
+ * they began as early as their errors allow. Goes backwards through the operations, and keeps the earliest possible
+ * start of the operations seen so far. */
 static void stretch_backwards(struct ws_track_activity *result, const struct ws_ops *ops,
                               const struct ws_track *track)
 {
@@ -101,7 +103,7 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
         free(groups);
         return -ENOMEM;
     }
-    result->gaps.bits[0].told = 1 << 1; /* bit 1 stops the backward search in ws_gap_at */
+    result->gaps.bits[0].told = 1 << 1; /* the backward search in ws_gap_at ends here at the latest */
     result->begin = ws_op_begin(ops, track->order[0]);
     struct reach reach = { ws_reach_from(result->begin), result->begin, INT64_MIN, INT64_MIN };
     struct ws_split split = { 0 };

@@ -10,60 +10,60 @@
 #include "base/vector.h"
 #include "report/analysis.h"
 
-/* An idle time of the device, from the end of one operation to the begin of another. */
+/* An idle period of the device, from the end of one operation to the start of another. */
 struct ws_gap {
     int64_t begin, end;
     uint32_t before; /* the operation with the latest end before the gap */
     uint32_t after;  /* the operation that ended the gap */
-    size_t place;    /* index of `after` in ws_track.order */
+    size_t place;    /* index of the operation `after` in ws_track.order */
 };
 
-/* Two bits for each of 64 consecutive operations in a track's order. */
+/* Two bits for each of 64 operations that follow each other in order of their start times (ws_track.order). */
 struct ws_gap_bits {
-    uint64_t ends; /* the device was idle until the operation began */
-    uint64_t told; /* the previous operation in the order has the latest end so far */
+    uint64_t ends; /* 1: the device was idle until the operation began */
+    uint64_t told; /* 1: of all earlier operations, the one directly before this operation ended last */
 };
 
 /* The gaps of a device, in order of time. A device can have millions of gaps, so they are stored as bits, and
  * struct ws_gap is built on demand. */
 struct ws_gaps {
-    struct ws_gap_bits *bits; /* entry i: operations 64 * i to 64 * i + 63 of `order` */
+    struct ws_gap_bits *bits; /* entry i is for the operations with index 64 * i to 64 * i + 63 in `order` */
     size_t count;
     const struct ws_ops *ops;
-    const uint32_t *order; /* the track's order */
+    const uint32_t *order; /* ws_track.order: the device's operations in order of their start times */
     size_t places;         /* length of `order` */
 };
 
 /* A period that the trace does not cover, although the device may have been busy. Recording was off, or the device
  * ran work from outside the recorded time (unrecorded.c). */
 struct ws_hole {
-    int64_t begin, end; /* ns, host clock */
+    int64_t begin, end; /* start and end of the period; ns, host clock */
 };
 
 struct ws_track_activity {
-    int64_t begin, end; /* first begin and last end; ns, host clock */
+    int64_t begin, end; /* start of the device's first operation, and latest end of an operation; ns, host clock */
     int64_t span, busy, idle;
-    int64_t unrecorded;            /* part of the span that is in `holes`: counts neither as busy nor as idle */
-    int64_t busy_least, busy_most; /* bounds of `busy`, from the errors of begins and ends */
+    int64_t unrecorded;            /* time in `holes`: part of the span, but neither busy nor idle */
+    int64_t busy_least, busy_most; /* bounds of `busy`, given the errors of start and end times */
     int64_t group[WS_GROUP_COUNT];
-    int64_t comm_overlap;   /* comm inside compute */
-    int64_t exposed_comm;   /* comm outside compute */
-    int64_t exposed_memory; /* memory outside compute and outside comm */
-    struct ws_gaps gaps;    /* without the holes */
-    struct ws_vector holes; /* struct ws_hole, in order of time */
-    uint64_t quality[4];    /* number of begins and ends of each enum ws_quality */
+    int64_t comm_overlap;   /* ns in which communication and compute ran */
+    int64_t exposed_comm;   /* ns in which communication ran, but no compute */
+    int64_t exposed_memory; /* ns in which copies or memsets ran, but neither compute nor communication */
+    struct ws_gaps gaps;    /* idle periods, except those in `holes` */
+    struct ws_vector holes; /* elements: struct ws_hole, in order of time */
+    uint64_t quality[4];    /* number of start and end times of each enum ws_quality (measured, computed …) */
 };
 
 extern const struct ws_analysis ws_analysis_activity;
 
-/* Did a gap end when the operation at index `place` of the order began? */
+/* Did a gap end when the operation at index `place` of `gaps->order` began? */
 static inline bool ws_gap_ends_at(const struct ws_gaps *gaps, size_t place)
 {
     return gaps->bits[place / 64].ends >> place % 64 & 1;
 }
 
 /* Returns the gap that ended when the operation at index `place` began. Searches backwards from `place` for a `told`
- * bit: the operation in front of that bit has the latest end before the gap. */
+ * bit: of all operations before the gap, the one directly before the marked operation ended last. */
 static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 {
     size_t told = place;
@@ -73,15 +73,15 @@ static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
     return (struct ws_gap){ ws_op_end(gaps->ops, before), ws_op_begin(gaps->ops, after), before, after, place };
 }
 
-/* A walk over gaps in order of time. */
+/* State of a walk over a device's gaps (idle periods) in order of time. */
 struct ws_gap_walk {
     const struct ws_gaps *gaps;
     size_t first;  /* index of the first operation in the current group of 64 */
     uint64_t left; /* bit i: operation first + i ended a gap that ws_gap_next has not returned yet */
 };
 
-/* Starts a walk over the gaps that the operations at index `place` and later ended. `place` 0: walks over all gaps.
- */
+/* Starts a walk over the gaps that ended when the operations at index `place` and later began. If `place` is 0, the
+ * walk covers all gaps. */
 static inline struct ws_gap_walk ws_gap_walk(const struct ws_gaps *gaps, size_t place)
 {
     uint64_t left = place < gaps->places ? gaps->bits[place / 64].ends & ~0ULL << place % 64 : 0;
@@ -102,7 +102,7 @@ static inline bool ws_gap_next(struct ws_gap_walk *walk, struct ws_gap *gap)
     return true;
 }
 
-/* Skips `count` gaps, or all that remain. */
+/* Skips the next `count` gaps, or all remaining gaps if there are fewer. */
 void ws_gap_skip(struct ws_gap_walk *walk, size_t count);
 
 static inline int64_t ws_gap_length(const struct ws_gap *gap)
@@ -110,36 +110,39 @@ static inline int64_t ws_gap_length(const struct ws_gap *gap)
     return gap->end - gap->begin;
 }
 
-/* The recorded part of the span, in ns. Reports give busy and idle time as percentages of this part. */
+/* The recorded part of the span (the time from the device's first operation to its last), in ns. Reports give busy
+ * and idle time as percentages of this part. */
 static inline int64_t ws_activity_known(const struct ws_track_activity *activity)
 {
     return activity->span - activity->unrecorded;
 }
 
-/* The moment from which reports count a device's times: the begin of its first operation. In a window, it is the
- * begin of the device's first operation in the whole recording. */
+/* The time from which reports count a device's times: the start of its first operation. If the report covers only a
+ * window (a part of the recording, model/window.h), it is the start of the device's first operation in the whole
+ * recording. */
 static inline int64_t ws_activity_origin(const struct ws_track *track, const struct ws_track_activity *activity)
 {
     return track->window ? track->window->first : activity->begin;
 }
 
-/* Moves gaps from `gaps` to `holes` if the recording does not cover them. Returns 0 or -ENOMEM. */
+/* Moves those gaps to `holes` in which recording was off, or in which the device ran work from outside the recorded
+ * time. Returns 0 or -ENOMEM. */
 struct ws_process_recorded;
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
                                      const struct ws_process_recorded *recorded, struct ws_track_activity *activity);
 
-/* Finds the stream with the most operations of WS_GROUP_COMPUTE. Writes its index in ws_process.streams, or
- * WS_NOWHERE. `groups`: from ws_report_shape_groups. Returns 0 or -ENOMEM. */
+/* Finds the stream with the most operations of WS_GROUP_COMPUTE. Writes the stream's index in ws_process.streams, or
+ * WS_NOWHERE if no stream has any. `groups`: the array that ws_report_shape_groups returned. Returns 0 or -ENOMEM. */
 int ws_track_main_stream(const struct ws_process *process, const struct ws_track *track, const uint8_t *groups,
                          uint32_t *stream);
 
-/* ns. A longer wait is more than the usual delay between a launch and its operation. Our choice. */
+/* ns. A longer wait between a launch and the start of its operation is not usual on an idle stream. Our choice. */
 enum { WS_HELD_LEAST = 1000000 };
 
 /* Did the operation begin more than WS_HELD_LEAST after its launch call returned and after `reach`, the end of all
  * earlier recorded operations? If such an operation is the first of its stream, the stream was busy with work from
- * before the recording. Always false for Wallshim's own traces, because they count the operations that they leave
- * out. */
+ * before the recording. Always false for Wallshim's own traces: these state which operations they lack, so the
+ * function need not guess. */
 static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op, int64_t reach)
 {
     const struct ws_ops *ops = &process->ops;
@@ -147,11 +150,12 @@ static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op,
            ws_process_meta(process, "import");
 }
 
-/* Returns the group of the operations with this name (index into the model's names). */
+/* Returns the group (compute, communication or memory) of the operations with this name (index into the model's
+ * names). */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);
 
-/* The groups of all shapes, indexed like ws_process.shapes. The caller frees the array. NULL if memory runs
- * out. */
+/* Returns an array indexed like ws_process.shapes: the group (enum ws_group) of each shape's operations. The caller
+ * frees the array. NULL if memory runs out. */
 uint8_t *ws_report_shape_groups(const struct ws_report *report, const struct ws_process *process);
 
 /* defined in activity_report.c */

@@ -9,19 +9,20 @@
 
 enum {
     SYSTEMATIC_NS = 100,
-    SAMPLES_FEWEST = 3, /* fewer samples do not show the spread */
+    SAMPLES_FEWEST = 3, /* with fewer samples, the variation of the lengths is not known */
 };
 static const double DEVIATIONS = 3;
 
-/* The operations of one shape on the device. Times in ns. */
+/* Sums over the operations of one shape (operations with the same static properties, such as kernel and stream) on
+ * the device. Times are in ns. */
 struct shape_lengths {
-    double computed; /* sum of the lengths of operations whose begin and end are both computed */
+    double computed; /* sum of the lengths of operations whose start and end are both computed (not measured) */
     uint64_t computed_count;
-    double computed_errors;     /* sum of the errors of their begins and ends */
+    double computed_errors;     /* sum of the errors of the start and end times of the operations in `computed` */
     double other, other_errors; /* sums of the lengths and of the errors of all other operations */
-    uint64_t samples;           /* number of operations whose begin and end are both measured */
+    uint64_t samples;           /* number of operations whose start and end are both measured */
     double mean;                /* mean length of the samples */
-    double squares;             /* sum of squared distances of the samples from their mean */
+    double squares;             /* sum of squared differences between the samples' lengths and `mean` */
 };
 
 static void lengths_add(struct shape_lengths *lengths, const struct ws_ops *ops, uint32_t op)
@@ -45,7 +46,8 @@ static void lengths_add(struct shape_lengths *lengths, const struct ws_ops *ops,
     }
 }
 
-/* Adds the ns by which the total time of the shape's operations may be below and above the total in the trace. */
+/* The true total time of the shape's operations may differ from the total in the trace. Adds to *shorter the ns by
+ * which the true total may be below the trace's total. Adds to *longer the ns by which it may be above. */
 static void lengths_bound(const struct shape_lengths *lengths, double *shorter, double *longer)
 {
     double less = lengths->computed_errors, more = less;
@@ -63,7 +65,7 @@ static void lengths_bound(const struct shape_lengths *lengths, double *shorter, 
  */
 static int bounds_most_overlap(const struct ws_process *process, const struct shape_lengths *shapes, double *overlap)
 {
-    struct ws_map streams = { 0 }; /* stream + 1 → ns */
+    struct ws_map streams = { 0 }; /* id of a stream + 1 → time of its operations, ns */
     double all = 0, longest = 0;
     int status = 0;
     for (size_t i = 0; i < process->shapes.count; i++) {

@@ -1,23 +1,25 @@
-/* Bounds of busy time for traces with computed times.
+/* Bounds of busy time for traces with computed times: times that the shim did not measure, but inferred from other
+ * times (WS_TIME_INFERRED).
  *
- * A computed begin may be wrong by some µs, and so may the computed end. Begin and end are wrong by nearly the same
- * amount, so the length is wrong by far less. The errors of begins and ends therefore overstate the error of a sum of
- * lengths. The length of a computed operation comes from measured launches of the same shape. The mean of n such
- * samples with standard deviation s lies within 3 s / √n of the true mean in 99.7 % of cases (central limit theorem;
- * all samples count as independent). The true total of a shape is bounded by this mean, plus or minus its error,
- * times the number of operations. SYSTEMATIC_NS allows for a constant error in the time between two events. Its value
- * is our choice. The shim measures this error (shim/timing/dispatch.h).
+ * A computed start may be wrong by some µs, and so may the computed end. Start and end are wrong by nearly the same
+ * amount, so the length is wrong by far less. The errors of start and end times therefore overstate the error of a
+ * sum of lengths. The length of a computed operation comes from measured launches of the same shape (same kernel,
+ * stream and other static properties). The mean of n such samples with standard deviation s lies within 3 s / √n of
+ * the true mean in 99.7 % of cases (central limit theorem; all samples count as independent). The true total of a
+ * shape lies between the number of operations times (mean - error) and the number times (mean + error). SYSTEMATIC_NS
+ * allows for a constant error in the time between two events. Its value is our choice. The shim measures this error
+ * (shim/timing/dispatch.h).
  *
- * Operations of one stream do not overlap. So the sum of the lengths of a stream's operations is busy time, no matter
- * when the operations ran. Only the overlap of several streams depends on when operations ran. The overlap of streams
- * is at most the time of all streams except the busiest. */
+ * Operations of one stream do not overlap. So the sum of the lengths of a stream's operations is the stream's busy
+ * time, no matter when the operations ran. Only the overlap of several streams depends on when operations ran. The
+ * overlap of streams is at most the time of all streams except the busiest. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_BUSY_BOUNDS_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_BUSY_BOUNDS_H
 
 #include "analysis/activity/activity.h"
 
 /* Narrows busy_least and busy_most if the lengths of computed operations give closer bounds than the errors of their
- * begins and ends. Returns 0 or -ENOMEM. */
+ * start and end times. Returns 0 or -ENOMEM. */
 int ws_activity_narrow_bounds(const struct ws_process *process, const struct ws_track *track,
                               struct ws_track_activity *activity);
 

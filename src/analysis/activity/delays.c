@@ -12,14 +12,15 @@ enum { DIGITS = 8, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = 4096 };
 enum { MEDIAN, P95, SOUGHT };
 enum { PARTS = 4096 };
 
-/* The delays of a stream. */
+/* The launch delays of a stream, in ns. */
 struct series {
     size_t count;
     int64_t max;
-    struct ws_vector values; /* int64_t: all delays of a small stream, else the delays in the chosen buckets */
+    struct ws_vector values; /* int64_t: all delays of a small stream; for other streams, only the delays in
+                                the buckets `chosen` */
     uint32_t *buckets;       /* number of delays per bucket; NULL for a small stream */
-    uint32_t chosen[SOUGHT]; /* buckets of the median and the 95th percentile */
-    size_t rank[SOUGHT]; /* ranks of the median and the 95th percentile in `values`; rank 0 is the smallest value */
+    uint32_t chosen[SOUGHT]; /* numbers of the buckets that hold the median and the 95th percentile */
+    size_t rank[SOUGHT];     /* ranks of the median and of the 95th percentile among `values` (smallest: 0) */
 };
 
 static uint32_t magnitude(int64_t value)
@@ -40,7 +41,7 @@ static int delays_store(struct series *series, int64_t value)
     return 0;
 }
 
-/* Called when the stream has more than SMALL launches: counts its values by bucket instead of keeping them. */
+/* Called at launch SMALL + 1 of the stream. From this launch on, the stream's delays are only counted by bucket. */
 static int outgrow(struct series *series)
 {
     series->buckets = calloc(BUCKETS, sizeof(*series->buckets));
@@ -72,8 +73,8 @@ static int store_chosen(struct series *series, int64_t value)
     return bucket == series->chosen[MEDIAN] || bucket == series->chosen[P95] ? delays_store(series, value) : 0;
 }
 
-/* Returns the series of each shape's stream, by index of the shape. The last series is for unknown streams. NULL if
- * memory runs out. */
+/* Returns an array: entry i is the series of the stream to which the launches of shape i belong. The last entry of
+ * `all` is the series of all launches whose stream is unknown. Returns NULL if memory runs out. */
 static struct series **assign(const struct ws_process *process, struct series *all)
 {
     struct series **of_shape = malloc((process->shapes.count + 1) * sizeof(struct series *));
@@ -84,7 +85,8 @@ static struct series **assign(const struct ws_process *process, struct series *a
     return of_shape;
 }
 
-/* Calls see() for every delay of the track, with the series of the delay's stream. */
+/* Calls see() for the launch delay of each operation of the track (one device as used by one process). Passes the
+ * series of the operation's stream, and the delay. */
 static inline int visit(const struct ws_process *process, const struct ws_track *track, struct series **of_shape,
                         int (*see)(struct series *, int64_t))
 {
@@ -121,11 +123,11 @@ static void delays_choose(struct series *series)
     series->rank[P95] -= first;
     if (p95 != median)
         series->rank[P95] +=
-            series->buckets[median]; /* `values` also holds the median's bucket, whose values are smaller */
+            series->buckets[median]; /* `values` also holds the delays of the median's bucket, which are smaller */
 }
 
-/* Part i holds 1 << shift values, from `least` + (i << shift) on. Moves the values in this part to the front and
- * returns their number. */
+/* Part i is the range of 1 << shift values that starts at `least` + (i << shift). Moves the values in part `part` to
+ * the front of the array and returns the number of these values. */
 static size_t delays_gather(int64_t *values, size_t count, int64_t least, unsigned shift, size_t part)
 {
     size_t found = 0;

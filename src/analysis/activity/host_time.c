@@ -7,9 +7,9 @@
 #include "base/minmax.h"
 
 /* Names of data loaders. PyTorch's profiler writes "enumerate(DataLoader)#…__next__"; its Python frames are
- * "torch/utils/data/dataloader.py(708): __next__". A training loop waits for its loader's workers in
- * "queue.py(154): get" and "multiprocessing/queues.py". The other names are ranges that training frameworks and
- * their users write. */
+ * "torch/utils/data/dataloader.py(708): __next__". A training loop waits for its loader's workers in "queue.py(154):
+ * get" and "multiprocessing/queues.py". The other names are those of ranges that training frameworks and their users
+ * set. */
 static const char *const loaders[] = { "dataloader",
                                        "data_loader",
                                        "data loader",
@@ -197,7 +197,8 @@ static void host_time_add(struct ws_host_window *window, enum ws_host_use use, c
     }
 }
 
-/* Divides a time outside calls by the ranges that the thread was in: data loading, collectives, or neither. */
+/* Adds a period outside calls to `window`, divided by the ranges that the thread was in: data loading, collectives,
+ * or neither. */
 static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_host_window *window, int64_t from,
                       int64_t to)
 {

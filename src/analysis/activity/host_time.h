@@ -33,30 +33,31 @@ enum ws_host_use {
 
 struct ws_host_time {
     struct ws_host host;
-    uint32_t *firsts;              /* by name: the first operation of this name */
-    uint8_t *functions;            /* enum ws_host_use by index in ws_process.driver_functions */
+    uint32_t *firsts; /* by index in ws_model.names: the first operation of this name; UINT32_MAX: none */
+    /* by index in ws_process.driver_functions: the use (enum ws_host_use) as which calls of the function count */
+    uint8_t *functions;
     struct ws_interval_set *input; /* by thread: the thread's ranges that are named like a data loader */
     struct ws_interval_set *comm;  /* by thread: the thread's ranges of collectives */
 };
 
 /* How a thread spent a window of host time. Times are in ns. */
 struct ws_host_window {
-    int64_t used[WS_USE_COUNT];  /* within the window; the entries add up to the window's length */
+    int64_t used[WS_USE_COUNT];  /* time of each use within the window; adds up to the window's length */
     int64_t whole[WS_USE_COUNT]; /* full length of the calls that touch the window, including the parts outside it */
-    uint32_t calls;              /* calls that touch the window */
+    uint32_t calls;              /* number of calls that touch the window */
     struct {
-        int64_t length; /* within the window; 0: none */
+        int64_t length; /* ns of the call that lie within the window; 0: there is no such call */
         struct ws_host_event event;
     } longest[WS_USE_COUNT]; /* by use: the longest call; for WS_USE_INPUT and WS_USE_OWN, the longest time outside
                                 calls */
 };
 
-/* Scope: process. This analysis has no section in the report. */
+/* This analysis runs once per process. It has no section of its own in the report. */
 extern const struct ws_analysis ws_analysis_host_time;
 
-/* Computes how the cursor's thread spent the window from `from` to `to`. The function is fastest if the windows of
- * its uses come in order of time. A host call that ended up to `slack` ns before `from` touches the window too,
- * because the clocks of host and device may differ by `slack`. */
+/* Computes how the cursor's thread spent the window from `from` to `to`. This is fastest if the windows of successive
+ * calls are in order of time. A host call that ended up to `slack` ns before `from` touches the window too, because
+ * the clocks of host and device may differ by `slack`. */
 void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor *cursor, int64_t from, int64_t to,
                          int64_t slack, struct ws_host_window *window);
 
@@ -68,7 +69,7 @@ bool ws_launches_graph(const struct ws_process *process, uint32_t driver_functio
 /* Did the call that launched the operation return only after the operation had ended? */
 bool ws_op_blocks(const struct ws_process *process, uint32_t op);
 
-/* Returns the id of the function that was called (family driver_function); 0: not known. */
+/* Returns the id of the driver function that the event called; 0: not known. */
 uint32_t ws_host_event_function(const struct ws_process *process, const struct ws_host_event *event);
 
 static inline bool ws_is_host_to_device(const struct ws_shape *shape)

@@ -71,6 +71,7 @@ static void launches_finish(void *memory)
 const struct ws_analysis ws_analysis_launches = {
     .name = "launches",
     .title = "Launches",
+    .host_times = true,
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_launches),
     .needs = { &ws_analysis_activity },

@@ -6,15 +6,15 @@
 #include "report/analysis.h"
 
 struct ws_track_launches {
-    struct ws_vector streams; /* struct ws_stream_delays, most launches first */
+    struct ws_vector streams; /* elements: struct ws_stream_delays, most launches first */
     uint64_t launches;        /* host calls that started work on the device */
-    int64_t call_time;        /* ns that the host spent in launch calls, except calls that block */
-    uint64_t blocking;        /* launches whose call blocked */
-    uint64_t waited_for;      /* launches that an idle device waited for */
-    int64_t waited_ns;        /* ns that the device was idle before the launches that it waited for */
+    int64_t call_time;        /* ns that the host spent in launch calls, except those in `blocking` */
+    uint64_t blocking;        /* launches whose call returned only after the operation had ended */
+    uint64_t waited_for;      /* launches whose call returned only after the device had become idle */
+    int64_t waited_ns;        /* ns that the device was idle before the operations of the launches in `waited_for` */
 };
 
-/* Scope: track. */
+/* This analysis runs once per track (one device as used by one process). */
 extern const struct ws_analysis ws_analysis_launches;
 
 /* defined in launches_report.c */

@@ -6,9 +6,9 @@
 
 struct ws_process_losses {
     uint64_t count[WS_LOSS_COUNT];
-    uint64_t unknown; /* losses for a reason that this version of wallshim does not know */
+    uint64_t unknown; /* operations and calls lost for a reason that this version of wallshim does not know */
     uint64_t total;
-    uint64_t nameless; /* operations whose description was lost */
+    uint64_t nameless; /* operations that are in the trace, but whose description (name, stream …) was lost */
 };
 
 extern const struct ws_analysis ws_analysis_losses;

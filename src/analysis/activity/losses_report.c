@@ -5,6 +5,7 @@
 
 #include "analysis/activity/activity.h"
 #include "base/minmax.h"
+#include "model/native_frames.h"
 
 static bool is_damaged(const struct ws_damage *damage)
 {
@@ -46,8 +47,11 @@ static void print_end(const struct ws_process *process, struct ws_page *page)
         ws_page_fact(page, "end",
                      "the program ended by _exit or quick_exit; operations that still ran then have no times");
     if (end && !strcmp(end, "killed"))
-        ws_page_fact(page, "end", "the program was killed; its last records were saved from its memory%s",
-                     ws_process_meta(process, "not_salvaged") ? ", but not those of all threads" : "");
+        ws_page_fact(
+            page, "end",
+            "the program was killed, or ended by a system call of its own; its last records were saved from its "
+            "memory%s",
+            ws_process_meta(process, "not_salvaged") ? ", but not those of all threads" : "");
 }
 
 /* Reports the number of launches that were delayed while hardware counters were read. */
@@ -71,6 +75,13 @@ static void print_one_queue(const struct ws_process *process, struct ws_page *pa
         ws_page_text(page,
                      "CUDA_DEVICE_MAX_CONNECTIONS was 1: timing events may have delayed other streams and reduced "
                      "their overlap; --backend host records no events.");
+}
+
+static void print_unnamed(const struct ws_process *process, struct ws_page *page)
+{
+    char text[512];
+    if (ws_native_lacks(&process->stacks, text, sizeof(text)))
+        ws_page_text(page, "%s", text);
 }
 
 /* Reports CUDA graphs that were recorded without their kernels. Nsight Systems records a CUDA graph as one operation
@@ -123,8 +134,8 @@ bool ws_losses_is_complete(const struct ws_process *process, const struct ws_pro
     return !losses->total && !losses->nameless && !process->odd_times && !is_damaged(&process->damage);
 }
 
-/* Reports the number of other processes with incomplete recordings. A page that shows one device of a job must not
- * hide these losses. */
+/* Reports the number of other processes with incomplete recordings. A report page that shows only one device of a job
+ * must still mention these losses. */
 static void print_others(const struct ws_report *report, size_t shown, struct ws_page *page)
 {
     char number[WS_FORMAT_SIZE], lost[WS_FORMAT_SIZE];
@@ -171,6 +182,7 @@ void ws_losses_text(const struct ws_report *report, size_t subject, const void *
         ws_page_text(page, "Nothing lost.");
     print_others(report, subject, page);
     print_doubts(report, process, page);
+    print_unnamed(process, page);
     print_one_queue(process, page);
     print_counted(process, page);
 }

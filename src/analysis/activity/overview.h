@@ -1,5 +1,5 @@
-/* The contents of the trace: the program and its devices, operations by kind, and the host time from first to last
- * call. */
+/* The contents of the trace: the program and its devices, operations by kind, and the time from the first host call
+ * to the last. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H
 
@@ -7,7 +7,7 @@
 #include "report/analysis.h"
 
 struct ws_process_overview {
-    int64_t first, last; /* host times of operations and calls, ns; first > last: the trace has none */
+    int64_t first, last; /* earliest and latest host time of all operations and calls, ns; first > last: none */
     uint64_t by_kind[WS_OP_KIND_COUNT];
     uint64_t captured, failed;
     struct ws_recording_cost cost;

@@ -20,7 +20,8 @@ static const struct fact facts[] = {
     { "flight", "dump of" },    { "flight_cause", "dumped as" },
 };
 
-/* Leaves out facts that the trace does not hold. An imported trace may hold only the device's name. */
+/* Prints the facts about a device. Leaves out facts that the trace does not hold. An imported trace may hold only the
+ * device's name. */
 static void print_device(const struct ws_device *device, const char *label, struct ws_page *page)
 {
     char name[96], sms[24] = "", memory[40] = "", capability[48] = "";

@@ -7,14 +7,14 @@
 #include "analysis/activity/host_time.h"
 #include "base/minmax.h"
 
-/* A trace by Wallshim counts as complete if it lost at most one operation in LOST_MOST. Our choice. */
+/* A trace by Wallshim counts as complete if at most one in LOST_MOST operations was lost. Our choice. */
 enum { LOST_MOST = 1000 };
 
-/* The most correlation ids that are compared: enough for a median. */
+/* ws_recorded_apart compares at most this many correlation ids: enough for a median. */
 enum { MOST_IDS = 1000000 };
 
-/* Does a loss for this reason mean that operations ran without a time in the trace? Operations in pauses of the
- * recording do not count here: unrecorded.c treats these pauses as holes. */
+/* Does a loss for this reason mean that the device ran operations whose times are not in the trace? Returns false for
+ * operations that ran while recording was paused: unrecorded.c leaves these pauses out of busy and idle time. */
 static bool is_lost_work(uint32_t reason)
 {
     switch (reason) {
@@ -44,8 +44,8 @@ static bool is_whole(const struct ws_process *process)
            lost <= process->ops.count / LOST_MOST;
 }
 
-/* Returns the correlation id of an imported trace. Importers put the thread into the upper bits
- * (ws_gather_correlation). */
+/* Returns CUPTI's correlation id. The importers of other profilers' traces put the thread's number into the upper 32
+ * bits (ws_gather_correlation). */
 static uint32_t number_of(uint64_t correlation)
 {
     return (uint32_t)correlation;
@@ -88,9 +88,10 @@ static uint8_t *read_functions(const struct ws_process *process)
     return kinds;
 }
 
-/* Finds launches without operations. Follows captures call by call, because importers write calls in order of time.
- * Ignores launches after the last launch that has an operation: their operations may have run after the trace's end.
- */
+/* Finds launch calls whose operations are not in the trace. Skips launches while a stream is captured. To know when
+ * this is, counts the begins and ends of captures among the calls, which importers write in order of time. Ignores
+ * launches after the last launch that has an operation, because the ignored ones may have run after the trace's
+ * end. */
 static int find_alone(const struct ws_process *process, struct ws_process_recorded *result)
 {
     const struct ws_ops *ops = &process->ops;
@@ -173,7 +174,7 @@ int ws_recorded_apart(const struct ws_process *process, uint32_t *apart)
         if (number_of(calls[i].correlation))
             numbers[count++] = number_of(calls[i].correlation);
     qsort(numbers, count, sizeof(*numbers), recorded_ascending);
-    for (size_t i = 1; i < count; i++) /* all operations of one call have the same correlation id */
+    for (size_t i = 1; i < count; i++) /* every operation of a call has the call's correlation id, so ids repeat */
         if (numbers[i] != numbers[i - 1])
             numbers[kept++] = numbers[i] - numbers[i - 1];
     qsort(numbers, kept, sizeof(*numbers), recorded_ascending);

@@ -2,8 +2,8 @@
  * have been busy at times when the trace shows no operation on it.
  *
  * A trace by Wallshim holds all operations that the process launched, except those that the trace counts as lost.
- * Traces of other profilers may lack operations without saying so: operations that ran when the recording began,
- * kernels of CUDA graphs, and operations that the profiler or a later tool dropped.
+ * Traces of other profilers may lack operations without saying so: operations that were running when the recording
+ * began, kernels of CUDA graphs, and operations that the profiler or a later tool dropped.
  *
  * Traces of other profilers hold CUPTI's correlation ids. Correlation ids number all calls in order of time, even
  * calls that the trace leaves out. These ids show two things:
@@ -21,17 +21,17 @@
 #include "base/vector.h"
 #include "report/analysis.h"
 
-/* ns. The longest time that a device takes to begin an operation that is ready (gaps.h). */
+/* ns. The longest time that an idle device takes to start an operation that is ready (gaps.h). */
 enum { WS_DISPATCH_MOST = 20000 };
 
 struct ws_process_recorded {
     bool whole;        /* Wallshim made the trace, and it lacks at most one operation in LOST_MOST (recorded.c) */
     uint32_t first_id; /* smallest correlation id of a recorded call; 0: the trace has no ids */
-    uint64_t before;   /* operations that were launched before the recording began */
+    uint64_t before;   /* number of operations that were launched before the recording began */
     struct ws_vector alone; /* int64_t, ascending: host times of launches whose operations are missing */
 };
 
-/* Scope: process. This analysis has no section in the report. */
+/* This analysis runs once per process. It has no section of its own in the report. */
 extern const struct ws_analysis ws_analysis_recorded;
 
 /* Was the operation launched before the recording began? */
@@ -45,7 +45,7 @@ bool ws_lacks_launch(const struct ws_process_recorded *recorded, int64_t from, i
 int ws_recorded_apart(const struct ws_process *process, uint32_t *apart);
 
 /* Returns the host time at which the operation was queued: normally the end of its call. A call that waits for its
- * copy queued the copy at the call's begin. Copies from the host count as queued at the call's end, because the call
+ * copy queued the copy at the call's start. Copies from the host count as queued at the call's end, because the call
  * may first move pageable data to a buffer of the driver. */
 int64_t ws_op_queued_from(const struct ws_process *process, uint32_t op);
 

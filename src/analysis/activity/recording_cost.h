@@ -1,4 +1,4 @@
-/* The time that recording cost the program. */
+/* The time that the program lost because it was recorded. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_RECORDING_COST_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_RECORDING_COST_H
 
@@ -6,9 +6,9 @@
 
 struct ws_recording_cost {
     int64_t events;  /* ns that the program's threads spent in the shim's calls that record events; measured */
-    int64_t records; /* ns that the threads spent on writing records; estimated: number of records × ns per record */
+    int64_t records; /* ns that the threads spent on writing records; estimated: records × ns per record */
     int64_t threads; /* ns from a thread's first operation to its last one, added up over all threads */
-    bool known; /* the trace holds the cost; false if the program was killed, or if another profiler recorded it */
+    bool known; /* the trace holds the cost; false if the program was killed, or if another profiler made the trace */
 };
 
 /* Returns 0 or -ENOMEM. */

@@ -1,9 +1,9 @@
 /* Splits a period of a device's time by the groups of operations that ran in it. Each figure is the length of a union
  * of intervals, in whole ns.
  *
- * Operations come in order of their begins. The reach of a group is the latest end of its operations that have begun.
- * Until the next operation begins, the group therefore runs in the single interval [now, reach). A sweep keeps the
- * reach of each group and adds one slice of time after another.
+ * Operations come in order of their start times. The reach of a group is the latest end of its operations that have
+ * begun. So from now until the next operation begins, the group runs exactly in the interval [now, reach). A sweep
+ * over the operations keeps the reach of each group, and adds the time between two successive starts as one slice.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H
@@ -17,12 +17,12 @@ enum ws_group { WS_GROUP_COMPUTE, WS_GROUP_COMM, WS_GROUP_MEMORY, WS_GROUP_COUNT
 struct ws_split {
     int64_t busy;
     int64_t group[WS_GROUP_COUNT];
-    int64_t comm_overlap;   /* comm inside compute */
-    int64_t exposed_comm;   /* comm outside compute */
-    int64_t exposed_memory; /* memory outside compute and outside comm */
+    int64_t comm_overlap;   /* ns in which communication and compute ran */
+    int64_t exposed_comm;   /* ns in which communication ran, but no compute */
+    int64_t exposed_memory; /* ns in which copies or memsets ran, but neither compute nor communication */
 };
 
-/* By group: the latest end of the operations that have begun. */
+/* By group: the latest end of the operations that have begun; ns, host clock. */
 struct ws_reach {
     int64_t group[WS_GROUP_COUNT];
 };
@@ -38,7 +38,7 @@ static inline int64_t ws_reach_within(const struct ws_reach *reach, enum ws_grou
     return ws_max(ws_min(reach->group[group], next) - now, 0);
 }
 
-/* Adds the time from `now` to `next`. No operation begins in between. */
+/* Adds the time from `now` to `next` to `split`. No operation begins in between. */
 static inline void ws_split_slice(struct ws_split *split, const struct ws_reach *reach, int64_t now, int64_t next)
 {
     int64_t compute = ws_reach_within(reach, WS_GROUP_COMPUTE, now, next);

@@ -62,8 +62,8 @@ static int add_calls(struct ws_stream_order *order, const struct ws_process *pro
     return status;
 }
 
-/* Does the operation block its stream? Host functions and waits for memory values do. Writes of memory values do
- * not. */
+/* Does the operation block its stream without using the device? Host functions and waits for memory values block
+ * their stream. Writes of memory values do not block it. */
 static bool holds_up(const struct ws_model *model, const struct ws_process *process, const struct ws_op_shape *shape)
 {
     const struct ws_driver_function *function =

@@ -22,7 +22,7 @@ static int add_wait(struct ws_process_sync *result, struct ws_map *places, uint3
                     int64_t length)
 {
     uint64_t key = (uint64_t)function << 32 | thread;
-    uint64_t *place = ws_salted_put(places, key ? key : UINT64_MAX); /* the map allows no key 0 */
+    uint64_t *place = ws_salted_put(places, key ? key : UINT64_MAX); /* a map cannot hold the key 0 */
     if (!place)
         return -ENOMEM;
     if (!*place) {
@@ -81,6 +81,7 @@ static void sync_finish(void *memory)
 const struct ws_analysis ws_analysis_sync = {
     .name = "sync",
     .title = "Where the host waited for the device",
+    .host_times = true,
     .scope = WS_SCOPE_PROCESS,
     .result_size = sizeof(struct ws_process_sync),
     .run = sync_run,

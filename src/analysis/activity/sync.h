@@ -5,16 +5,16 @@
 #include "base/vector.h"
 #include "report/analysis.h"
 
-/* Host time spent waiting for the device, in ns, by function and thread. */
+/* Waits of one thread in one function: their number, and their total and longest host time in ns. */
 struct ws_sync_row {
-    uint32_t function; /* id of family driver_function; 0: not known */
+    uint32_t function; /* the function's id among the trace's driver_function rows; 0: not known */
     uint32_t thread;
     uint64_t count;
     int64_t total, longest;
 };
 
 struct ws_process_sync {
-    struct ws_vector rows; /* struct ws_sync_row, largest total first */
+    struct ws_vector rows; /* elements: struct ws_sync_row, largest total first */
     int64_t total;
 };
 

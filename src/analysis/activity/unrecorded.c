@@ -2,11 +2,11 @@
  * not count as idle time. There are three kinds of periods without recording:
  * - pauses. While recording is off (for example with --burst or --capture-range), the shim only counts calls, and
  *   regularly writes the count into the trace. The device may be busy meanwhile;
- * - the lead-in: the beginning of a trace of another profiler. The device still runs work that was launched before
+ * - the lead-in: the first part of a trace of another profiler. The device still runs work that was launched before
  *   the recording, and the trace lacks this work. A stream runs its work in order. If the stream's first recorded
  *   operation was queued long before the operation began, the stream was busy with older work until then;
- * - the edges of a window (model/window.h): the device still ran work that was launched before the window, or already
- *   ran work that was launched after it.
+ * - the edges of a window (the part of the recording that a report covers; model/window.h): among the window's
+ *   operations, the device also ran work that was launched before or after the window.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,15 +15,16 @@
 #include "analysis/activity/recorded.h"
 #include "base/minmax.h"
 
-/* ns. The longest time between two counts. */
+/* ns. The longest time from a call that was not recorded to the row in the trace that counts it. */
 static const int64_t flush_ns = WS_LOSSES_LATE;
 
-/* ns. A shorter gap is a hole only if it is the longest gap between two counts. Gaps this short are common while
- * recording is on. */
+/* ns. A shorter gap counts as a hole (time without recording) only if it is the longest gap between two counts of
+ * unrecorded calls. Gaps this short are common while recording is on. */
 static const int64_t shortest_ns = 1000000;
 
-/* The most counts with which a gap is compared, on average over all gaps. Each thread writes one count every 250 ms,
- * so real traces stay far below the limit. The limit bounds the time for a damaged trace with many counts. */
+/* A gap is compared with at most this many counts of unrecorded calls, on average over all gaps. Each thread writes
+ * one count every 250 ms, so real traces stay far below the limit. The limit bounds the time for a damaged trace with
+ * many counts. */
 enum { LOOKS_MOST = 1000 };
 
 static bool is_pause(uint32_t reason)
@@ -33,7 +34,7 @@ static bool is_pause(uint32_t reason)
 }
 
 /* Starts a walk over the gaps that end after `time`. A gap ends where an operation begins, and operations are in
- * order of their begins. */
+ * order of their start times. */
 static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
 {
     size_t low = 0, high = gaps->places;
@@ -47,10 +48,10 @@ static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
     return ws_gap_walk(gaps, low);
 }
 
-/* Assumes that the calls counted at `time` were made in the longest gap since the previous count, and in all gaps
- * that are about as long. Several holes can lie between two counts if recording is paused often. Sets a bit in
- * `marks` for each hole. The bit's number is the index, in the track's order, of the operation that ended the hole.
- * Returns the number of gaps compared. */
+/* The shim counted unrecorded calls at `time`. Assumes that they were made in the longest gap since the previous
+ * count, and in all gaps that are at least 3/4 as long. Several holes (gaps without recording) can lie between two
+ * counts if recording is paused often. Sets a bit in `marks` for each hole. The bit's number is the index, in the
+ * track's order, of the operation that ended the hole. Returns the number of gaps compared. */
 static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 {
     const struct ws_gap_walk from = gaps_after(gaps, time - flush_ns);
@@ -66,7 +67,7 @@ static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *mark
     return looks;
 }
 
-/* Turns the marked gaps into holes. */
+/* Moves the marked gaps from `gaps` (idle time) to `holes` (time without recording). */
 static int turn_into_holes(const uint64_t *marks, struct ws_track_activity *activity)
 {
     struct ws_gaps *gaps = &activity->gaps;
@@ -86,7 +87,7 @@ static int turn_into_holes(const uint64_t *marks, struct ws_track_activity *acti
     return 0;
 }
 
-/* Returns the ns of the gap during which the operation that ended the gap was already queued. */
+/* An operation ended the gap. Returns the ns of the gap in which this operation was already queued. */
 static int64_t queued_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
                          const struct ws_gap *gap)
 {
@@ -97,9 +98,10 @@ static int64_t queued_in(const struct ws_process *process, const struct ws_proce
     return gap->end - ws_clamp(ws_op_queued_from(process, gap->after), gap->begin, gap->end);
 }
 
-/* Marks the gaps of the lead-in. A gap of the lead-in ends with the first recorded operation of a stream, and this
- * operation was queued for most of the gap. The gap is also longer than all recorded busy time before it. In a
- * shorter gap, work from before the recording is no longer likely (our choice). */
+/* Marks the gaps of the lead-in (the first part of an imported trace, in which the device still runs older work). A
+ * gap of the lead-in ends with the first recorded operation of a stream, and this operation was queued for most of
+ * the gap. The gap is also longer than all recorded busy time before it. If the gap is shorter, we assume that the
+ * device had finished its older work before the gap. */
 static int mark_lead_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
                         const struct ws_track_activity *activity, uint64_t *marks)
 {
@@ -153,7 +155,8 @@ int ws_activity_leave_out_unrecorded(const struct ws_process *process, const str
                                      const struct ws_process_recorded *recorded, struct ws_track_activity *activity)
 {
     bool is_imported = ws_process_meta(process, "import") != NULL;
-    /* If the recording has operations from before the window, older work is known and need not be guessed. */
+    /* If the recording has operations from before the window, the older work is in the recording, so mark_lead_in
+     * need not infer it. */
     bool has_lead_in = is_imported && !(track->window && track->window->later);
     if (!is_imported && !process->losses.count && !track->window)
         return 0;

@@ -11,9 +11,10 @@
 /* ns. If the pause between two operations is shorter, we assume that the second was queued before the first ended. */
 enum { PAUSE_NS = 10000 };
 
-/* The interval of a communication kernel, in ns. Excludes time that an earlier communication kernel covers, so that
- * parts do not overlap. `last` = arrival of the last rank. `fair` = arrival of the last rank that is not a straggler.
- * `under` = compute during the part. `under_wait` = compute between `begin` and `last`. */
+/* The part of a communication kernel's interval that no earlier communication kernel covers; so the parts of a device
+ * do not overlap. `begin`, `fair`, `last` and `end` are ns on the host clock: `last` is the arrival of the last rank,
+ * `fair` the arrival of the last rank that is not a straggler. `under` is the ns of compute during the part,
+ * `under_wait` the ns of compute between `begin` and `last`. */
 struct part {
     int64_t begin, fair, last, end;
     int64_t under, under_wait;
@@ -27,8 +28,9 @@ struct cost {
     const struct ws_track_comm *comm;
     const struct ws_rank *rank;
     struct ws_track_collectives *result;
-    struct part *parts; /* in order of time */
-    size_t count, at;   /* number of parts; index of the first part that later compute can still cover */
+    struct part *parts; /* the device's parts, in order of time */
+    /* number of parts; index of the first part that ends after the current compute interval begins */
+    size_t count, at;
 };
 
 static int64_t comm_collectives_clamp(int64_t value, int64_t low, int64_t high)
@@ -47,7 +49,8 @@ static struct ws_arrival arrival_of(const struct cost *cost, uint32_t comm_op)
     return cost->rank->arrivals ? cost->rank->arrivals[comm_op] : (struct ws_arrival){ INT64_MIN, INT64_MIN };
 }
 
-/* Makes parts only of kernels in WS_GROUP_COMM, so that sums agree with the analysis of the device's activity. */
+/* Makes a part (struct part) for each communication kernel, which is a kernel in WS_GROUP_COMM. Ignores other
+ * kernels, so that the sums agree with those of the analysis of the device's activity (activity.h). */
 static int make_parts(struct cost *cost)
 {
     const struct ws_comm_launch *launches = cost->comm->launches.data;
@@ -76,8 +79,8 @@ static int make_parts(struct cost *cost)
     return 0;
 }
 
-/* Adds the compute interval [begin, end) to the parts that it overlaps. The intervals of successive calls must be in
- * order of time and must not overlap. */
+/* Adds the length of the overlap with the compute interval [begin, end) to each part that overlaps with this
+ * interval. The intervals of successive calls must be in order of time and must not overlap. */
 static void cover(struct cost *cost, int64_t begin, int64_t end)
 {
     struct part *parts = cost->parts;
@@ -89,7 +92,7 @@ static void cover(struct cost *cost, int64_t begin, int64_t end)
     }
 }
 
-/* Adds up the device's compute and idle time, and the compute during each part. */
+/* Adds up the device's compute and idle time, and the compute during each part (struct part). */
 static int sweep(struct cost *cost)
 {
     const struct ws_ops *ops = &cost->process->ops;
@@ -116,6 +119,20 @@ static int sweep(struct cost *cost)
     }
     free(is_compute);
     cost->result->idle = to - from - busy;
+    return 0;
+}
+
+/* Stores, for each operation, the ns of transfer (after the last rank's arrival) in which no compute ran. */
+static int comm_collectives_expose(const struct cost *cost)
+{
+    if (ws_vector_reach(&cost->result->exposed, cost->comm->ops.count))
+        return -ENOMEM;
+    int64_t *exposed = cost->result->exposed.data;
+    for (size_t i = 0; i < cost->count; i++) {
+        const struct part *part = &cost->parts[i];
+        int64_t transfer = part->end - part->last - (part->under - part->under_wait);
+        exposed[part->comm_op] = ws_sum(exposed[part->comm_op], transfer);
+    }
     return 0;
 }
 
@@ -148,7 +165,8 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
         return;
     }
     int64_t waited = comm_collectives_clamp(arrival.last, op->begin, op->end) - op->begin;
-    /* After a long wait, clock errors between ranks can be as long as the rest of the operation. */
+    /* If half of the operation or more is waiting, the transfer is too short to give a bandwidth: clock errors
+     * between ranks may be as long as the transfer. */
     if (waited < length / 2)
         comm_collectives_add_speed(cost, op, kind, length - waited);
     cost->matched++;
@@ -157,19 +175,21 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
     cost->transfer = ws_sum(cost->transfer, op->end - op->begin - waited);
 }
 
-/* Consecutive communication kernels without a pause. We assume that the program waits for all these kernels at the
- * end of the stretch. */
+/* Consecutive communication kernels without a pause between them. We assume that the program waits for all these
+ * kernels when the last one ends. */
 struct stretch {
     size_t count;
     int64_t exposed, exposed_wait, under;
     int64_t waited_for_stragglers;
-    int64_t last_transfer; /* part of the last operation's transfer outside compute; no compute can overlap it */
+    /* ns of the last operation's transfer outside compute; we assume that no compute can overlap it */
+    int64_t last_transfer;
 };
 
-/* If the stragglers were on time, the exposed time would shrink by the waits for them, but not below `last_transfer`.
- * We treat the operations of a stretch as pieces of one transfer. If the program sent each piece as soon as its data
- * is ready, all pieces except the last could run during compute. A single operation that overlaps with no compute
- * could be split into pieces, so all of it counts as hideable. */
+/* Adds up what the stretch (communication kernels without a pause between them) could save. If the stragglers were on
+ * time, the exposed time (communication while no compute runs) would shrink by the waits for the stragglers, but not
+ * below `last_transfer`. We treat the operations of a stretch as pieces of one transfer. If the program sent each
+ * piece as soon as its data is ready, all pieces except the last could run during compute. A single operation that
+ * overlaps with no compute could be split into pieces, so all of it counts as hideable. */
 static void comm_collectives_add_stretch(struct ws_track_collectives *result, const struct stretch *stretch)
 {
     bool one_piece = stretch->count == 1 && !stretch->under;
@@ -181,7 +201,8 @@ static void comm_collectives_add_stretch(struct ws_track_collectives *result, co
     result->hideable += one_piece ? transfer : transfer - stretch->last_transfer;
 }
 
-/* Adds the stretches that begin in a steady step (steps.h). Without steady steps, adds all stretches. */
+/* Finds the stretches (series of communication kernels without a pause between them), and adds those that begin in a
+ * steady step (steps.h). Without steady steps, adds all stretches. */
 static void comm_collectives_add_stretches(const struct cost *cost, const struct ws_track_steps *steps)
 {
     struct stretch stretch = { 0 };
@@ -252,10 +273,14 @@ static int comm_collectives_run(const struct ws_report *report, size_t subject, 
                          .rank = (const struct ws_rank *)job->ranks.data + subject,
                          .result = result };
     cost.process = ws_model_process(report->model, cost.track->process);
-    *result = (struct ws_track_collectives){ .costs = WS_VECTOR(struct ws_comm_cost), .order = WS_VECTOR(uint32_t) };
+    *result = (struct ws_track_collectives){ .costs = WS_VECTOR(struct ws_comm_cost),
+                                             .order = WS_VECTOR(uint32_t),
+                                             .exposed = WS_VECTOR(int64_t) };
     int status = make_parts(&cost);
     if (!status && (cost.count || cost.rank->matched))
         status = sweep(&cost);
+    if (!status)
+        status = comm_collectives_expose(&cost);
     if (!status)
         status = comm_collectives_add_up(&cost);
     if (!status)
@@ -269,6 +294,7 @@ static void comm_collectives_finish(void *memory)
     struct ws_track_collectives *result = memory;
     ws_vector_finish(&result->costs);
     ws_vector_finish(&result->order);
+    ws_vector_finish(&result->exposed);
 }
 
 const struct ws_analysis ws_analysis_collectives = {

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "analysis/comm/buffer_broadcasts.h"
 #include "analysis/comm/comm.h"
 #include "analysis/comm/overlap_limit.h"
 #include "analysis/comm/slow_link.h"
@@ -155,7 +156,7 @@ int ws_comm_collectives_json(const struct ws_report *report, size_t subject, con
 }
 
 static int advise_overlap(const struct ws_report *report, size_t subject, const struct ws_track_collectives *result,
-                          struct ws_advice_list *list)
+                          int64_t broadcasts, struct ws_advice_list *list)
 {
     static char what[] =
         "overlap communication with compute: use a stream of its own, and send each piece as soon as its "
@@ -171,7 +172,8 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
     int64_t room = saving > 0 ? ws_overlap_limit(report, subject) : 0;
     if (room == INT64_MIN)
         return -ENOMEM;
-    saving = ws_min(saving, room);
+    /* Other advice removes the broadcasts of buffers, so this advice must not count their time again. */
+    saving = ws_min(ws_min(saving, uncovered - broadcasts), room);
     if (saving <= 0)
         return 0;
     snprintf(evidence, sizeof(evidence), "%s%s outside compute%s; %s of all communication is hidden under compute%s",
@@ -191,8 +193,11 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
 int ws_comm_collectives_advise(const struct ws_report *report, size_t subject, const void *memory,
                                struct ws_advice_list *list)
 {
+    int64_t broadcasts = 0;
     int status = ws_stragglers_advise(report, subject, list);
     if (!status)
         status = ws_slow_link_advise(report, subject, list);
-    return status ? status : advise_overlap(report, subject, memory, list);
+    if (!status)
+        status = ws_buffer_broadcasts_advise(report, subject, list, &broadcasts);
+    return status ? status : advise_overlap(report, subject, memory, broadcasts, list);
 }

@@ -5,7 +5,7 @@
  * operations. An operation is an NCCL call with the kernels launched for it; the calls of one group are one
  * operation. If the trace holds no calls, an operation is one communication kernel. Every rank of a communicator must
  * join a joint operation, so the operation can end only after the last rank has arrived. Each rank waits from the
- * begin of its own operation until the last rank arrives. Data moves after the last rank has arrived.
+ * start of its own operation until the last rank arrives. Data moves after the last rank has arrived.
  */
 #ifndef WALLSHIM_ANALYSIS_COMM_COMM_H
 #define WALLSHIM_ANALYSIS_COMM_COMM_H
@@ -22,20 +22,22 @@
 /* The kind of an operation: an index into the table in comm_kinds.c. */
 typedef uint32_t ws_comm_operation;
 
-/* Each returns the operation of a function or kernel with this name, or "other" if the name is not known. */
+/* ws_comm_by_function returns the kind of operation that the function with this name performs, and ws_comm_by_kernel
+ * the kind that the kernel performs. If the table in comm_kinds.c lacks the name, the kind is "other". */
 ws_comm_operation ws_comm_by_function(const char *function);
 ws_comm_operation ws_comm_by_kernel(const char *name);
 
-/* Returns the operation of a group that holds calls of a and b. */
+/* Returns the kind of an NCCL group that contains calls of kind a and calls of kind b. */
 ws_comm_operation ws_comm_together(ws_comm_operation a, ws_comm_operation b);
 
-const char *ws_comm_name(ws_comm_operation operation); /* "all-reduce" */
+const char *ws_comm_name(ws_comm_operation operation); /* name in reports, for example "all-reduce" */
 
 /* Must all ranks arrive before any rank can finish the operation? */
 bool ws_comm_is_joint(ws_comm_operation operation);
 
 /* Returns the size in bytes of `count` elements of type `datatype` (ncclDataType_t). nccl-tests compute bandwidth
- * from this size. If `count` is the part of one rank, the size is the sum over all ranks. */
+ * from this size. If `count` is only the part of one rank, as in an all-gather, the size is the sum over all
+ * ranks. */
 uint64_t ws_comm_bytes(ws_comm_operation operation, uint64_t count, uint32_t datatype, uint32_t ranks);
 
 /* Bus bandwidth divided by algorithm bandwidth, as nccl-tests define them: 2(n-1)/n, (n-1)/n or 1 for n ranks. */
@@ -44,32 +46,38 @@ double ws_comm_bus_factor(ws_comm_operation operation, uint32_t ranks);
 /* ---- the operations of a rank (comm_ops.c) */
 
 struct ws_comm_op {
-    int64_t begin, end; /* first begin and last end of its kernels; ns, host clock of its process */
-    uint64_t sequence;  /* number of the operation, equal on all ranks of the communicator */
-    uint64_t bytes;     /* 0: not known */
+    int64_t begin, end; /* first start and last end of the operation's kernels; ns, host clock of the process */
+    /* number of the operation in its communicator; the same collective has the same number on all ranks */
+    uint64_t sequence;
+    uint64_t bytes; /* size as ws_comm_bytes defines it, summed over the calls; 0: not known */
     uint32_t calls;
-    uint32_t kind;   /* index into ws_track_comm.kinds */
-    uint32_t member; /* index into ws_track_comm.members; WS_NOWHERE: cannot be matched with other ranks */
+    uint32_t kind; /* index into ws_track_comm.kinds */
+    /* index of the communicator in ws_track_comm.members; WS_NOWHERE: the operation cannot be matched with other
+     * ranks */
+    uint32_t member;
+    uint32_t comm; /* id of the operation's communicator in the trace, plus 1; 0: not known */
 };
 
-/* A row of the report's table of communication. */
+/* A row of the report's table of communication: all operations of a rank with the same kind and the same number of
+ * ranks. */
 struct ws_comm_kind {
     ws_comm_operation operation;
-    uint32_t ranks;        /* ranks of the communicator; 0: not known */
-    bool by_name;          /* from names of kernels, not from calls */
-    uint64_t calls, bytes; /* of all calls, with and without device times */
-    uint64_t timed;        /* calls with device times */
+    uint32_t ranks;        /* number of ranks of the communicator; 0: not known */
+    bool by_name;          /* the trace holds no calls for this row; its kernels were found by their names */
+    uint64_t calls, bytes; /* number of calls, and their bytes, with or without device times */
+    uint64_t timed;        /* number of calls with device times */
     uint64_t timed_bytes;  /* bytes of the calls with device times */
 };
 
-/* One rank's view of a communicator. */
+/* A communicator as one rank uses it. */
 struct ws_comm_member {
-    uint64_t group;  /* a number that is equal on all ranks */
-    uint32_t rank;   /* the rank's number in the communicator */
-    uint32_t size;   /* number of ranks; 0: size and rank are not known */
-    uint32_t joint;  /* number of joint operations */
-    bool by_name;    /* the communicator is not known; the member is all kernels of one name on one stream */
-    bool unnumbered; /* some of its calls have no sequence number */
+    uint64_t group; /* identifies the communicator: equal on all its ranks */
+    uint32_t rank;  /* the rank's number in the communicator */
+    uint32_t size;  /* number of ranks of the communicator; 0: size and rank are not known */
+    uint32_t joint; /* number of operations in the communicator that all ranks must join */
+    /* the communicator is not known, so all kernels with one name on one stream count as one communicator */
+    bool by_name;
+    bool unnumbered; /* some calls of the communicator have no sequence number */
     bool by_order;   /* ws_comm_op.sequence counts joint operations in order of time, and ignores the sequence numbers
                         of calls */
 };
@@ -80,10 +88,10 @@ struct ws_comm_launch {
 };
 
 struct ws_track_comm {
-    struct ws_vector ops;      /* struct ws_comm_op, in order of begin */
-    struct ws_vector launches; /* struct ws_comm_launch, in order of begin */
-    struct ws_vector kinds;    /* struct ws_comm_kind */
-    struct ws_vector members;  /* struct ws_comm_member */
+    struct ws_vector ops;      /* elements: struct ws_comm_op, in order of start */
+    struct ws_vector launches; /* elements: struct ws_comm_launch, in order of start */
+    struct ws_vector kinds;    /* elements: struct ws_comm_kind */
+    struct ws_vector members;  /* elements: struct ws_comm_member */
 };
 
 extern const struct ws_analysis ws_analysis_comm_ops;
@@ -91,9 +99,10 @@ extern const struct ws_analysis ws_analysis_comm_ops;
 /* ---- matching of operations (comm_match.c) and clocks of ranks (comm_clocks.c) */
 
 enum ws_match_method {
-    WS_MATCH_SEQUENCE, /* by communicator and sequence number of the call */
-    WS_MATCH_ORDER,    /* by order: the n-th kernels of a name on a stream, if they end together */
-    WS_MATCH_TIME,     /* by time: kernels of a name that overlap and end together */
+    WS_MATCH_SEQUENCE, /* operations with the same communicator and the same sequence number of the call */
+    /* the n-th kernel of a name and stream on every rank, if these kernels end at about the same time */
+    WS_MATCH_ORDER,
+    WS_MATCH_TIME, /* kernels of the same name that overlap and end at about the same time */
     WS_MATCH_COUNT
 };
 
@@ -107,22 +116,26 @@ struct ws_joined {
 
 struct ws_joined_entry {
     uint32_t track;
-    uint32_t op; /* index into the track's ws_track_comm.ops */
+    uint32_t op; /* index of the operation in the track's ws_track_comm.ops */
 };
 
-/* The difference between a rank's clock and the reference rank's clock, at the ends of collectives. Times are in ns.
+/* The difference between a rank's clock and the reference rank's clock, measured at the ends of collectives. Times
+ * are in ns.
  */
 struct ws_rank_clock {
     uint32_t samples;
-    int64_t offset; /* this clock minus the reference clock at time `at`; median over the samples */
-    int64_t spread; /* third quartile minus first quartile of the differences */
-    double drift;   /* ns gained per ns; 0: no drift found */
+    /* this clock minus the reference clock at time `at`: median of the samples (measured differences) */
+    int64_t offset;
+    /* third quartile minus first quartile of the samples (the measured differences between the two clocks) */
+    int64_t spread;
+    double drift; /* ns that this clock gains on the reference clock per ns; 0: no drift found */
     int64_t at;
-    bool shared_host; /* same machine or same trace file as the reference, so the same clock */
-    bool applied;     /* offset and drift are corrected */
+    bool shared_host; /* same machine or same trace file as the reference rank, so the clocks should be the same */
+    bool applied;     /* times of this rank are corrected by `offset` and `drift` */
 };
 
-/* When other ranks arrived at a rank's operation, in ns on the clock of that rank; INT64_MIN: not known. */
+/* When other ranks arrived at (began) a collective that a rank takes part in, in ns on the clock of that rank;
+ * INT64_MIN: not known. */
 struct ws_arrival {
     int64_t last; /* arrival of the last rank */
     int64_t fair; /* arrival of the last rank that is not a straggler */
@@ -130,31 +143,38 @@ struct ws_arrival {
 
 struct ws_rank {
     uint32_t number;   /* the rank's number in the job; if it is not known, the index of the rank's track */
-    bool known, twice; /* the trace gives `number`; an earlier rank has the same number */
+    bool known, twice; /* known: the trace gives `number`; twice: an earlier rank in the list has the same number */
     struct ws_rank_clock clock;
-    struct ws_arrival *arrivals; /* by index of the operation; NULL: no operations */
-    uint64_t joint, matched;     /* number of joint operations; number of matched joint operations */
-    uint64_t apart;              /* operations in rejected collectives, whose operations do not overlap in time */
-    uint64_t last, late;         /* collectives in which the rank arrived last; costly collectives among them */
-    uint32_t steps, late_steps;  /* number of steady steps; number of steady steps in which others waited for the rank
-                                    for 2 % of the step or more */
-    int64_t waited, caused;      /* ns that this rank waited for others; sum of ns that others waited for this rank */
-    int64_t delay;               /* ns: mean wait of another rank for this rank, summed over all collectives */
-    int64_t steady_delay;        /* ns: the part of `delay` in steady steps */
-    int64_t begin, end;          /* begin and end of the matched operations; ns, own clock */
+    struct ws_arrival *arrivals; /* by index in ws_track_comm.ops; NULL: the rank has no communication operations */
+    /* number of operations that all ranks must join, and of those among them that were matched with other ranks */
+    uint64_t joint, matched;
+    uint64_t apart; /* number of collectives of this rank that were rejected, because they lie far apart in time */
+    /* number of collectives in which the rank arrived last, and of those among them in which the others waited long
+     * for it (comm_waits.c) */
+    uint64_t last, late;
+    uint32_t steps, late_steps; /* number of steady steps; number of steady steps in which others waited for the rank
+                                   for 2 % of the step or more */
+    int64_t waited, caused;     /* ns that this rank waited for others; sum of ns that others waited for this rank */
+    /* ns: sum over all collectives in which this rank was last, of the mean wait of another rank */
+    int64_t delay;
+    int64_t steady_delay; /* ns: the part of `delay` in steady steps */
+    int64_t begin, end;   /* first start and last end of the matched operations; ns on this rank's clock */
     bool straggler;
 };
 
 struct ws_job_comm {
-    struct ws_vector ranks;   /* struct ws_rank, by track */
-    struct ws_vector joined;  /* struct ws_joined */
-    struct ws_vector entries; /* struct ws_joined_entry */
+    struct ws_vector ranks;   /* elements: struct ws_rank, by index of a track (one device as used by one process) */
+    struct ws_vector joined;  /* elements: struct ws_joined */
+    struct ws_vector entries; /* elements: struct ws_joined_entry */
     uint64_t by_method[WS_MATCH_COUNT];
-    uint64_t unmatched; /* joint operations found on one rank only */
-    uint64_t apart;     /* collectives rejected because their operations do not overlap in time */
-    uint64_t costly;    /* costly collectives: the other ranks waited long for the last rank (comm_waits.c) */
-    uint32_t twice;     /* communicator members with the same rank as another member */
-    uint32_t largest;   /* number of ranks of the job, or of its largest communicator; 0: not known */
+    uint64_t unmatched; /* number of operations that all ranks must join, but that were found on one rank only */
+    uint64_t apart; /* number of collectives rejected because their operations lie far apart in time (comm_waits.c) */
+    uint64_t costly; /* number of collectives in which the other ranks waited long for the last one (comm_waits.c) */
+    /* number of communicator members that were left out, because another member of the communicator has the same
+     * rank */
+    uint32_t twice;
+    /* number of ranks of the job: the largest number that a launcher or a communicator gives; 0: not known */
+    uint32_t largest;
     uint32_t stragglers;
 };
 
@@ -170,33 +190,40 @@ int ws_comm_clocks(const struct ws_report *report, struct ws_job_comm *job);
  * -ENOMEM. */
 int ws_comm_waits(const struct ws_report *report, struct ws_job_comm *job);
 
-/* Convert a time from the rank's clock to the reference clock, and back. */
+/* ws_rank_to_reference converts a time from the rank's clock to the reference clock. ws_rank_from_reference converts
+ * it back. */
 int64_t ws_rank_to_reference(const struct ws_rank_clock *clock, int64_t time);
 int64_t ws_rank_from_reference(const struct ws_rank_clock *clock, int64_t time);
 
 /* ---- cost on one device (collectives.c) */
 
 struct ws_comm_cost {
-    int64_t total;    /* sum of the lengths of the operations, ns */
-    int64_t exposed;  /* part outside compute, ns; overlapping operations count once, for the first */
-    int64_t overlap;  /* part inside compute, ns; overlapping operations count once */
-    uint64_t matched; /* number of operations that were matched with other ranks; `matched_bytes` to `exposed_wait`
-                         cover only these */
+    int64_t total;   /* sum of the lengths of the operations, ns */
+    int64_t exposed; /* ns of the operations in which no compute ran; where operations overlap, the time counts once,
+                        for the first operation */
+    /* ns of the operations in which compute ran too; where operations overlap, the time counts once */
+    int64_t overlap;
+    /* number of operations that were matched with other ranks; the members from `matched_bytes` to `exposed_wait`
+     * cover only these operations */
+    uint64_t matched;
     uint64_t matched_bytes;
-    int64_t waited, transfer; /* ns before the last rank arrived; ns after the last rank arrived */
-    int64_t exposed_wait;     /* part of `waited` outside compute, ns */
-    double fastest; /* highest bus bandwidth of an operation of 1 MiB or more, bytes per ns; 0: there is none */
+    int64_t waited, transfer; /* ns of the operations before, and after, the last rank arrived */
+    int64_t exposed_wait;     /* ns of `waited` in which no compute ran */
+    double fastest;           /* highest bus bandwidth of an operation of 1 MiB or more, bytes per ns; 0: not known */
 };
 
 struct ws_track_collectives {
-    struct ws_vector costs; /* struct ws_comm_cost, indexed like ws_track_comm.kinds */
-    struct ws_vector order; /* uint32_t: indices of kinds, longest total first */
+    struct ws_vector costs; /* elements: struct ws_comm_cost, indexed like ws_track_comm.kinds */
+    struct ws_vector order; /* uint32_t: indices into `costs`, longest total first */
+    /* int64_t, indexed like ws_track_comm.ops: ns of transfer (after the last rank arrived) in which no compute ran;
+     * where operations overlap, the time counts once, for the first */
+    struct ws_vector exposed;
     struct ws_comm_cost all;
     int64_t waited_for_stragglers;
     int64_t caused_by_stragglers; /* upper limit of the ns saved if the stragglers were on time */
     /* `uncovered`, `hideable` and the two fields on stragglers are sums over steady steps, or over the recording if
      * there are no steady steps. */
-    int64_t uncovered;     /* ns outside compute, without the waits for the last rank */
+    int64_t uncovered;     /* ns of transfer (after the last rank arrived) in which no compute ran */
     int64_t hideable;      /* upper limit of the part of `uncovered` that could run during compute, ns */
     int64_t compute, idle; /* ns of compute and of idle time, from the first matched operation to the last */
     uint64_t kernels;
@@ -206,23 +233,24 @@ extern const struct ws_analysis ws_analysis_collectives;
 
 /* ---- why a rank is late (stragglers.c) */
 
-/* A rank compared with the mean of the ranks that are not stragglers, from the rank's first collective to its
- * last. */
+/* Comparison of a rank with the mean of the ranks that are not stragglers. The figures cover the time from a rank's
+ * first matched collective to its last. */
 struct ws_lateness {
-    int64_t compute, idle; /* ns by which this rank exceeds the mean */
+    int64_t compute, idle; /* ns of compute and of idle time by which this rank exceeds the mean */
     bool same_kernels;     /* the rank ran about as many kernels as the mean */
-    enum ws_part cause;    /* cause of at least half of `idle`; WS_PART_UNEXPLAINED: not known */
+    enum ws_part cause;    /* the cause of at least half of `idle`; WS_PART_UNEXPLAINED: not known */
 };
 
 enum { WS_LATENESS_TEXT = 160 };
 
-/* Means over the ranks that are not stragglers, computed once for the job. This analysis has no section in the
- * report. */
+/* Mean compute time, idle time and number of kernels over the ranks that are not stragglers, computed once for the
+ * job. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_punctual;
 
 struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);
 
-/* Writes "rank 3 computes 1.2 ms longer than the others, with as many kernels". */
+/* Writes a description of the rank's lateness, for example "rank 3 computes 1.2 ms longer than the others, with as
+ * many kernels". */
 void ws_lateness_describe(const struct ws_report *report, size_t track, const struct ws_lateness *lateness,
                           char text[WS_LATENESS_TEXT]);
 

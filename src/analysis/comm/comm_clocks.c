@@ -5,12 +5,13 @@
 #include "analysis/comm/comm.h"
 #include "base/minmax.h"
 
-/* At most SAMPLES differences are kept per rank, evenly spread over the recording. */
+/* At most SAMPLES clock differences are kept per rank, evenly spread over the recording. A clock with fewer than
+ * FEWEST samples is not corrected. With fewer than FEWEST_FOR_DRIFT samples, no drift is computed. */
 enum { SAMPLES = 2048, FEWEST = 3, FEWEST_FOR_DRIFT = 30 };
 
-/* Limits in ns. Offsets below same_host_limit (ranks on one machine) or other_host_limit are not corrected. Ranks on
- * one machine normally share a clock, so only a large offset is evidence of two clocks. other_host_limit also applies
- * if the trace does not give the machine. Recordings shorter than shortest_for_drift get no drift. */
+/* In ns. Offsets below same_host_limit (ranks on one machine) or other_host_limit are not corrected. Ranks on one
+ * machine normally share a clock, so only a large offset is evidence of two clocks. other_host_limit also applies if
+ * the trace does not give the machine. No drift is computed for recordings shorter than shortest_for_drift. */
 static const int64_t same_host_limit = 1000000, other_host_limit = 20000, shortest_for_drift = 1000000000;
 
 struct sample {
@@ -18,7 +19,8 @@ struct sample {
     int64_t difference;
 };
 
-/* Keeps every stride-th sample. The stride doubles whenever there are too many samples. */
+/* The samples of a rank's clock differences. Only every stride-th sample is kept. The stride doubles whenever more
+ * than SAMPLES samples would be kept. */
 struct samples {
     struct sample *items;
     uint32_t count, stride, seen;
@@ -27,15 +29,18 @@ struct samples {
 struct walk {
     const struct ws_report *report;
     struct ws_job_comm *job;
-    struct samples *samples; /* by track */
-    uint32_t *queue; /* tracks with known clocks; those from `head` on have not been compared with other tracks yet */
+    struct samples *samples; /* by index of a rank's track: its clock differences */
+    /* tracks (one per rank) whose clocks are known; the entries from index `head` on have not been compared with
+     * other tracks yet */
+    uint32_t *queue;
     size_t head, tail;
-    bool *known;       /* by track: the clock has been estimated */
-    size_t unknown;    /* number of matched tracks without an estimate */
-    uint32_t **joined; /* by track and operation: index into job->joined + 1 */
+    bool *known;    /* by index of a rank's track: the rank's clock has been estimated */
+    size_t unknown; /* number of ranks' tracks with collectives whose clock has not been estimated yet */
+    /* by track and operation: index of the operation's collective in job->joined, plus 1; 0: not matched */
+    uint32_t **joined;
 };
 
-/* Limits a time, so that the difference of two times cannot overflow. */
+/* Limits a time to ±WS_TIME_MOST, so that the difference of two times cannot overflow. */
 static int64_t within_reason(int64_t time)
 {
     return time > WS_TIME_MOST ? WS_TIME_MOST : time < -WS_TIME_MOST ? -WS_TIME_MOST : time;
@@ -82,7 +87,8 @@ static int add_sample(struct samples *samples, int64_t time, int64_t difference)
     return 0;
 }
 
-/* Computes the median and the interquartile range of samples [from, to) after subtracting a drift. */
+/* Subtracts the drift from the samples with indices `from` to `to` - 1. Computes the median and the interquartile
+ * range of the results. */
 static void quartiles(const struct samples *samples, uint32_t from, uint32_t to, double drift, int64_t at,
                       int64_t *median, int64_t *spread)
 {
@@ -97,8 +103,8 @@ static void quartiles(const struct samples *samples, uint32_t from, uint32_t to,
     *spread = values[count * 3 / 4] - values[count / 4];
 }
 
-/* Fits a line through the medians of the first and the last third of the samples. Uses the line if the spread around
- * the line is at most half of the spread without a line. */
+/* Fits a line through the medians of the first and the last third of the samples. Uses the slope of this line as the
+ * drift if subtracting it at least halves the interquartile range of the samples. */
 static void find_drift(const struct samples *samples, struct ws_rank_clock *clock)
 {
     uint32_t third = samples->count / 3, last = samples->count - third;
@@ -141,9 +147,9 @@ static const struct ws_comm_op *comm_clocks_op_at(const struct walk *walk, const
     return (const struct ws_comm_op *)ws_report_comm(walk->report, entry->track)->ops.data + entry->op;
 }
 
-/* Collects samples for the ranks whose clocks are not known yet and that share collectives with rank `parent`. A
+/* Collects samples for the ranks that share collectives with rank `parent` and whose clocks are not known yet. A
  * sample is the rank's clock minus the reference clock at the end of a collective. The reference time is computed
- * from the clock of `parent`. */
+ * from the clock of `parent`, which is already known. */
 static int compare_with(struct walk *walk, uint32_t parent)
 {
     const struct ws_rank_clock *clock = &comm_clocks_rank_at(walk, parent)->clock;
@@ -171,7 +177,7 @@ static const char *comm_clocks_host_of(const struct ws_report *report, uint32_t 
     return ws_process_meta(process, "host");
 }
 
-/* Two ranks share a clock if they are on one host or in one file. */
+/* Two ranks share a clock if they are on one host or in one trace file. */
 static bool share_a_clock(const struct ws_report *report, uint32_t a, uint32_t b)
 {
     const char *host = comm_clocks_host_of(report, a), *other = comm_clocks_host_of(report, b);
@@ -187,7 +193,8 @@ static int walk_from(struct walk *walk, uint32_t reference)
     walk->known[reference] = true;
     walk->unknown--;
     walk->queue[walk->tail++] = reference;
-    /* Usually the reference shares collectives with all other ranks, so the loop ends after one round. */
+    /* Usually the reference rank shares collectives with all other ranks, so all clocks are known after the first
+     * pass of this loop. */
     while (walk->head < walk->tail && walk->unknown) {
         if (compare_with(walk, walk->queue[walk->head++]))
             return -ENOMEM;

@@ -8,10 +8,13 @@ enum factor { FACTOR_ONE, FACTOR_ALL_REDUCE, FACTOR_SHARE };
 
 static const struct operation {
     const char *function;
-    const char *kernel; /* part of a kernel's name; case does not matter; the first row that matches decides */
+    /* text that names of kernels of this operation contain, in upper or lower case; the first row whose text matches
+     * is used */
+    const char *kernel;
     const char *name;
     enum factor factor;
-    bool times_ranks; /* the call's `count` is the part of one rank */
+    /* the call's `count` is the part of one rank, so the operation's size is `count` times the number of ranks */
+    bool times_ranks;
     bool joint;
 } operations[] = {
     { "ncclAllReduce", "allreduce", "all-reduce", FACTOR_ALL_REDUCE, false, true },

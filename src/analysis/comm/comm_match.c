@@ -4,27 +4,29 @@
 #include "analysis/comm/comm.h"
 #include "base/minmax.h"
 
-/* The largest difference between the ends of one collective on two ranks: 50 µs or a twentieth of the shorter
- * operation, whichever is longer. With NCCL, half of the differences are below 20 µs. */
+/* Operations on two ranks can be one collective only if their ends differ by at most 50 µs or a twentieth of the
+ * shorter operation, whichever is longer. For half of NCCL's collectives, the ends differ by less than 20 µs. */
 enum { ENDS_WITHIN_NS = 50000, ENDS_SHARE = 20 };
 
-/* Percent. A communicator is matched by order if this share of its operations end together. */
+/* A communicator is matched by order (the n-th operations of all ranks are one collective) if at least this
+ * percentage of its operations end at about the same time. */
 enum { AGREEING = 90 };
 
-/* One rank's view of a communicator. */
+/* A side is one rank's list of operations in one communicator. */
 struct side {
     const struct ws_comm_member *member;
     uint32_t track;
-    const struct ws_comm_op *ops; /* operations of the track */
-    const uint32_t *list;         /* indices of this member's operations, in order of sequence */
+    const struct ws_comm_op *ops; /* all communication operations of the track */
+    const uint32_t *list;         /* indices in `ops` of the member's operations, in order of sequence numbers */
     uint32_t count, at;           /* length of `list`; index of the next operation to match */
 };
 
 struct matcher {
     const struct ws_report *report;
     struct ws_job_comm *job;
-    struct ws_vector sides; /* struct side; the sides of a communicator are adjacent */
-    uint32_t **lists;       /* by track */
+    struct ws_vector sides; /* struct side; sides of the same communicator are adjacent */
+    /* by track: indices of the track's operations, grouped by communicator; side.list points into this array */
+    uint32_t **lists;
 };
 
 const char *ws_match_name(enum ws_match_method method)
@@ -33,9 +35,10 @@ const char *ws_match_name(enum ws_match_method method)
     return names[method];
 }
 
-/* ---- the sides of all communicators */
+/* ---- the sides (one rank's operations in one communicator) of all communicators */
 
-/* Groups a track's operations by communicator, with a counting sort. Each group stays in order of time. */
+/* Makes the sides of one rank: groups the operations of the rank's track by communicator, with a counting sort. Each
+ * group stays in order of time. */
 static int add_sides(struct matcher *matcher, uint32_t track)
 {
     const struct ws_track_comm *comm = ws_report_comm(matcher->report, track);
@@ -66,8 +69,8 @@ static int by_sequence(const void *a, const void *b, void *user)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Sorts operations by sequence number. Operations in order of time normally have ascending numbers, so most traces
- * need no sorting. */
+/* Sorts the operations of a side (one rank's operations in one communicator) by sequence number. Operations in order
+ * of time normally have ascending numbers, so most traces need no sorting. */
 static void sort_side(struct side *side, uint32_t *list)
 {
     uint32_t *own = list + (side->list - list);
@@ -88,7 +91,7 @@ static int by_group(const void *a, const void *b)
     return (x->track > y->track) - (x->track < y->track);
 }
 
-/* ---- one communicator */
+/* ---- matching in one communicator */
 
 static const struct ws_comm_op *head(const struct side *side)
 {
@@ -104,8 +107,8 @@ static int push_entry(struct matcher *matcher, const struct side *side)
     return 0;
 }
 
-/* Makes one collective of the entries at index `first` and later. Drops a single entry, because a collective needs
- * two ranks. */
+/* Makes one collective of all entries of job->entries from index `first` on. If there is only one such entry, removes
+ * it instead, because a collective needs two ranks. */
 static int push_joined(struct matcher *matcher, size_t first, enum ws_match_method method)
 {
     struct ws_job_comm *job = matcher->job;
@@ -120,8 +123,8 @@ static int push_joined(struct matcher *matcher, size_t first, enum ws_match_meth
     return 0;
 }
 
-/* Looks at the next operation of each side, and matches the operations with the lowest sequence number. Repeats this
- * until no operation is left. */
+/* Looks at the next operation of each rank (each side), and makes one collective of those that have the lowest
+ * sequence number. Repeats this until no operation is left. */
 static int match_by_sequence(struct matcher *matcher, struct side *sides, size_t count, enum ws_match_method method)
 {
     for (;;) {
@@ -156,7 +159,8 @@ static int64_t comm_match_length_of(const struct ws_comm_op *op)
     return op->end - op->begin;
 }
 
-/* Do two operations overlap and end together? `offset`: the clock of b's rank minus the clock of a's rank, ns. */
+/* Do two operations overlap, and do their ends differ by no more than the limit (ENDS_WITHIN_NS, ENDS_SHARE)?
+ * `offset`: the clock of b's rank minus the clock of a's rank, ns. */
 static bool end_together(const struct ws_comm_op *a, const struct ws_comm_op *b, int64_t offset)
 {
     int64_t shortest =
@@ -166,8 +170,8 @@ static bool end_together(const struct ws_comm_op *a, const struct ws_comm_op *b,
     return apart <= within && -apart <= within && a->begin <= b->end - offset && b->begin - offset <= a->end;
 }
 
-/* Looks at the next operation of each side. Matches the operation that ends first with all operations that end
- * together with it. Repeats this until no operation is left. */
+/* Looks at the next operation of each rank (each side). Makes one collective of the operation that ends first and all
+ * those that end at about the same time. Repeats this until no operation is left. */
 static int match_by_time(struct matcher *matcher, struct side *sides, size_t count)
 {
     for (;;) {
@@ -193,8 +197,8 @@ static int match_by_time(struct matcher *matcher, struct side *sides, size_t cou
     }
 }
 
-/* Returns the median difference between the n-th end of `side` and the n-th end of `first`, over up to SAMPLES values
- * of n. */
+/* Compares the ends of the n-th operations of `first` and `side`, for up to SAMPLES values of n. Returns the median
+ * of the end in `side` minus the end in `first`, ns. */
 static int64_t side_offset(const struct side *first, const struct side *side)
 {
     enum { SAMPLES = 255 };
@@ -208,7 +212,8 @@ static int64_t side_offset(const struct side *first, const struct side *side)
 }
 
 /* Is the n-th operation of every rank the same collective? Yes, if all ranks have the same number of operations, and
- * AGREEING percent of the operations end together after the clocks are aligned (side_offset). */
+ * at least AGREEING percent of the operations end at about the same time after the clocks are aligned
+ * (side_offset). */
 static bool agree_in_order(struct side *sides, size_t count)
 {
     uint64_t agreeing = 0;
@@ -223,7 +228,8 @@ static bool agree_in_order(struct side *sides, size_t count)
     return agreeing * 100 >= (uint64_t)(count - 1) * sides[0].count * AGREEING;
 }
 
-/* Removes sides that claim the same rank as an earlier side. Returns the number of sides that are left. */
+/* Two devices cannot be the same rank of a communicator. If several sides (lists of operations of a device) have the
+ * same rank, keeps only the first. Returns the number of sides that are left. */
 static size_t drop_twice(struct matcher *matcher, struct side *sides, size_t count)
 {
     size_t kept = 0;
@@ -240,7 +246,7 @@ static int match_one(struct matcher *matcher, struct side *sides, size_t count)
 {
     if (count < 2)
         return 0;
-    bool guess = false; /* some operations have no sequence number from a call */
+    bool guess = false; /* true: at least one rank has operations without a sequence number */
     for (size_t i = 0; i < count; i++)
         guess |= sides[i].member->by_name || sides[i].member->unnumbered;
     if (!guess)

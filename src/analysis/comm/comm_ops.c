@@ -8,15 +8,17 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* The most rows of struct ws_comm_kind. Each communicator size has rows of its own, and a damaged trace may hold very
- * many sizes. After MOST_KINDS rows, further sizes share rows whose `ranks` is 0. */
+/* The maximum number of struct ws_comm_kind per device. Each communicator size has rows of its own, and a damaged
+ * trace may hold very many sizes. Once there are MOST_KINDS rows, all further communicator sizes share rows whose
+ * `ranks` is 0. */
 enum { MOST_KINDS = 256 };
 
 /* The calls of one NCCL group. NCCL launches the same kernels for all calls of a group. */
 struct bundle {
-    uint64_t first, last; /* correlation ids */
-    uint32_t comm_op;     /* index of the operation made from the bundle; WS_NOWHERE until it is made */
+    uint64_t first, last; /* correlation ids of the first and the last call */
+    uint32_t comm_op;     /* index of the operation made from the bundle; WS_NOWHERE: none yet */
     uint32_t kind, member;
+    uint32_t comm; /* communicator of the group's first call, as in ws_comm_op.comm */
     uint32_t calls;
     uint64_t sequence, bytes;
 };
@@ -27,11 +29,12 @@ struct numbered {
     uint32_t launch; /* index into ws_track_comm.launches */
 };
 
-/* A line is all kernels with the same name on the same stream. If their operation is known, it must be the same too.
- * finder.streams finds the line of a kernel. The n-th kernel of a line is compared with the n-th kernel of the same
- * line on other ranks. */
+/* A line is all kernels with the same name on the same stream. If the kind of operation is known from NCCL calls, it
+ * must be the same for all kernels of a line, too. The map finder.streams gives a kernel's line. The n-th kernel of a
+ * line is compared with the n-th kernel of the same line on other ranks. */
 struct line {
-    uint32_t member, kind; /* `kind` is for kernels whose calls are not in the trace */
+    /* indices in `members` and `kinds`; `kind` is only used for kernels whose calls are not in the trace */
+    uint32_t member, kind;
 };
 
 struct finder {
@@ -39,12 +42,13 @@ struct finder {
     const struct ws_process *process;
     const struct ws_track *track;
     struct ws_track_comm *result;
-    struct ws_vector bundles; /* struct bundle, by first correlation id */
-    struct ws_vector lines;   /* struct line */
-    struct ws_map comms;      /* id of a communicator → index of its member + 1 */
-    struct ws_map sizes;      /* size + 1 → number of nameless communicators of this size */
-    struct ws_map streams;    /* name, stream and operation → index of the line + 1 */
-    struct ws_map names;      /* name and operation → number of streams with such kernels */
+    struct ws_vector bundles; /* elements: struct bundle, by first correlation id */
+    struct ws_vector lines;   /* elements: struct line */
+    struct ws_map comms;      /* id of a communicator + 1 → index of the communicator in `members` + 1 */
+    /* number of ranks + 1 → number of communicators with this many ranks whose name is not in the trace */
+    struct ws_map sizes;
+    struct ws_map streams; /* kernel name, stream and operation → index in `lines` + 1 */
+    struct ws_map names;   /* kernel name and operation → number of streams with such kernels */
 };
 
 static uint64_t comm_ops_add_up(uint64_t a, uint64_t b)
@@ -76,8 +80,8 @@ static uint32_t comm_ops_device_of(const struct ws_process *process, const struc
     return context ? context->device : 0;
 }
 
-/* Returns the index of the row for these values. Adds the row if it does not exist. Returns WS_NOWHERE if memory runs
- * out. */
+/* Returns the index in result->kinds of the row with these values. Adds the row if it does not exist. Returns
+ * WS_NOWHERE if memory runs out. */
 static uint32_t kind_for(struct ws_track_comm *result, ws_comm_operation operation, uint32_t ranks, bool by_name)
 {
     struct ws_comm_kind *kinds = result->kinds.data;
@@ -156,6 +160,7 @@ static int add_to_bundle(struct finder *finder, const struct ws_collective *call
                                .comm_op = WS_NOWHERE,
                                .kind = kind,
                                .member = member_for(finder, call->comm),
+                               .comm = ws_entries_find(&finder->process->comms, call->comm) ? call->comm + 1 : 0,
                                .calls = 1,
                                .sequence = call->sequence,
                                .bytes = bytes };
@@ -247,8 +252,8 @@ static int by_correlation(const void *a, const void *b)
     return (x->correlation > y->correlation) - (x->correlation < y->correlation);
 }
 
-/* Finds the bundle of each kernel. Until the operations are created, a launch's comm_op holds the index of its
- * bundle. */
+/* Finds the bundle (the NCCL calls of one group) that launched each kernel. Stores the index of the bundle in the
+ * launch's comm_op until make_ops replaces it by the index of the operation. */
 static int assign_launches(struct finder *finder)
 {
     struct ws_comm_launch *launches = finder->result->launches.data;
@@ -272,9 +277,9 @@ static int assign_launches(struct finder *finder)
 
 /* ---- operations */
 
-/* Finds or adds the line that a kernel belongs to. The n-th kernel of a line is compared with the n-th kernel of the
- * same line on other ranks. If the operation is known, it is part of the line's key. Returns NULL if memory runs
- * out. */
+/* Finds or adds the line that a kernel belongs to: all kernels with the same name on the same stream. The n-th kernel
+ * of a line is compared with the n-th kernel of the same line on other ranks. If the kind of operation is known, only
+ * kernels of the same kind of operation share a line. Returns NULL if memory runs out. */
 static struct line *line_for(struct finder *finder, const struct ws_op_shape *shape, ws_comm_operation operation)
 {
     uint64_t *place =
@@ -311,7 +316,7 @@ static struct ws_comm_op *push_op(struct finder *finder, struct ws_comm_op op)
     return place;
 }
 
-/* Creates an operation for a kernel without a known call. */
+/* Creates an operation for a kernel whose NCCL call is not in the trace. */
 static struct ws_comm_op *op_by_name(struct finder *finder, const struct ws_op_shape *shape)
 {
     struct line *line = line_for(finder, shape, WS_NOWHERE);
@@ -328,8 +333,8 @@ static struct ws_comm_op *op_by_name(struct finder *finder, const struct ws_op_s
                     .begin = INT64_MAX, .end = INT64_MIN, .calls = 1, .kind = line->kind, .member = line->member });
 }
 
-/* Finds or creates the operation of a bundle of calls. If the communicator of the calls is not known, uses the
- * kernel's line as the communicator. */
+/* Finds or creates the operation of a bundle (the NCCL calls of one group). If their communicator is not known, all
+ * kernels with this name on this stream (the kernel's line) count as one communicator. */
 static struct ws_comm_op *op_of_bundle(struct finder *finder, struct bundle *bundle, const struct ws_op_shape *shape)
 {
     const struct ws_comm_kind *kind = (struct ws_comm_kind *)finder->result->kinds.data + bundle->kind;
@@ -348,7 +353,8 @@ static struct ws_comm_op *op_of_bundle(struct finder *finder, struct bundle *bun
                                                 .bytes = bundle->bytes,
                                                 .calls = bundle->calls,
                                                 .kind = bundle->kind,
-                                                .member = bundle->member });
+                                                .member = bundle->member,
+                                                .comm = bundle->comm });
 }
 
 static int make_ops(struct finder *finder)
@@ -373,8 +379,8 @@ static int make_ops(struct finder *finder)
 }
 
 /* Counts joint operations. Numbers joint operations in order of time if calls have no sequence numbers, or if the
- * numbers may differ between ranks. Kernels that are known only by name are assumed to be joint. ws_comm_match checks
- * this assumption: it compares the ends of these kernels between ranks. */
+ * numbers may differ between ranks. If only a kernel is known and not its call, we assume that all ranks must join
+ * the operation. ws_comm_match checks this assumption: it compares the ends of these kernels between ranks. */
 static void number_ops(struct ws_track_comm *result)
 {
     struct ws_comm_op *ops = result->ops.data;

@@ -7,8 +7,8 @@
 #include "base/minmax.h"
 
 /* ns. A collective is costly if the other ranks wait at least this long for the last rank, on average. Shorter waits
- * are no evidence of a late rank, because launch times alone vary that much. If the spread of a rank's clock
- * differences is larger, the spread is the limit. */
+ * are no evidence of a late rank, because launch times alone vary that much. If the interquartile range of a rank's
+ * measured clock differences (ws_rank_clock.spread) is larger than this, that range is the limit instead. */
 static const int64_t costly_ns = 10000;
 
 /* ns. If two operations are further apart in time than this, they do not belong to one collective. Clock errors are
@@ -16,17 +16,18 @@ static const int64_t costly_ns = 10000;
 static const int64_t apart_ns = 1000000;
 
 /* Limits for stragglers. The candidates are the fewest ranks that together caused CAUSED_SHARE percent of the waits.
- * There must be only one candidate, or at most a quarter of the matched ranks. A straggler also makes the other ranks
- * wait, on average, for at least WAIT_SHARE percent of the step in half of the steady steps. If there are fewer than
- * FEWEST_STEPS steady steps, the other ranks must wait for WAIT_SHARE percent of the time from the straggler's first
- * matched operation to its last. The straggler must also be late in at least LATE_FEWEST collectives. If less than
- * half of the job's ranks were matched, no rank is called a straggler. */
+ * If there are several candidates, they must be at most a quarter of the matched ranks, else no rank is a straggler.
+ * A straggler also makes the other ranks wait, on average, for at least WAIT_SHARE percent of the step in half of the
+ * steady steps. If there are fewer than FEWEST_STEPS steady steps, the other ranks must wait for WAIT_SHARE percent
+ * of the time from the straggler's first matched operation to its last. In this case, the straggler must also be late
+ * in at least LATE_FEWEST collectives. If less than half of the job's ranks were matched, no rank is called a
+ * straggler. */
 enum { CAUSED_SHARE = 80, RANKS_SHARE = 4, WAIT_SHARE = 2, FEWEST_STEPS = 3, LATE_FEWEST = 3 };
 
 struct ranks {
     const struct ws_report *report;
     struct ws_job_comm *job;
-    struct ws_rank *list;    /* by track */
+    struct ws_rank *list;    /* the job's ranks, by index of the rank's track */
     int64_t **delay_by_step; /* by track and step: ns that the other ranks waited for this rank, on average */
 };
 
@@ -71,8 +72,9 @@ static const struct ws_track_steps *comm_waits_steps_of(const struct ranks *rank
     return ws_report_result(ranks->report, &ws_analysis_steps, track);
 }
 
-/* Charges the waits to the rank that arrived last: `waits` is their sum, `mean` the mean per waiting rank. If the
- * mean is below `limit`, the waits may be chance, and the rank does not count as late. */
+/* Adds the waits of the other ranks to the figures of the rank that arrived last. `waits` is the sum of the waits,
+ * `mean` the mean per waiting rank. If the mean is below `limit`, launch times alone may explain the waits, and the
+ * rank does not count as late. */
 static void charge_last_rank(const struct ranks *ranks, const struct ws_joined_entry *entry, int64_t waits,
                              int64_t mean, int64_t limit)
 {

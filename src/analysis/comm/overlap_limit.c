@@ -14,7 +14,7 @@ enum kind { KIND_COMPUTE, KIND_GRADIENT, KIND_COMM, KIND_NONE };
 struct room {
     int64_t compute;
     uint64_t pieces, steps;
-    bool told; /* each step has a kernel whose name says that it computes gradients */
+    bool told; /* every step so far has a kernel whose name says that the kernel computes gradients */
 };
 
 static bool tells_gradient(const char *name)
@@ -32,7 +32,8 @@ static enum kind overlap_limit_kind_of(const struct ws_report *report, size_t na
     return tells_gradient(known->text) ? KIND_GRADIENT : KIND_COMPUTE;
 }
 
-/* Adds the compute of the backward pass up to the last communication of the step. */
+/* Adds to `room` the step's compute in the backward pass, from the first gradient kernel to the last
+ * communication. */
 static void overlap_limit_add_step(struct room *room, const struct ws_ops *ops, const struct ws_track *track,
                                    const uint8_t *kinds, const struct ws_step *step)
 {

@@ -2,11 +2,11 @@
  *
  * Gradients become available while the backward pass runs. The communication of gradients can only overlap with the
  * rest of the backward pass. The backward pass of a step is the compute from the first kernel whose name says
- * "backward", "bwd" or "grad" to the last communication. If a step communicates in n pieces, the compute before the
- * first piece is ready cannot overlap with any piece. If all pieces are equally large, this compute is 1/n of the
- * backward pass. The limit is the rest, (n - 1)/n. If some step has no kernel with such a name, the limit is all
- * compute of the step. The limit is also all compute if steps have fewer than two pieces on average, because a single
- * piece could be split into many.
+ * "backward", "bwd" or "grad" to the last communication. If a step sends its gradients in n operations (pieces), no
+ * communication can overlap with the compute before the first piece is ready. If all pieces are equally large, this
+ * compute is 1/n of the backward pass. The limit is the remaining (n - 1)/n of the backward pass. If some step has no
+ * kernel with such a name, the limit is all compute of the step. The limit is also all compute if steps have fewer
+ * than two pieces on average, because a single piece could be split into many.
  */
 #ifndef WALLSHIM_ANALYSIS_COMM_OVERLAP_LIMIT_H
 #define WALLSHIM_ANALYSIS_COMM_OVERLAP_LIMIT_H

@@ -5,10 +5,10 @@
 #include "analysis/comm/comm.h"
 
 struct ws_job_ranks {
-    uint32_t *order; /* tracks with operations, sorted by the rank's number */
+    uint32_t *order; /* indices of the tracks with operations, sorted by the rank's number */
     size_t count;
-    size_t recorded; /* number of distinct ranks of these tracks */
-    size_t hosts;    /* number of distinct host names */
+    size_t recorded; /* number of distinct ranks of the tracks in `order` */
+    size_t hosts;    /* number of distinct host names of the tracks in `order` */
 };
 
 static inline const struct ws_job_comm *ws_ranks_job(const struct ws_report *report)

@@ -8,15 +8,15 @@
 #include "hardware/links.h"
 #include "report/peaks.h"
 
-/* Percent. A link is called slow if it reaches less than SLOW percent of its limit. Advice is given if transfers take
- * at least WORTH percent of a step. */
+/* A link is called slow if it reaches at most SLOW percent of its limit. Advice is given if transfers take at least
+ * WORTH percent of a step. */
 enum { SLOW = 2, WORTH = 5 };
 
 struct slow_link {
     double reached;      /* bytes per ns of the fastest large operation; 0: not known */
-    const char *by;      /* name of the fastest large operation */
-    double limit;        /* bytes per ns; 0: not known */
-    const char *limiter; /* name of the link or network card with this limit */
+    const char *by;      /* kind of the fastest large operation, such as "all-reduce" */
+    double limit;        /* bytes per ns that the link can reach; 0: not known */
+    const char *limiter; /* name of the link or network card whose bandwidth is `limit` */
 };
 
 static struct slow_link slow_link_of(const struct ws_report *report, size_t track)

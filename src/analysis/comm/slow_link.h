@@ -1,4 +1,4 @@
-/* Is the link between ranks far slower than it can be?
+/* Reports whether the link between ranks is far slower than this kind of link can be.
  *
  * The measure is the bus bandwidth of the rank's fastest large operation. Bus bandwidth, as nccl-tests define it, is
  * at most the rate at which a GPU can send in one direction. An operation's time may include waits for other ranks,
@@ -7,7 +7,7 @@
  * Gbit/s. If the trace lacks host names, a rank that is faster than such a card is assumed to have a link to other
  * GPUs.
  *
- * A link that reaches less than a fiftieth of the limit is called slow (our choice). NCCL reaches more than half of a
+ * A link that reaches at most a fiftieth of the limit is called slow (our choice). NCCL reaches more than half of a
  * link's bandwidth with messages of some MiB. The margin is large because slower networks are common, and because an
  * operation may include unknown waits. */
 #ifndef WALLSHIM_ANALYSIS_COMM_SLOW_LINK_H

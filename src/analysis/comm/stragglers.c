@@ -12,7 +12,7 @@
 /* Percent. We assume that two ranks did the same work if their numbers of kernels differ by at most this. */
 enum { SAME_WORK = 2 };
 
-/* The most stragglers that a text lists by number. */
+/* Advice lists the numbers of at most MOST_NAMED stragglers. */
 enum { MOST_NAMED = 8, NAMES_TEXT = 160 };
 
 static const struct ws_job_comm *stragglers_job_of(const struct ws_report *report)
@@ -41,7 +41,7 @@ int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t t
     return steps->kinds[WS_STEP_STEADY] ? ws_steps_share(steps, total) : total;
 }
 
-/* ---- why */
+/* ---- why a rank is late */
 
 /* Does the rank have matched operations, and is it not a straggler? */
 static bool is_on_time(const struct ws_report *report, size_t track)
@@ -49,10 +49,11 @@ static bool is_on_time(const struct ws_report *report, size_t track)
     return stragglers_rank_at(report, track)->matched && !stragglers_rank_at(report, track)->straggler;
 }
 
-/* Means over the ranks that are on time, and the tracks of up to MOST_NAMED stragglers. Computed once for the job. */
+/* The result of ws_analysis_punctual: means over the ranks that are on time, and the tracks of up to MOST_NAMED
+ * stragglers. */
 struct punctual {
     double ranks, compute, idle, kernels,
-        causes[WS_CAUSE_COUNT]; /* `ranks` = number of ranks on time; the other fields are means */
+        causes[WS_CAUSE_COUNT]; /* `ranks`: number of ranks on time; the other fields: means over these ranks */
     double won;                 /* ns per step that a rank would save on average if the stragglers were on time */
     uint32_t stragglers[MOST_NAMED];
     size_t straggler_count;
@@ -103,8 +104,8 @@ const struct ws_analysis ws_analysis_punctual = {
     .run = run_punctual,
 };
 
-/* Finds the cause of `idle`, the rank's extra idle time. Returns the first cause whose gaps exceed the mean of the
- * ranks on time by at least half of `idle`. */
+/* Finds the cause of `idle`, the rank's extra idle time. A cause counts if this rank's idle time of that cause
+ * exceeds the mean of the ranks on time by at least half of `idle`. Returns the first such cause. */
 static enum ws_part cause_of(const struct ws_report *report, size_t track, int64_t idle)
 {
     const struct ws_track_causes *own = ws_report_result(report, &ws_analysis_causes, track);
@@ -156,9 +157,9 @@ void ws_lateness_describe(const struct ws_report *report, size_t track, const st
                  number, ws_format_time(time, a_step_of(report, track, lateness->compute)), each,
                  lateness->same_kernels ? "as many" : "a different number of");
     else
-        snprintf(text, WS_LATENESS_TEXT, "the device of rank %" PRIu32 " is idle %s%s longer than the others', %s%s",
-                 number, ws_format_time(time, a_step_of(report, track, lateness->idle)), each,
-                 lateness->cause == WS_PART_UNEXPLAINED ? "its host late" : "most of it for ",
+        snprintf(text, WS_LATENESS_TEXT, "rank %" PRIu32 " is idle %s%s longer than the others, %s%s", number,
+                 ws_format_time(time, a_step_of(report, track, lateness->idle)), each,
+                 lateness->cause == WS_PART_UNEXPLAINED ? "its host late" : "mostly for ",
                  lateness->cause == WS_PART_UNEXPLAINED ? "" : ws_part_label(lateness->cause));
 }
 
@@ -191,13 +192,13 @@ static void stragglers_describe(const struct ws_report *report, char who[NAMES_T
 static int advise_waiting(const struct ws_report *report, size_t track, struct ws_advice_list *list)
 {
     const struct ws_track_collectives *cost = cost_of(report, track);
-    char who[NAMES_TEXT], evidence[WS_LATENESS_TEXT + 64], why[WS_LATENESS_TEXT], what[WS_LATENESS_TEXT + 64];
+    static char what[] = "make the late ranks be on time";
+    char who[NAMES_TEXT], evidence[WS_LATENESS_TEXT + 64], why[WS_LATENESS_TEXT];
     char time[WS_FORMAT_SIZE];
     stragglers_describe(report, who, why);
-    snprintf(what, sizeof(what), "make the late ranks arrive on time: %s", why);
-    snprintf(evidence, sizeof(evidence), "%s%s of waiting for late ranks",
+    snprintf(evidence, sizeof(evidence), "%s%s of waiting for late ranks; %s",
              ws_format_time(time, ws_comm_per_step(report, track, cost->waited_for_stragglers)),
-             stragglers_steps_of(report, track)->kinds[WS_STEP_STEADY] ? " a step" : "");
+             stragglers_steps_of(report, track)->kinds[WS_STEP_STEADY] ? " a step" : "", why);
     return ws_advice_add(
         list, &(struct ws_advice){ .name = "straggler",
                                    .part = WS_PART_EXPOSED_COMM,
@@ -222,9 +223,9 @@ static enum ws_part larger_part(const struct ws_report *report, size_t track)
     return matmul >= other ? WS_PART_MATMUL : WS_PART_OTHER_COMPUTE;
 }
 
-/* Adds advice for a straggler that computes longer than the other ranks. The saving is the extra compute time, at
- * most the mean saving of the other ranks. A straggler with more extra idle time than extra compute gets no advice
- * here, because the advice on gaps covers its idle time. */
+/* Adds advice for a straggler that computes longer than the other ranks. The saving is the extra compute time, but at
+ * most the mean time that the other ranks would save if no rank were late. A straggler with more extra idle time than
+ * extra compute gets no advice here, because the advice on gaps covers its idle time. */
 static int advise_straggler(const struct ws_report *report, size_t track, struct ws_advice_list *list)
 {
     const struct ws_rank *rank = stragglers_rank_at(report, track);

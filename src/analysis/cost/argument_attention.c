@@ -8,13 +8,13 @@
  * blocks of keys), y is the size of the batch, z is the number of heads. */
 enum { HEADS_AT = 96, TRUTHS = 8, TRAITS = 3, ROUNDED = 128 };
 
-/* The offsets of the sizes, in bytes: batch, length of the query and key sequences, head size, both lengths rounded
- * up, head size rounded up. Between `lengths` and `lengths_end` are pointers that are set only if sequences have
- * different lengths. */
+/* Offsets, in bytes, of these sizes in the structure of FlashAttention-2: batch, length of the query sequences,
+ * length of the key sequences, head size, both lengths rounded up, head size rounded up. Between the offsets
+ * `lengths` and `lengths_end` are pointers that are set only if sequences have different lengths. */
 static const struct layout {
     uint32_t batch, queries, keys, head, queries_rounded, keys_rounded, head_rounded, lengths, lengths_end;
 } layouts[] = {
-    { 176, 180, 184, 192, 196, 200, 204, 224, 256 }, /* version 2.2, which can append keys, and later */
+    { 176, 180, 184, 192, 196, 200, 204, 224, 256 }, /* layout since version 2.2, which can append keys */
     { 160, 164, 168, 172, 176, 180, 184, 200, 216 },
 };
 
@@ -118,10 +118,11 @@ static bool has_lengths(const struct ws_param_block *block, const struct layout 
     return false;
 }
 
-/* The forward pass reads queries, keys and values. The forward pass writes the result, and one 4-byte number per
- * query and head. The backward pass reads these inputs, the result's gradient, and two 4-byte numbers per query and
- * head. The backward pass writes the gradients of keys and values for every head, and adds up the gradients of the
- * queries in 4 bytes per element. The forward pass has two matrix products, the backward pass five. */
+/* Counts the bytes and FLOPs of attention. The forward pass reads queries, keys and values. The forward pass writes
+ * the result, and one 4-byte number per query and head. The backward pass reads queries, keys, values, the result's
+ * gradient, and two 4-byte numbers per query and head. The backward pass writes the gradients of keys and values for
+ * every head, and adds up the gradients of the queries in 4 bytes per element. The forward pass has two matrix
+ * products, the backward pass five. */
 static void argument_attention_count(const struct ws_attention_form *form, const struct sizes *sizes,
                                      struct ws_moved *moved)
 {

@@ -4,10 +4,10 @@
 #include "analysis/cost/argument_grammars.h"
 
 /* The parameters of PyTorch's kernel for concatenation (ATen/native/cuda/Shape.cu). First comes the output's address.
- * Then come arrays with one entry per input: the address, the begin along the joined dimension, the length along it,
- * the number of elements, a flag for contiguous inputs. If some inputs are not contiguous, four sizes and four
- * strides per input follow. Numbers have 32 bits, a flag has one byte. Thread blocks with the same y index work on
- * the same input. */
+ * Then come arrays with one entry per input: the address, the start along the joined dimension, the length along the
+ * joined dimension, the number of elements, a flag for contiguous inputs. If some inputs are not contiguous, four
+ * sizes and four strides per input follow. Numbers have 32 bits, a flag has one byte. Thread blocks with the same y
+ * index work on the same input. */
 enum { INPUTS_AT = 8, MOST_INPUTS = 128, STRIDED_INPUTS = 64, DIMS = 4 };
 
 /* Returns the size of an element in bytes; 0: not known. "OpaqueType<2u>" stands for any type of two bytes. */
@@ -40,7 +40,8 @@ struct ws_arguments_form ws_cat_form(const char *name)
     return form;
 }
 
-/* One input: its begin (`offset`) and length (`extent`) along the joined dimension, and its number of elements. */
+/* One input of a concatenation: its start (`offset`) and its length (`extent`) along the joined dimension, and its
+ * number of elements. */
 struct input {
     uint64_t offset, extent, elements;
 };
@@ -55,8 +56,8 @@ static bool read_input(const struct ws_param_block *block, uint32_t most, uint32
            input->elements && input->elements % input->extent == 0;
 }
 
-/* Does every element of the input have memory of its own? In an expanded input, elements share memory: a stride is
- * 0. */
+/* Does every element of the input have memory of its own? If not, the input is expanded: a dimension with stride 0
+ * has several elements at the same address. */
 static bool is_whole(const struct ws_param_block *block, uint32_t most, uint32_t i)
 {
     uint32_t flags = INPUTS_AT + 20 * most, sizes = flags + most + 8 * DIMS * i;

@@ -3,7 +3,7 @@
 #include "analysis/cost/argument_grammars.h"
 
 /* FLOPs per element, counted as in operators.c: one for a multiplication, an addition or a function of one element.
- * The first row whose mark is in the functor's name decides. */
+ * The first row whose `mark` occurs in the functor's name gives the FLOPs. */
 static const struct {
     const char *mark;
     double flops;
@@ -17,8 +17,8 @@ static const struct {
     { "cos_kernel", 1 },
 };
 
-/* Reads the parameter types of the lambda that computes an element, and returns their number. In the name, it is the
- * last lambda with parameters before the type of the arrays. */
+/* Reads the parameter types of the lambda that computes an element, and returns their number. A name may hold several
+ * lambdas. Takes the last lambda with parameters that comes before the type of the arrays. */
 static uint32_t lambda_parameters(const char *name, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES])
 {
     const char *mark = mangled ? "EUl" : "lambda(", *last = NULL;
@@ -58,9 +58,9 @@ static bool copies_into(const char *name, struct ws_kernel_type *type)
     return false;
 }
 
-/* Sets the types of the arrays, the output first. Returns the number of arrays; 0: not known. The lambda's parameters
- * are the inputs. The output has the type of the first input, except in comparisons, copies with a cast, and
- * selections. */
+/* Sets the types of the arrays that a kernel with a lambda works on, the output first. Returns the number of arrays;
+ * 0: not known. The types of the lambda's parameters are the types of the input arrays. The output has the type of
+ * the first input, except in comparisons, copies with a cast, and selections. */
 static uint32_t read_lambda(const char *name, bool mangled, struct ws_kernel_type arrays[WS_KERNEL_TYPES + 1])
 {
     static const struct ws_kernel_type truth = { 1, WS_ELEMENT_OTHER };

@@ -4,8 +4,8 @@
 
 enum { FUNCTOR_TEXT = 1024, TABLE_SLACK = 40 };
 
-/* Is the functor PyTorch's own? TensorIterator also runs functors of other libraries, whose result types are
- * unknown here. */
+/* Does the functor belong to PyTorch? PyTorch's TensorIterator also runs functors of other libraries, whose result
+ * types are not known here. */
 static bool is_of_pytorch(const char *functor, bool mangled)
 {
     if (mangled) {
@@ -32,8 +32,8 @@ static const char *contiguous_functor(const char *name, bool mangled)
     return at + strspn(at, "<(int)0123456789, ");
 }
 
-/* If the kernel works on strided arrays, copies its functor: the template argument of gpu_kernel_impl. Sets *casts to
- * whether elements may be cast. */
+/* If the kernel works on strided arrays, copies the name of its functor, which is the template argument of
+ * gpu_kernel_impl, and returns true. Sets *casts to true if the kernel may cast elements to another type. */
 static bool strided_functor(const char *name, bool mangled, char functor[FUNCTOR_TEXT], bool *casts)
 {
     const char *at = ws_behind(name, "gpu_kernel_impl");
@@ -80,7 +80,7 @@ struct ws_arguments_form ws_iterator_form(const char *name)
     return form;
 }
 
-/* Does the block hold `count` recorded addresses one after another, the first at this offset? */
+/* Does the parameter block hold `count` recorded addresses one after another, the first at this offset? */
 static bool arrays_lie_at(const struct ws_param_block *block, uint32_t offset, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -117,8 +117,8 @@ static uint32_t scalar_type_bytes(uint64_t type)
 }
 
 /* Reads LoadWithCast or StoreWithCast (ATen/native/cuda/MemoryAccess.cuh): a type for each array, then each array's
- * element size. In the block, this structure follows the arrays and two offset calculators of one byte each, padded
- * to 4 bytes. */
+ * element size. In the parameter block, this structure comes after the addresses of the arrays and after two offset
+ * calculators of one byte each, which are padded to 4 bytes. */
 static bool read_casts(const struct ws_param_block *block, uint32_t *offset, uint32_t count, uint8_t *bytes)
 {
     uint32_t sizes = *offset + (count + 3) / 4 * 4;
@@ -149,9 +149,10 @@ bool ws_moved_cast(const struct ws_arguments_form *form, const struct ws_param_b
     return true;
 }
 
-/* Finds the table of strides and the arrays, which gpu_kernel_impl's lambda captures. nvcc 13.0 lays out captures in
- * the order of their use: the table, the arrays, the functor and, in some kernels, the types of the arrays. In other
- * kernels the arrays come before the table. Returns the offset of the arrays; 0: the block has neither layout. */
+/* Finds the table of strides and the addresses of the arrays. The lambda in gpu_kernel_impl captures the table and
+ * the addresses. nvcc 13.0 lays out captures in the order of their use: the table, the arrays, the functor and, in
+ * some kernels, the types of the arrays. In other kernels the arrays come before the table. Returns the offset of the
+ * arrays; 0: the block has neither layout. */
 static uint32_t find_table(const struct ws_param_block *block, uint32_t arrays, struct ws_offset_table *table)
 {
     uint32_t start = 8 * block->image.first, behind = (start + ws_table_size(arrays) + 7) / 8 * 8;

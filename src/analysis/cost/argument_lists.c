@@ -16,11 +16,11 @@ enum { MOST_LISTS = 5, MOST_BLOCKS = 320, CHUNK = 65536, APEX_LIST_AT = 16, MOST
 static const uint32_t most_tensors[MOST_LISTS] = { 110, 64, 48, 36, 30 };
 static const uint32_t most_with_scalars[MOST_LISTS] = { 96, 64, 48, 36, 30 };
 
-/* How to find the number of arrays that a kernel moves. */
+/* How many arrays a kernel of a list functor reads and writes. */
 enum moves {
     READS_NAMED,   /* writes one array; a template argument gives the number of arrays that it reads */
     ALL_BUT_GRADS, /* an optimizer of PyTorch: reads all lists, writes all lists except the gradients */
-    GIVEN,         /* the number is in `arrays` */
+    GIVEN,         /* reads and writes ws_list_kernel.arrays arrays in all */
 };
 
 struct ws_list_kernel {
@@ -146,8 +146,10 @@ struct ws_arguments_form ws_list_form(const char *name)
 }
 
 struct lists {
-    uint32_t sizes, size_bytes; /* offset of the tensors' element counts, and bytes per count */
-    uint32_t tensors, pieces;   /* offsets of the arrays with the tensor and the chunk of each block */
+    uint32_t sizes, size_bytes; /* offset of the array with each tensor's number of elements; bytes per number */
+    /* offsets of two arrays, indexed by thread block: index of the block's tensor; index of its chunk in the
+     * tensor */
+    uint32_t tensors, pieces;
     uint32_t most;
     uint64_t chunk;
 };
@@ -173,7 +175,8 @@ static bool find_lists(const struct ws_arguments_form *form, const struct ws_par
     return true;
 }
 
-/* Returns the number of elements of all blocks; 0 if the blocks do not go through the tensors chunk by chunk. */
+/* Returns the number of elements that all blocks of the grid work on. Returns 0 if the blocks do not take the chunks
+ * of all tensors one after another. */
 static uint64_t argument_lists_count_elements(const struct ws_param_block *block, const struct lists *lists,
                                               uint32_t blocks)
 {
@@ -197,8 +200,8 @@ static uint64_t argument_lists_count_elements(const struct ws_param_block *block
     return elements;
 }
 
-/* Does the optimizer unscale the gradients? An optimizer that unscales gradients also writes them. The last two
- * parameters of its kernel are the addresses of the loss's scale and of a flag for infinities. */
+/* Does the optimizer divide the gradients by the scale of the loss? If so, it also writes the gradients, and the last
+ * two parameters of its kernel are the addresses of the scale and of a flag for infinities. */
 static bool scales_gradients(const struct ws_param_block *block)
 {
     uint32_t behind = 8 * (block->image.first + block->image.count) - 1, last = behind, before = 0;

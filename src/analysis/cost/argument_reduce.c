@@ -7,7 +7,7 @@
  * a table of the kept dimensions with strides of the output and the input; the addresses of the input and of up to
  * two outputs. */
 enum {
-    CONFIG_NUMBERS = 14, /* 4-byte numbers that ReduceConfig has in every version; newer versions have two more */
+    CONFIG_NUMBERS = 14, /* how many 4-byte numbers ReduceConfig has in every version; newer versions have two more */
     CONFIG_MOST = 16,
     CONFIG_LATEST_START = 192,
 };
@@ -33,7 +33,7 @@ static bool output_type(const char *name, bool mangled, struct ws_kernel_type *t
     for (const char *at = ws_behind(name, mark); at; at = ws_behind(at, mark)) {
         struct ws_kernel_type types[WS_KERNEL_TYPES];
         uint32_t count = ws_kernel_types(at, mangled, types);
-        bool substituted = mangled && *at == 'S'; /* "S4_" stands for the class of the input */
+        bool substituted = mangled && *at == 'S'; /* "S4_" repeats the class that is the input's type */
         if (count < 2 || types[1].bytes || (!substituted && !types[0].bytes))
             continue;
         if (!substituted)
@@ -64,7 +64,7 @@ struct ws_arguments_form ws_reduce_form(const char *name)
     form.arrays = 2;
     form.bytes[0] = (uint8_t)out.bytes;
     form.bytes[1] = (uint8_t)types[0].bytes;
-    form.alike = strstr(at, "WelfordOps"); /* both outputs have this type; matters only with two outputs */
+    form.alike = strstr(at, "WelfordOps"); /* a WelfordOps may have two outputs, which have the same type */
     form.element = types[0].element;
     for (size_t i = 0; i < sizeof(operations) / sizeof(operations[0]); i++)
         if (form.element != WS_ELEMENT_OTHER && strstr(at, operations[i].mark))
@@ -72,14 +72,14 @@ struct ws_arguments_form ws_reduce_form(const char *name)
     return form;
 }
 
-/* Reads the number of outputs, the last member of the structure. */
+/* Reads the number of outputs from the last 4 bytes of ReduceOp. Returns false unless it is 1 or 2. */
 static bool read_outputs(const struct ws_param_block *block, uint64_t *outputs)
 {
     uint32_t end = 8 * (block->image.first + block->image.count);
     return ws_block_number(block, end - 4, 4, outputs) && *outputs >= 1 && *outputs <= 2;
 }
 
-/* Is this a ReduceConfig? Compares its numbers with the launch and with each other. */
+/* Are these numbers a ReduceConfig? Compares them with the launch's grid and block, and with each other. */
 static bool is_config(const uint32_t numbers[CONFIG_NUMBERS], const struct ws_shape *shape)
 {
     uint32_t element = numbers[ELEMENT_BYTES];
@@ -105,10 +105,10 @@ static bool fits_grid(const uint32_t numbers[CONFIG_MOST], uint32_t config_bytes
 struct reduction {
     uint32_t config[CONFIG_MOST];
     struct ws_offset_table reduced, kept;
-    uint32_t behind; /* offset of the addresses behind the tables */
+    uint32_t behind; /* offset in the parameter block of the arrays' addresses, which follow the tables */
 };
 
-/* Reads the tables that follow the configuration. */
+/* Reads the tables of the reduced and of the kept dimensions, which follow ReduceConfig. */
 static bool read_tables(const struct ws_param_block *block, uint32_t offset, struct reduction *reduction)
 {
     uint32_t kept = offset + ws_table_size(1);
@@ -145,8 +145,8 @@ bool ws_moved_reduce(const struct ws_arguments_form *form, const struct ws_param
     uint64_t outputs = ws_table_touched(kept, 0, form->bytes[0]);
     if (!read_outputs(block, &count) || (count > 1 && (!second || !form->alike)))
         return false;
-    /* Both tables have strides of the input. Check them as one table: each table alone cannot show that rows and
-     * columns overlap. */
+    /* Both tables have strides of the input. Checks them as one table, because each table alone cannot show that rows
+     * and columns overlap in memory. */
     for (uint32_t i = 0; i < kept->dims; i++) {
         if (reduced->dims == WS_TABLE_DIMS)
             return false;

@@ -2,37 +2,38 @@
 
 #include "analysis/cost/argument_grammars.h"
 
-/* Values of ws_row_kernel.rows that are not offsets. OF_GRID: there are as many rows as blocks in the grid. ONE:
- * there is one row. */
+/* Special values of ws_row_kernel.rows, which is otherwise an offset. OF_GRID: there are as many rows as blocks in
+ * the grid. ONE: there is one row. */
 enum { OF_GRID = -1, ONE = -2 };
 
-/* The number of a parameter block that must equal the x size of the grid. */
+/* Tells which number of the parameter block must equal the x size of the grid. */
 enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
 
 /* Kernels that work on rows.
  *
- * `arrays` has one letter per pointer. An array with a capital letter is written, one with a small letter is read;
- * '.' is not an array.
- *   i: as many elements as the input, of the input's type
- *   t: twice as many elements as the input, of the input's type
- *   x: like i, read and written
- *   o: as many elements as the input, of the output's type
- *   u: lower triangles of the input, which consists of square matrices
- *   b: one byte per element
- *   c: one row of the input's type
- *   f: 4 bytes per row
+ * `arrays` has one letter per pointer. A capital letter is an array that the kernel writes, a small letter one that
+ * it reads. '.' is not an array. The letters:
+ * - i: as many elements as the input, of the input's type;
+ * - t: twice as many elements as the input, of the input's type;
+ * - x: like i, read and written;
+ * - o: as many elements as the input, of the output's type;
+ * - u: lower triangles of the input, which consists of square matrices;
+ * - b: one byte per element;
+ * - c: one row of the input's type;
+ * - f: 4 bytes per row.
  *
  * Versions of a kernel may have different parameters under the same name. The first entry that fits the parameter
  * block is used.
  */
 struct ws_row_kernel {
     const char *name;
-    int columns, rows; /* offsets of the numbers of columns and rows in the parameter block */
+    int columns, rows; /* offset in the parameter block of the number of columns, and of the number of rows */
     enum check check;
-    uint32_t pointers, step; /* offset of the first pointer; distance between pointers */
+    /* offset of the first pointer in the parameter block; bytes from one pointer to the next */
+    uint32_t pointers, step;
     const char *arrays;
     uint32_t in, out; /* indices of the template arguments that give the types of input and output */
-    double flops;     /* per element; 0: not known */
+    double flops;     /* FLOPs per element of the input; 0: not known */
 };
 
 enum { TENSOR_INFO = 216 }; /* size of a TensorInfo (ATen/cuda/detail/TensorInfo.cuh) with 32-bit indices, in bytes */
@@ -80,7 +81,8 @@ struct ws_arguments_form ws_dictionary_form(const char *name)
         const char *at = ws_behind(name, kernel->name);
         if (!at || ws_goes_before(name, at - strlen(kernel->name)))
             continue;
-        at += strcspn(at, mangled ? "I" : "<"); /* skips suffixes: "…_vectorized", "…Smem" */
+        /* skips suffixes of the kernel's name, such as "_vectorized" and "Smem" */
+        at += strcspn(at, mangled ? "I" : "<");
         uint32_t count = ws_arguments_at(at, mangled, types);
         if (count <= kernel->in || count <= kernel->out || !types[kernel->in].bytes || !types[kernel->out].bytes)
             break;
@@ -117,8 +119,8 @@ static double array_bytes(const struct ws_arguments_form *form, char what, doubl
     }
 }
 
-/* May a norm run without this array? Weights and biases ('c') and values per row ('f': mean, 1/deviation) are
- * optional. */
+/* May a normalization kernel run without this array? Weights and biases ('c') and values per row ('f': mean,
+ * 1/deviation) are optional. */
 static bool is_optional(char what)
 {
     return what == 'c' || what == 'f';

@@ -64,7 +64,7 @@ static bool arguments_moved(const struct ws_arguments_form *form, const struct w
            readers[form->grammar](form, &block, shape, moved);
 }
 
-/* Is the array only read, and is an earlier read-only array of the launch the same? */
+/* Does the kernel only read this array, and has the launch an earlier read-only array with the same address? */
 static bool is_read_before(const struct ws_moved *moved, uint32_t array)
 {
     for (uint32_t i = 0; i < array; i++)

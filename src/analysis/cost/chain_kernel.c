@@ -29,19 +29,19 @@ enum ws_chain_role ws_chain_role(const struct ws_op_name *name, enum ws_kernel_c
     case WS_CLASS_NORM:
     case WS_CLASS_SOFTMAX:
         return WS_CHAIN_BELONGS;
-    case WS_CLASS_COPY: /* casts, layout changes and fills */
+    case WS_CLASS_COPY: /* copy kernels that cast, change the layout or fill */
         if (strstr(name->text, "FillFunctor"))
             return WS_CHAIN_PASSES;
         return iterator ? WS_CHAIN_BELONGS : WS_CHAIN_ENDS;
-    case WS_CLASS_RNG: /* dropout */
+    case WS_CLASS_RNG: /* dropout kernels are in this class, because they draw random numbers */
         return iterator ? WS_CHAIN_BELONGS : WS_CHAIN_ENDS;
     default:
         return WS_CHAIN_ENDS;
     }
 }
 
-/* Returns the next number in text. The number must begin within `within` characters. *end is set to the end of the
- * number, or to NULL if there is none. */
+/* Returns the next number in text. The number must begin within `within` characters. Sets *end to the end of the
+ * number, or to NULL if there is no number. */
 static uint32_t number_after(const char *text, size_t within, const char **end)
 {
     uint32_t number = 0;
@@ -68,9 +68,10 @@ static uint32_t operands_of(const char *name)
     return 0;
 }
 
-/* Finds the element size by the type's spelling. Narrow types are tested before float, because kernels that compute
- * narrow types in float have both types in their names. In mangled names a type is a single letter. So a letter
- * counts only directly behind the begin of a lambda's parameters (Ul) or of template arguments (I). */
+/* Finds the element size by the type's spelling. 16-bit and 8-bit types are tested before float: a kernel that stores
+ * such a type and computes in float has both types in its name, and the stored type counts. In mangled names a type
+ * is a single letter. So a letter counts only at the start of a lambda's parameters (after Ul) or of template
+ * arguments (after I). */
 static uint32_t element_bytes_of(const char *name)
 {
     static const struct {
@@ -104,11 +105,11 @@ struct ws_iterator ws_iterator_of(const char *name)
     if (!strncmp(at, "_manual_unroll", 14))
         at += 14;
     uint32_t number = number_after(at, 8, &end);
-    if (vectorized) /* `number` is the width of a vector; a thread works on at least 4 elements */
+    if (vectorized) /* `number` is the vector's width; a thread works on at least 4 elements */
         iterator.per_thread = number > 4 && number <= 16 ? number : 4;
     else if (unrolled)
         iterator.per_thread = 4;
-    else if (end) /* `number` is the threads per block; the elements per thread follow */
+    else if (end) /* `number` is the threads per block; the next number is the elements per thread */
         iterator.per_thread = number_after(end, 8, &end);
     if (iterator.per_thread > 64)
         iterator.per_thread = 0;
@@ -148,7 +149,7 @@ bool ws_operands_read(struct ws_operands *operands, const struct ws_process *pro
             addresses[operands->count] = word;
             operands->address[operands->count++] = word.value;
         } else if (!word.offset && word.size == 4 && iterator->operands && word.value <= INT32_MAX) {
-            operands->elements = word.value; /* TensorIterator's first parameter is this number */
+            operands->elements = word.value; /* TensorIterator's first parameter is the number of elements */
         }
     }
     if (arrays_are_first(addresses, operands->count, iterator->operands))
@@ -215,8 +216,8 @@ static bool is_written_from(const struct ws_operands *operands, uint32_t from, u
     return false;
 }
 
-/* Does a kernel before `to` read or write this address? Or does kernel `to` read the address through an array before
- * `array`? */
+/* Does a kernel before `to` read or write this address? Or does kernel `to` read this address through one of the
+ * arrays that come before index `array`? */
 static bool is_met_before(const struct ws_operands *operands, uint32_t to, uint32_t array, uint64_t address)
 {
     return is_read_from(operands, 0, to, address) || is_written_from(operands, 0, to, address) ||

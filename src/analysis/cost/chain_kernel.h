@@ -12,9 +12,10 @@
 #include "model/model.h"
 
 enum ws_chain_role {
-    WS_CHAIN_ENDS,    /* the kernel is not part of a chain; a chain ends before this kernel */
-    WS_CHAIN_PASSES,  /* memsets and fills: they read nothing, and a chain goes on after them */
-    WS_CHAIN_BELONGS, /* part of a chain */
+    WS_CHAIN_ENDS, /* the kernel is not part of a chain; a chain ends before this kernel */
+    /* the kernel only fills memory, as memsets do: it is not part of a chain, and does not end one */
+    WS_CHAIN_PASSES,
+    WS_CHAIN_BELONGS, /* the kernel can be part of a chain */
 };
 
 /* Facts about a TensorIterator kernel, read from its name. All 0: another kernel, or the name does not give these
@@ -22,7 +23,7 @@ enum ws_chain_role {
 struct ws_iterator {
     uint32_t operands; /* number of arrays, the output first */
     uint32_t element_bytes;
-    uint32_t per_thread; /* most elements per thread */
+    uint32_t per_thread; /* maximum number of elements of an array that one thread works on; 0: not known */
 };
 
 enum ws_chain_role ws_chain_role(const struct ws_op_name *name, enum ws_kernel_class kernel_class);
@@ -39,33 +40,34 @@ enum { WS_OPERANDS_MOST = 16 };
 struct ws_operands {
     uint64_t address[WS_OPERANDS_MOST];
     uint32_t count;
-    double bytes[WS_OPERANDS_MOST]; /* of each array; 0: not known */
-    uint32_t ordered;               /* number of arrays that are known to be read or written; these come first */
-    uint32_t written;  /* the first `written` arrays are written; the following ones up to `ordered` are read */
-    uint64_t elements; /* per array; 0: not known */
+    double bytes[WS_OPERANDS_MOST]; /* size of the array at each address; 0: not known */
+    /* the first `ordered` addresses are arrays that the kernel is known to read or write */
+    uint32_t ordered;
+    uint32_t written;  /* the first `written` arrays are written; those from `written` to `ordered` - 1 are read */
+    uint64_t elements; /* number of elements of each array; 0: not known */
 };
 
-/* Returns false if the parameters were not recorded. */
+/* Reads the device addresses among the parameters with this id. Returns false if the parameters were not recorded. */
 bool ws_operands_read(struct ws_operands *operands, const struct ws_process *process, uint32_t params,
                       const struct ws_iterator *iterator);
 
 /* The flow of data in a chain. Bit i stands for the boundary between kernels i and i + 1. */
 struct ws_chain_links {
-    uint32_t shared;  /* a kernel before the boundary and a kernel after it have an address in common */
-    uint32_t ordered; /* a kernel before the boundary writes an address that a kernel after it reads */
+    uint32_t shared;  /* some kernel before the boundary and some kernel after it have an address in common */
+    uint32_t ordered; /* some kernel before the boundary writes an address that some kernel after it reads */
 };
 
 struct ws_chain_links ws_operands_link(const struct ws_operands *operands, uint32_t count);
 
-/* Bytes that the kernel at `place` writes and a later kernel reads again. The write and the read both count. -1: not
- * known. */
+/* Returns the bytes that the kernel at index `place` writes and that a later kernel reads. Counts these bytes twice,
+ * for the write and for the read. -1: not known. */
 double ws_operands_again(const struct ws_operands *operands, uint32_t count, uint32_t place);
 
 /* Estimates the time, in ns, of one fused kernel that does the work of all `count` kernels. lengths[] are the times
  * of the single kernels in ns. A kernel's time is divided among its arrays by their bytes, or evenly if the bytes are
  * not known. The fused kernel still moves two kinds of arrays: arrays that are read before any kernel writes them,
- * and arrays that no kernel reads after their last write. The estimate is the time of these arrays. Returns 0 if the
- * arrays that the kernels read and write are not known. */
+ * and arrays that no kernel reads after their last write. The estimate is the sum of the times that were assigned to
+ * these arrays. Returns 0 if the arrays that the kernels read and write are not known. */
 double ws_operands_fused(const struct ws_operands *operands, const int64_t *lengths, uint32_t count);
 
 #endif

@@ -9,26 +9,29 @@
 #include "base/salted.h"
 #include "base/vector.h"
 
-enum { METRICS = 64 }; /* most metrics per device; the shim records fewer */
+enum { METRICS = 64 }; /* maximum number of metrics per device; the shim records fewer than this */
 
 struct sum {
     double value;
     uint64_t count;
 };
 
-/* A kernel with its grid, block and shared memory. */
+/* A configuration: a kernel with its grid, block and shared memory. */
 struct configuration {
     uint32_t name, grid[3], block[3], shared;
-    struct sum sums[METRICS]; /* by index in ws_counter_costs.metrics */
+    /* by index in ws_counter_costs.metrics: sum and number of the values that launches gave for the metric */
+    struct sum sums[METRICS];
     struct ws_counter_cost counted;
 };
 
 struct ws_counter_costs {
     const struct ws_metric *metrics[METRICS]; /* metrics of the device, sorted by group */
     size_t metric_count;
-    struct ws_vector configurations; /* struct configuration */
-    struct ws_map places;            /* hash of a configuration → its index + 1 */
-    uint32_t *of_shape;              /* by shape: index + 1 of its configuration; 0: none */
+    struct ws_vector configurations; /* elements: struct configuration */
+    struct ws_map places;            /* hash of a configuration → index of the configuration + 1 */
+    /* by index of a shape: index of the shape's configuration + 1; 0: the trace has no counters for this
+     * configuration */
+    uint32_t *of_shape;
 };
 
 static void gather_metrics(struct ws_counter_costs *counts, const struct ws_process *process, uint32_t device)
@@ -50,8 +53,8 @@ static size_t place_of_metric(const struct ws_counter_costs *counts, uint32_t id
     return place;
 }
 
-/* Sets *place to the index + 1 of the shape's configuration. If there is none and `make` is true, adds it. If there
- * is none and `make` is false, sets *place to 0. Returns 0 or -ENOMEM. */
+/* Sets *place to the index + 1 of the shape's configuration. If there is no such configuration yet, adds it if `make`
+ * is true, and sets *place to 0 otherwise. Returns 0 or -ENOMEM. */
 static int counter_cost_find(struct ws_counter_costs *counts, const struct ws_op_shape *shape, bool make,
                              uint32_t *place)
 {
@@ -79,7 +82,7 @@ static int counter_cost_find(struct ws_counter_costs *counts, const struct ws_op
     }
 }
 
-/* The index of the shape with this id, or UINT32_MAX. */
+/* Returns the index in ws_process.shapes of the shape with this id; UINT32_MAX: none. */
 static uint32_t index_of(const struct ws_process *process, uint32_t id)
 {
     return ws_entries_place(&process->shape_rows, id);

@@ -6,16 +6,16 @@
 #include "analysis/cost/arguments.h"
 #include "base/salted.h"
 
-/* The costs of the launches of a shape. */
+/* The cost of the launches of one shape (kernel, grid, stream …), from their recorded parameters. */
 struct by_shape {
     struct ws_operator_cost cost;
-    uint64_t blocks;   /* launches whose recorded parameters give a cost */
+    uint64_t blocks;   /* number of launches of the shape whose recorded parameters give a cost */
     uint64_t launches; /* number of calls of ws_kernel_costs_cost for this shape */
-    bool differ;       /* recorded parameters give different costs */
+    bool differ;       /* the parameters of several launches give different costs */
 };
 
-/* The cost that a parameter block gives for a shape. Computed once per block and shape, because many launches share a
- * block. */
+/* The cost that a parameter block (the recorded parameters of a launch) gives for launches of a shape. It is computed
+ * once per parameter block and shape, because many launches have the same parameters. */
 struct said {
     struct ws_operator_cost cost;
     bool known;
@@ -25,10 +25,10 @@ struct ws_kernel_costs {
     const struct ws_model *model;
     const struct ws_process *process;
     struct by_shape *shapes;
-    struct ws_arguments_form *forms; /* by name; valid where has_form is set */
+    struct ws_arguments_form *forms; /* by index of a kernel's name; valid where has_form is set */
     bool *has_form;
-    struct ws_map saying;  /* params << 32 | shape → index in `said` + 1 */
-    struct ws_vector said; /* struct said */
+    struct ws_map saying;  /* id of parameters << 32 | index of a shape → index in `said` + 1 */
+    struct ws_vector said; /* elements: struct said */
 };
 
 /* Returns the cost from an operation's own parameters. `known` is false if the parameters do not give the cost.

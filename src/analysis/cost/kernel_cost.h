@@ -1,6 +1,6 @@
-/* The cost of kernels derived from their parameters. The parameters of only a few launches are recorded. If all
- * recorded launches of a shape have the same cost, we assume the same cost for the other launches of the shape.
- */
+/* The cost of kernels derived from their parameters. The parameters of only a few launches are recorded. A shape is a
+ * set of launches with the same kernel, grid and other static properties. If the recorded parameters of all launches
+ * of a shape give the same cost, we assume this cost for the other launches of the shape too. */
 #ifndef WALLSHIM_ANALYSIS_COST_KERNEL_COST_H
 #define WALLSHIM_ANALYSIS_COST_KERNEL_COST_H
 
@@ -12,20 +12,21 @@
 
 struct ws_kernel_costs;
 
-/* Reads the parameters of one device. Sets *costs to NULL if none were recorded. Returns 0 or -ENOMEM. */
+/* Reads the recorded parameters of the kernels on one track (one device as used by one process). Sets *costs to NULL
+ * if no parameters were recorded. Returns 0 or -ENOMEM. */
 int ws_kernel_costs_create(struct ws_kernel_costs **costs, const struct ws_model *model,
                            const struct ws_process *process, size_t track);
 
-/* Do recorded parameters give the cost of this shape (index into ws_process.shapes)? Accepts NULL. */
+/* Do recorded parameters give the cost of this shape (index into ws_process.shapes)? `costs` may be NULL. */
 bool ws_kernel_costs_has(const struct ws_kernel_costs *costs, uint32_t shape);
 
-/* Returns the cost of an operation; NULL: not known, or `costs` is NULL. Must be called once per launch. Sets
- * *carried if the cost comes from other launches of the shape. The function finds this by counting its calls: if n
- * launches of a shape have recorded parameters with the same cost, every call for the shape after the first n sets
- * *carried. */
+/* Returns the cost of an operation; NULL: not known, or `costs` is NULL. Must be called once per launch. *carried
+ * tells whether the cost is carried over from other launches of the shape. Only the number of carried costs is right,
+ * not which launches have them: if the recorded parameters of n launches of a shape give the same cost, the first n
+ * calls for the shape set *carried to false. All later calls for the shape set it to true. */
 const struct ws_operator_cost *ws_kernel_costs_cost(struct ws_kernel_costs *costs, uint32_t op, bool *carried);
 
-/* Accepts NULL. */
+/* Frees the costs. `costs` may be NULL. */
 void ws_kernel_costs_destroy(struct ws_kernel_costs *costs);
 
 #endif

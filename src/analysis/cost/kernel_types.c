@@ -5,7 +5,7 @@
 
 static const struct {
     const char *name;
-    char mangled; /* letter of a built-in type in mangled names; 0: a class */
+    char mangled; /* letter of the type in mangled C++ names; 0: the type is a class, which has no letter */
     uint8_t bytes;
     enum ws_element element;
 } types[] = {
@@ -94,15 +94,15 @@ static const char *mangled_class(const char *at, struct ws_kernel_type *type)
     return at + nested;
 }
 
-/* Reads a mangled list. We assume that a substitution ("S4_") stands for the last class that was read, because a list
- * has only one class that is an element type. */
+/* Reads a list of types in a mangled name. We assume that a substitution ("S4_") stands for the last class that was
+ * read, because a list has only one class that is an element type. */
 static uint32_t mangled_types(const char *at, struct ws_kernel_type found[WS_KERNEL_TYPES])
 {
     struct ws_kernel_type class = { 0 };
     uint32_t count = 0;
     while (at && *at && *at != 'E' && count < WS_KERNEL_TYPES) {
         struct ws_kernel_type type = { 0 };
-        if (*at == 'L') { /* a number */
+        if (*at == 'L') { /* L begins a number, such as Li128E */
             at = strchr(at, 'E');
             at = at ? at + 1 : NULL;
         } else if (*at == 'S') {

@@ -10,12 +10,12 @@
 enum { WS_KERNEL_TYPES = 8 };
 
 struct ws_kernel_type {
-    uint32_t bytes; /* 0: not an element type, for example a number */
+    uint32_t bytes; /* size of an element; 0: not a type of elements, for example a number */
     enum ws_element element;
 };
 
-/* Reads a list of types. `list` points behind < or ( in a plain name, behind I or Ul in a mangled one. Returns the
- * number of types, at most WS_KERNEL_TYPES. Stops at the first type that it cannot read. */
+/* Reads a list of types. `list` points to the character after < or ( in a plain name, or after I or Ul in a mangled
+ * name. Returns the number of types, at most WS_KERNEL_TYPES. Stops at the first type that it cannot read. */
 uint32_t ws_kernel_types(const char *list, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES]);
 
 #endif

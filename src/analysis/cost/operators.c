@@ -11,7 +11,7 @@ struct ws_operator {
     const char *name; /* "triton_*": all names that begin with triton_ */
     cost_function *cost;
     const char *inputs; /* letters for the inputs; each cost function explains its letters */
-    double flops;       /* for cost_moves: per element of the largest tensor */
+    double flops;       /* FLOPs per element of the largest tensor; used by cost_moves only */
     bool matmul;
 };
 
@@ -51,7 +51,7 @@ static bool cost_product(const struct ws_operator *entry, const struct ws_tensor
     return true;
 }
 
-/* x[…,k] · W[n,k]ᵀ */
+/* The product of a linear layer: x[…,k] · W[n,k]ᵀ. */
 static bool cost_linear(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                         struct ws_operator_cost *cost)
 {
@@ -69,8 +69,9 @@ static bool cost_linear(const struct ws_operator *entry, const struct ws_tensor 
 }
 
 /* Is attention causal? 1: yes, 0: no, -1: not known. In every form and version of the operator, the first single
- * value after the dropout is the answer: a boolean, or the kind of the mask (0: no mask). The dropout is the first
- * value with a decimal point. Skips lists and tensors. */
+ * value after the dropout gives the answer: a boolean, or the kind of the mask (0: no mask). The dropout is the first
+ * value with a decimal point. So the function skips lists and tensors after the dropout, and takes the first single
+ * value. */
 static int is_causal(const struct ws_tensor *tensors, size_t count)
 {
     size_t i = 0;
@@ -82,8 +83,8 @@ static int is_causal(const struct ws_tensor *tensors, size_t count)
     return -1;
 }
 
-/* Attention over Q, K and V, each with four dimensions. The letters of `inputs` are the two middle dimensions, in
- * their order: h = heads, n = sequence. A leading g means that the first input is the gradient of the output. The
+/* Attention over Q, K and V, each with four dimensions. The letters of `inputs` give the order of the two middle
+ * dimensions: h = heads, n = sequence. A leading g means that the first input is the gradient of the output. The
  * backward pass computes the scores again, so it has five matrix products; the forward pass has two. Causal attention
  * needs half of the scores. */
 static bool cost_attention(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
@@ -130,7 +131,8 @@ static const struct ws_tensor *input_named(const struct ws_operator *entry, cons
     return at && (size_t)(at - entry->inputs) < count ? &tensors[at - entry->inputs] : NULL;
 }
 
-/* Reads a value from a list that has one value per dimension, or one value for all dimensions. */
+/* Reads the value for a dimension from an argument such as the stride of a convolution: a list with one value per
+ * dimension, or one value for all dimensions. */
 static bool value_of(const struct ws_tensor *list, uint32_t dimension, double *value)
 {
     if (!list || !list->values || (list->values > 1 && dimension >= list->values))
@@ -170,7 +172,7 @@ static double sites_of(const struct ws_tensor *tensor)
 
 /* A convolution. `inputs` has one letter per input: i = input, w = weight, s = stride, p = padding, d = dilation,
  * t = transposed, o = output padding, g = groups, '-' = not used. Each element of the weight is used once per output
- * site; in a transposed convolution, once per input site. */
+ * site (position in the output); in a transposed convolution, once per input site. */
 static bool cost_convolution(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                              struct ws_operator_cost *cost)
 {
@@ -192,8 +194,8 @@ static bool cost_convolution(const struct ws_operator *entry, const struct ws_te
     return true;
 }
 
-/* The gradients of a convolution. `inputs` has one letter per input: y = gradient of the output, i = input,
- * w = weight, t = transposed, m = mask of wanted gradients, '-' = not used. */
+/* The gradients of a convolution. `inputs` has one letter per input: y = gradient of the output, i = input, w =
+ * weight, t = transposed, m = mask of the gradients to compute, '-' = not used. */
 static bool cost_convolution_backward(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                                       struct ws_operator_cost *cost)
 {
@@ -225,9 +227,9 @@ static bool cost_convolution_backward(const struct ws_operator *entry, const str
     return cost->flops > 0;
 }
 
-/* Reads a cuDNN graph as FORMAT.md describes it: the multiplied tensors, a flag that says whether parts may be
- * skipped, then the other tensors. A tensor that the graph does not move, or that occurred before, has no type and
- * adds no bytes. */
+/* Reads a cuDNN graph as FORMAT.md describes it: the multiplied tensors, a flag that says whether a mask or sequence
+ * lengths may leave out parts of the products, then the other tensors. A tensor has no type, and so adds no bytes, if
+ * the graph does not move it or if it is already in the list. */
 static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_operator_cost *cost)
 {
     for (size_t i = 0; i < count; i++) {
@@ -241,7 +243,7 @@ static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_o
 }
 
 /* A convolution of cuDNN: input, filter and result, each a tensor or its gradient. Each element of the filter is used
- * once per site of the result, no matter which of the three tensors is computed. */
+ * once per site (position) of the result, whichever of the three tensors is computed. */
 static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                         struct ws_operator_cost *cost)
 {
@@ -256,8 +258,8 @@ static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor 
     return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
 }
 
-/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n], listed one after another. Attention has two products, its gradients
- * have five. */
+/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n], listed one after another. Attention has two products, and its
+ * backward pass has five. */
 static bool cost_products(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                           struct ws_operator_cost *cost)
 {
@@ -281,9 +283,9 @@ static bool cost_products(const struct ws_operator *entry, const struct ws_tenso
 }
 
 /* Operators with little arithmetic. `inputs` has one letter per input: r = read, w = written, x = both, '-' = not
- * counted, because the input is moved in part or not at all. A further letter stands for an output that is not among
- * the inputs: o = as large as the largest input, p = one byte per element of the largest input. "*" means r for all
- * inputs. */
+ * counted, because the operator moves only a part of this input or nothing of it. One more letter after those of the
+ * inputs stands for an output that is not among the inputs: o = as large as the largest input, p = one byte per
+ * element of the largest input. "*" means r for all inputs. */
 static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                        struct ws_operator_cost *cost)
 {
@@ -313,10 +315,10 @@ static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *
     return true;
 }
 
-/* Mixture of experts: x[tokens, hidden] and the router's [tokens, experts]. The trace gives neither the number of
- * experts per token nor the sizes of the experts. So the cost is only an upper limit of the FLOPs per byte. Each
- * expert multiplies its weights with few rows. An element of the weights takes at least half a byte, and needs 2
- * FLOPs per row. */
+/* Mixture of experts. The inputs are x[tokens, hidden] and the output of the router, [tokens, experts]. The trace
+ * gives neither the number of experts per token nor the sizes of the experts, so only an upper limit of the FLOPs per
+ * byte is known. Each expert multiplies its weights with few rows. An element of the weights takes at least half a
+ * byte, and needs 2 FLOPs per row. */
 static bool cost_experts(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {

@@ -65,7 +65,7 @@ uint32_t ws_block_next_address(const struct ws_param_block *block, uint32_t offs
     return next;
 }
 
-/* Reads 4 bytes that are known to be in the image. */
+/* Reads the 4 bytes at this offset. The caller has checked that the recorded part of the block contains them. */
 static uint32_t u32_at(const struct ws_param_block *block, uint32_t offset)
 {
     uint32_t number;
@@ -73,8 +73,8 @@ static uint32_t u32_at(const struct ws_param_block *block, uint32_t offset)
     return number;
 }
 
-/* Are multiplier and shift the values that IntegerDivider.cuh computes for this size? The shift is log2 of the size,
- * rounded up. */
+/* Are multiplier and shift the values that IntegerDivider.cuh computes for this size? The expected shift is log2 of
+ * the size, rounded up. */
 static bool divides_by(uint32_t size, uint32_t multiplier, uint32_t shift)
 {
     if (!size || size > INT32_MAX || shift > 31 || (UINT64_C(1) << shift) < size ||
@@ -136,8 +136,8 @@ uint64_t ws_table_touched(const struct ws_offset_table *table, uint32_t array, u
     uint32_t stride = 0, dimension;
     for (uint32_t i = 0; i < table->dims; i++)
         all *= stride_of(table, i, array) ? table->sizes[i] : 1;
-    /* From the smallest stride up, each stride must step over all bytes that the dimensions with smaller strides
-     * cover. */
+    /* Elements do not overlap if each stride is at least as large as the range of bytes that the dimensions with
+     * smaller strides cover. Checks this from the smallest stride up. */
     while ((dimension = next_dimension(table, array, stride)) < WS_TABLE_DIMS) {
         stride = stride_of(table, dimension, array);
         if (stride < extent)

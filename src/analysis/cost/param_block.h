@@ -14,7 +14,7 @@ struct ws_param_block {
     struct ws_param_image image;
 };
 
-/* Returns false if the parameters were not recorded. */
+/* Opens the recorded parameters with this id. Returns false if the parameters were not recorded. */
 bool ws_block_open(struct ws_param_block *block, const struct ws_process *process, uint32_t params);
 
 /* Reads the number of 1 to 8 bytes at this offset. Returns false if the number was not recorded, or if an address is
@@ -27,7 +27,7 @@ uint64_t ws_block_address(const struct ws_param_block *block, uint32_t offset);
 /* Is there an address at this offset, even if its value was not recorded? */
 bool ws_block_has_address(const struct ws_param_block *block, uint32_t offset);
 
-/* The offset of the next address after this one; 0: none. */
+/* The offset of the first recorded device address after `offset`; 0: none. */
 uint32_t ws_block_next_address(const struct ws_param_block *block, uint32_t offset);
 
 enum { WS_TABLE_DIMS = 25, WS_TABLE_ARRAYS = 6 };
@@ -41,7 +41,7 @@ struct ws_offset_table {
     uint32_t dims, arrays;
     uint32_t sizes[WS_TABLE_DIMS];
     int32_t strides[WS_TABLE_DIMS][WS_TABLE_ARRAYS];
-    uint64_t elements; /* the product of the sizes */
+    uint64_t elements; /* product of the sizes of all dimensions */
 };
 
 static inline uint32_t ws_table_size(uint32_t arrays)

@@ -8,8 +8,9 @@
 
 enum { HEADS_THAT_SHARE_KEYS = 16, NAME_MOST = 256 };
 
-static const double least_element = 0.5; /* bytes: fp4 */
-static const double number_most = 1e12;  /* no server counts this far, and sums of smaller numbers are finite */
+static const double least_element = 0.5; /* size in bytes of the smallest element type, fp4 */
+static const double number_most =
+    1e12; /* larger numbers in names are cut to this: no server has such counts, and sums stay finite */
 
 /* Returns the number at `at`; -1: none. Skips "sq", which ROCm's vLLM writes before the sum of the query lengths. */
 static double number_at(const char *at)
@@ -19,14 +20,14 @@ static double number_at(const char *at)
     return isdigit((unsigned char)*at) ? ws_min(strtod(at, NULL), number_most) : -1;
 }
 
-/* Returns the number behind a word; -1: no number, or the word is absent. */
+/* Returns the number after a word in a range's name; -1: no number, or the word is absent. */
 static double server_number(const char *name, const char *word)
 {
     const char *at = strstr(name, word);
     return at ? number_at(at + strlen(word)) : -1;
 }
 
-/* Returns the number in the first brackets behind a word: 512 for "_context_" in "…_context_2(512)…". */
+/* Returns the number in the first brackets after a word: 512 for "_context_" in "…_context_2(512)…". */
 static double number_in_brackets(const char *name, const char *word)
 {
     const char *at = strstr(name, word);
@@ -34,8 +35,8 @@ static double number_in_brackets(const char *name, const char *word)
     return at ? number_at(at + 1) : -1;
 }
 
-/* Returns the phase of an iteration with these numbers of prompts and of generating requests. A negative number is
- * not known, and counts as 0. */
+/* Returns the phase of an iteration with these numbers of prompts and of generating requests. A negative number means
+ * "not known", and counts as 0. */
 static enum ws_phase phase_of(double prompts, double generating)
 {
     return (prompts > 0 ? WS_PHASE_PREFILL : 0) | (generating > 0 ? WS_PHASE_DECODE : 0);
@@ -84,7 +85,7 @@ static const struct {
 };
 
 /* Reads "step[DECODE bs=32]" and "step[EXTEND bs=2 toks=4096]". SGLang may add figures for a roofline: "step[MIXED
- * bs=2 c=1 g=1 c_sq=5 … g_sq=1 …]". Each request of a decode step has one token. */
+ * bs=2 c=1 g=1 c_sq=5 … g_sq=1 …]". In a decode step, each request generates one token. */
 static struct ws_server_step read_sglang(const char *name)
 {
     double requests = server_number(name, " bs="), tokens = server_number(name, " toks=");

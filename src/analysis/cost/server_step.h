@@ -1,6 +1,6 @@
 /* The work of one iteration of an inference server, read from the name of the range around the iteration.
  *
- * Servers name the range after the work that the scheduler put together:
+ * Servers name the range after the work that the scheduler put into the iteration:
  * - vLLM: "execute_context_2(512)_generation_30(30)" (annotate_profile in vllm/v1/worker/gpu_worker.py). Earlier
  *   versions write "execute_new_3_cached_5". Some versions add the sum of the squared prompt lengths:
  *   "execute_context_1(888_788544)_generation_0(0)". ROCm's vLLM writes
@@ -13,9 +13,10 @@
  * Prefill works on prompts, and decode adds tokens to answers. So iterations of prefill and of decode differ in
  * length and in bottleneck.
  *
- * Kernels of a CUDA graph have no operator that would give their sizes. For such kernels, the range gives the number
- * of tokens that the iteration works on. A weight matrix is multiplied with at most one row per token. The last
- * product works on fewer rows. An expert works only on the tokens that are routed to it.
+ * If an iteration runs as a CUDA graph, the trace has no operators that give the sizes of the graph's kernels. For
+ * such kernels, the range gives the number of tokens that the iteration works on. A weight matrix is multiplied with
+ * at most one row per token. Some products have fewer rows: the last product of the model, and the products of
+ * experts, which get only the tokens that are routed to them.
  */
 #ifndef WALLSHIM_ANALYSIS_COST_SERVER_STEP_H
 #define WALLSHIM_ANALYSIS_COST_SERVER_STEP_H
@@ -36,9 +37,11 @@ enum ws_phase {
 };
 
 struct ws_server_step {
-    double tokens;   /* number of tokens that the iteration works on; 0: not known, or `iteration` is false */
-    bool decodes;    /* each request adds one token, so attention reads a request's keys for only one query */
-    double requests; /* number of requests; 0: not known, or none */
+    double tokens; /* number of tokens that the iteration works on; 0: not known, or `iteration` is false */
+    /* each request generates one token in this iteration, so attention reads the keys of a request for one query
+     * only */
+    bool decodes;
+    double requests; /* number of requests in the iteration; 0: not known, or none */
     enum ws_phase phase;
     bool iteration; /* the range is an iteration of an inference server */
     bool drafts;    /* the range belongs to speculative decoding, where an iteration has several ranges */

@@ -17,12 +17,17 @@
 
 /* Times in ns. gaps.h explains the limits that have no comment here. */
 enum {
-    LAUNCH_DELAY = 8000,       /* assumed delay, if too few launches found the device idle */
-    LAUNCH_DELAY_MOST = 30000, /* the launch alone does not cause longer delays */
-    REACH_MOST = 1000000, /* longest delay of a launch to an idle device, if the driver batches launches (WDDM) */
+    /* launch delay that is assumed if too few launches found the device idle to measure it */
+    LAUNCH_DELAY = 8000,
+    /* if an operation starts later than this after its launch, it waited for something else */
+    LAUNCH_DELAY_MOST = 30000,
+    /* longest launch delay on an idle device, for drivers that collect launches before they submit them (WDDM) */
+    REACH_MOST = 1000000,
     SAMPLES = 4096,
     SAMPLES_LEAST = 8,
-    FAR_APART = 25, /* a sample has a larger ws_recorded_apart, and 1/SAMPLED_SHARE of its idle time is unrecorded */
+    /* The trace counts as a sample of the operations if two conditions hold. The correlation ids of consecutive calls
+     * differ by more than FAR_APART (median). More than 1/SAMPLED_SHARE of the idle time has the cause unrecorded. */
+    FAR_APART = 25,
     SAMPLED_SHARE = 10,
 };
 
@@ -37,7 +42,7 @@ static bool is_comm(const struct ws_gap_finder *finder, uint32_t op)
            WS_GROUP_COMM;
 }
 
-/* Are both operations nodes of a graph that one call launched? */
+/* Did one call launch both operations, before and after the gap? If so, they are nodes of a CUDA graph. */
 static bool same_call(const struct ws_ops *ops, const struct ws_gap *gap)
 {
     int64_t launch = ws_op_host_begin(ops, gap->after);
@@ -53,7 +58,8 @@ static struct ws_gap_question question_of(const struct ws_gap_finder *finder, co
         .after = gap->after,
         .begin = gap->begin,
         .end = gap->end,
-        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end), /* a later call is a clock error */
+        /* a call that begins after the gap's end is a clock error */
+        .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end),
         .ready = gap->begin,
         .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after),
         .is_node = same_call(ops, gap),
@@ -66,10 +72,10 @@ static struct ws_gap_question question_of(const struct ws_gap_finder *finder, co
     return question;
 }
 
-/* Measures the delay from a launch call to the begin on an idle device. The delay is the median over kernels that
- * were certainly launched while the device was idle. If there are too few such kernels, the delay is the 5th
- * percentile over all kernels that ended a gap. If this percentile is not plausible either, the delay is
- * LAUNCH_DELAY. */
+/* Measures the delay from a launch call to the start of the operation on an idle device. The delay is the median over
+ * kernels that were certainly launched while the device was idle. If there are too few such kernels, the delay is the
+ * 5th percentile over all kernels that ended a gap. If this percentile is LAUNCH_DELAY_MOST or more, it is not
+ * plausible, and the delay is LAUNCH_DELAY. */
 static int measure_launch_delay(struct ws_gap_finder *finder, const struct ws_track_activity *activity)
 {
     int64_t *late = malloc(2 * SAMPLES * sizeof(*late));
@@ -102,7 +108,7 @@ static int measure_launch_delay(struct ws_gap_finder *finder, const struct ws_tr
     return 0;
 }
 
-/* Finds the cause of the last `length` ns of a gap, in which the operation after the gap was already queued. */
+/* Finds the cause of the last `length` ns of a gap. In this time, the operation after the gap was already queued. */
 static enum ws_part cause_on_device(struct ws_gap_finder *finder, const struct ws_gap *gap, int64_t length)
 {
     bool whole = finder->recorded->whole, is_short = length <= (whole ? WS_DISPATCH_MOST : finder->reach);
@@ -126,7 +132,7 @@ static bool began_at_once(const struct ws_gap_finder *finder, const struct ws_ga
     return question->end - question->launch <= delay + ws_op_begin_error(&finder->process->ops, question->after);
 }
 
-/* Was the host late? Yes, if it launched the operation only during the gap, or too shortly before the gap. */
+/* Did the gap arise because the host launched the next operation too late? gaps.h lists the three cases. */
 static bool was_late(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
 {
     if (question->ready > question->begin && question->end - question->begin > WS_DISPATCH_MOST)
@@ -135,8 +141,9 @@ static bool was_late(const struct ws_gap_finder *finder, const struct ws_gap_que
            (question->launch > question->begin || began_at_once(finder, question));
 }
 
-/* May the device have run operations in the gap that the trace lacks? Yes, if the trace is a sample. Yes, if a launch
- * between the launches of the operations before and after the gap has no operation in the trace. */
+/* May the device have run operations in the gap that the trace lacks? Yes, if the trace holds only a sample of the
+ * operations. Yes, if the trace has a launch but lacks its operation, and this launch lies between the launches of
+ * the two operations at the gap's ends. */
 static bool may_have_run(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
 {
     const struct ws_ops *ops = &finder->process->ops;
@@ -160,7 +167,7 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
         answer.also = &result->hostless;
         return answer;
     }
-    /* Reading hardware counters delayed the host here, so the program did not cause the gap. */
+    /* Wallshim delayed the host here to read hardware counters, so the program did not cause the gap. */
     if (ws_op_is_counted(ops, question->before) || ws_op_is_counted(ops, question->after))
         return answer;
     answer.time = question->launch;
@@ -185,14 +192,15 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
 }
 
 /* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is called
- * a debt. A later gap gets the same cause if the host was late for no other known reason, and if the gap is at most
- * twice as long as the debt. The length of this gap is then subtracted from the debt. */
+ * a debt. A later gap gets the same cause if the host was late in that later gap for no other known reason. The later
+ * gap must be at most twice as long as the debt. Its length is then subtracted from the debt. */
 static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_answer *answer, int64_t length)
 {
     struct ws_gap_answer *debtor = &finder->debtor;
     if (answer->debt) {
         *debtor = *answer;
-        debtor->call = debtor->in_call = 0; /* later gaps do not contain the call */
+        /* later gaps do not contain the call that caused the debt, so the call's length must not count for them */
+        debtor->call = debtor->in_call = 0;
     } else if (answer->late && (answer->cause == WS_PART_LAUNCH || answer->cause == WS_PART_UNEXPLAINED) &&
                debtor->debt > 0 && 2 * debtor->debt >= length) {
         debtor->debt = ws_max(debtor->debt - length, 0);
@@ -210,8 +218,9 @@ static void gap_causes_count(struct ws_gap_total *total, int64_t length, int64_t
     total->steady += steady;
 }
 
-/* Stores the line of the gap that ended with the operation at index `place`. Begins a new run if the previous gap had
- * another line. */
+/* Stores the line of the gap that ended with the operation at index `place` of the track's order. A line is all gaps
+ * of one cause and one place in the program. If the previous gap had another line, begins a new run (consecutive gaps
+ * with the same line). */
 static void note_line(struct ws_track_causes *result, size_t place, uint32_t line)
 {
     if (result->run_count && result->run_lines[result->run_count - 1] == line)
@@ -221,7 +230,7 @@ static void note_line(struct ws_track_causes *result, size_t place, uint32_t lin
     result->run_lines[result->run_count++] = line;
 }
 
-/* Adds up totals by cause. */
+/* Adds the gaps of each line (gaps of one cause and one place in the program) to the total of the line's cause. */
 static void sum_lines(struct ws_track_causes *result)
 {
     const struct ws_gap_line *lines = result->lines.data;
@@ -234,7 +243,8 @@ static void sum_lines(struct ws_track_causes *result)
     }
 }
 
-/* Counts an unrecorded gap in `in_graphs` if the operation after the gap belongs to a CUDA graph. */
+/* Counts a gap of cause unrecorded in the total `in_graphs` if the operation after the gap belongs to a CUDA
+ * graph. */
 static void note_graph(struct ws_gap_finder *finder, uint32_t after, int64_t length, int64_t steady)
 {
     const struct ws_process *process = finder->process;
@@ -255,7 +265,8 @@ static void note_call(struct ws_gap_calls *calls, const struct ws_gap_answer *an
     calls->gaps += length;
 }
 
-/* Adds a piece of a gap to its line. Returns the index of the line + 1; 0 if memory runs out. */
+/* Adds a piece of a gap to its line (all gap pieces of one cause and one place in the program). Returns the line's
+ * index in ws_track_causes.lines, + 1; 0 if memory runs out. */
 static size_t add_piece(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap_answer *answer,
                         const struct ws_gap_question *question, int64_t length, int64_t steady)
 {
@@ -281,8 +292,8 @@ static bool opens_step(struct ws_gap_finder *finder, int64_t begin, int64_t end)
     return finder->step < count && list[finder->step].begin <= end;
 }
 
-/* Stores the wait for input before the first operation of the first steady step. A replay of few steps needs this
- * time. */
+/* If this gap is the wait for input before the first operation of the first steady step, stores its length. A replay
+ * of few steps needs this length (replay.c). */
 static void note_lead(struct ws_gap_finder *finder, const struct ws_gap_question *question, enum ws_part cause,
                       int64_t steady)
 {
@@ -292,9 +303,9 @@ static void note_lead(struct ws_gap_finder *finder, const struct ws_gap_question
         finder->result->lead_input = steady;
 }
 
-/* Finds the cause of idle time from `begin` to `end` at an edge of the recording: a step may begin before the
- * device's first operation (`op`), or end after its last operation. This idle time counts only in figures of steps,
- * because it is outside the time span of the device's operations. */
+/* Finds the cause of idle time from `begin` to `end` at an edge of the recording. A step may begin before the
+ * device's first operation, or end after its last operation. `op` is this first or last operation. This idle time
+ * counts only in figures of steps, because it is outside the time span of the device's operations. */
 static int find_edge(struct ws_gap_finder *finder, struct ws_gap_lines *lines, uint32_t op, int64_t begin,
                      int64_t end, bool last)
 {
@@ -339,8 +350,8 @@ static int find_edges(struct ws_gap_finder *finder, struct ws_gap_lines *lines,
     return status ? status : find_edge(finder, lines, track->order[track->count - 1], activity->end, end, true);
 }
 
-/* Finds the cause of a gap. If the operation after the gap was queued long before it began, the queued part of the
- * gap gets its own cause. */
+/* Finds the cause of a gap. If the operation after the gap was queued long before it began, the part of the gap in
+ * which it was queued gets a cause of its own. */
 static int find_cause(struct ws_gap_finder *finder, struct ws_gap_lines *lines, const struct ws_gap *gap,
                       struct ws_steady_walk *walk)
 {
@@ -396,7 +407,7 @@ static int is_sampled(const struct ws_gap_finder *finder, const struct ws_track_
     return status;
 }
 
-/* Drops all results of find_causes, so that it can run again. */
+/* Deletes all results of find_causes, so that find_causes can run again. */
 static void find_again(struct ws_gap_finder *finder)
 {
     struct ws_track_causes *result = finder->result, empty = { .run_lines = result->run_lines,

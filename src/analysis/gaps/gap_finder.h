@@ -1,4 +1,4 @@
-/* Data of the search for the causes of gaps (gap_causes.c, gap_late.c). gaps.h explains the rules. */
+/* Structures that the search for the causes of gaps uses (gap_causes.c, gap_late.c). gaps.h explains the rules. */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAP_FINDER_H
 #define WALLSHIM_ANALYSIS_GAPS_GAP_FINDER_H
 
@@ -8,15 +8,19 @@
 
 struct ws_gap_answer {
     enum ws_part cause;
-    uint32_t thread;           /* index in ws_ops.threads: the thread that caused the gap */
-    int64_t time;              /* host time at which the thread caused the gap; INT64_MIN: not known */
-    int64_t reach;             /* ns: `time` is the middle of a pause that lasted twice as long; 0: of a call */
-    uint32_t function;         /* the function that the thread called at `time`; 0: none */
-    int64_t call, in_call;     /* ns: length of this function's call, and its part in the gap; 0: none */
-    int64_t debt;              /* ns by which the cause delayed the host for longer than this gap */
-    bool late;                 /* the host launched too late */
-    int64_t queued;            /* if the host was late: ns at the end of the gap that need a cause of their own */
-    struct ws_gap_total *also; /* a second total that counts the gap (hostless, within_error); may be NULL */
+    uint32_t thread; /* index in ws_ops.threads of the thread that caused the gap */
+    int64_t time;    /* host time at which the thread caused the gap; INT64_MIN: not known */
+    /* if `time` is the middle of a pause between calls: half of the pause's length, ns; 0: `time` is in a call */
+    int64_t reach;
+    uint32_t function;     /* id of the driver function that the thread called at `time`; 0: none */
+    int64_t call, in_call; /* ns: length of the call of `function`, and the part of the call in the gap; 0: none */
+    /* the host's delay minus the length of this gap, ns; later gaps get the same cause until this debt is used up */
+    int64_t debt;
+    bool late; /* the gap arose because the host launched too late */
+    /* if `late`: ns at the gap's end in which the next operation was already queued; they get a cause of their own */
+    int64_t queued;
+    /* a second total in which the gap counts (ws_track_causes.hostless or .within_error); NULL: none */
+    struct ws_gap_total *also;
 };
 
 struct ws_gap_finder {
@@ -26,32 +30,37 @@ struct ws_gap_finder {
     const struct ws_host_time *time;
     const struct ws_process_recorded *recorded;
     size_t subject;
-    struct ws_host_cursor *cursors; /* by thread */
+    struct ws_host_cursor *cursors; /* by index of a thread: position of the search in the thread's calls */
     int64_t reach; /* longest launch delay, ns; an operation with a longer delay waited for other work */
-    size_t steps;  /* search steps that are left of WS_GAP_WAIT_STEPS */
-    int64_t graph; /* host time of the last launch that graph_launches counts */
+    /* number of operations that ws_gap_wait_is_shown may still visit in all gaps together; at first
+     * WS_GAP_WAIT_STEPS */
+    size_t steps;
+    int64_t graph; /* host time of the graph launch that was last counted in ws_track_causes.graph_launches */
     const struct ws_track_steps *step_list;
-    const struct ws_step *first_steady; /* NULL: there is none */
-    size_t step;                        /* index of the first step that begins at or after the latest gap's begin */
+    const struct ws_step *first_steady; /* the first steady step; NULL: there is none */
+    size_t step; /* index of the first step that begins at or after the start of the gap examined last */
     struct ws_track_causes *result;
-    struct ws_gap_answer debtor; /* the last answer with a debt; later gaps reduce the debt */
+    /* the last answer with a debt (ws_gap_answer.debt); the lengths of later gaps are subtracted from this debt */
+    struct ws_gap_answer debtor;
 };
 
 /* A gap with the facts that decide its cause. Times are in ns. */
 struct ws_gap_question {
-    uint32_t before, after; /* operations */
-    int64_t begin, end;     /* begin and end of the gap */
-    int64_t launch;         /* begin of the call that launched `after`; at most `end` */
-    int64_t ready;          /* time from which `after` was queued, limited to the gap */
-    int64_t until;          /* the host was late because of its activity from `begin` to `until` */
-    int64_t error;          /* error of the gap's length */
+    uint32_t before, after; /* the operations at the gap's two ends, as in struct ws_gap */
+    int64_t begin, end;     /* start and end of the gap */
+    int64_t launch;         /* start of the call that launched `after`; at most `end` */
+    int64_t ready;          /* time from which `after` was queued; at least `begin`, at most `end` */
+    int64_t until;          /* if the host was late: what the host did from `begin` to `until` is the cause */
+    int64_t error;          /* largest possible error of the gap's length: the errors of its start and end added up */
     bool is_node;           /* one call launched both operations: they are nodes of a graph */
     bool opens;             /* a step begins in the gap or with the operation after it */
-    bool ends_step;         /* the gap ends with the last step, not with an operation; `after` equals `before` */
-    bool was_before;        /* `after` was launched before the recording, so it was queued when the gap began */
+    /* this is the idle time from the device's last operation to the end of the last step; `after` equals `before` */
+    bool ends_step;
+    bool was_before; /* `after` was launched before the recording, so it was queued when the gap began */
 };
 
-/* Returns the cause if the host was late: the main activity of the launching thread from `begin` to `until`. */
+/* For gaps in which the host was late: returns the cause, which is the main activity of the launching thread from
+ * `begin` to `until`. */
 struct ws_gap_answer ws_gap_late_cause(const struct ws_gap_finder *finder, const struct ws_gap_question *question);
 
 #endif

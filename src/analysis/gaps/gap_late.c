@@ -5,14 +5,15 @@
 
 /* gaps.h explains these limits. */
 enum {
-    PAUSE_SHORT = 100000, /* ns */
-    BATCH_LEAST = 1024,   /* bytes: a smaller copy is a number or a shape, not a batch */
-    SYNC_SHARE = 4,       /* divisor: calls of sync or allocation are the cause if they take 1/4 of the lateness */
+    PAUSE_SHORT = 100000, /* ns; if pauses between calls are shorter than this on average, their cause is launch */
+    BATCH_LEAST = 1024,   /* bytes: a smaller copy holds a number or sizes, not a batch of input */
+    /* sync or allocation is the cause if its calls took at least 1/4 of the time by which the host was late */
+    SYNC_SHARE = 4,
 };
 
 /* Computes how the launching thread spent the time from question->begin to question->until. If this thread was mostly
- * outside calls, it may have waited for the thread that launched the operation before the gap. This other thread is
- * examined instead if it was outside calls for less than half as long. Returns the examined thread. */
+ * outside calls, it may have waited for the thread that launched the operation before the gap. If this other thread
+ * was outside calls for less than half as long, it is examined instead. Returns the examined thread. */
 static uint32_t gap_late_window(const struct ws_gap_finder *finder, const struct ws_gap_question *question,
                                 struct ws_host_window *window)
 {
@@ -36,8 +37,8 @@ static const enum ws_part part_of_use[WS_USE_COUNT] = {
     [WS_USE_LAUNCH] = WS_PART_LAUNCH, [WS_USE_INPUT] = WS_PART_INPUT,           [WS_USE_OWN] = WS_PART_LAUNCH,
 };
 
-/* Does a range show what the thread did at this time? The range of a whole step does not count, because it covers
- * everything. */
+/* Was the thread in a range (a named period) at this time, so that the trace shows what it did? The range of a whole
+ * step does not count, because it contains all work. */
 static bool was_at_work(const struct ws_gap_finder *finder, uint32_t thread, int64_t time)
 {
     const struct ws_process *process = finder->process;
@@ -66,8 +67,8 @@ static bool was_in_function(const struct ws_gap_finder *finder, uint32_t thread,
                                     ws_range(&process->ranges, place)->kind == WS_RANGE_OPERATOR);
 }
 
-/* Returns the cause if the launching thread was mostly outside calls, and not in the range of a data loader. Sets
- * *thread to the thread that caused the gap. */
+/* For gaps in which the launching thread was mostly outside calls, and not in the range of a data loader: returns the
+ * cause. Sets *thread to the thread that caused the gap. */
 static enum ws_part cause_of_pause(const struct ws_gap_finder *finder, const struct ws_gap_question *question,
                                    const struct ws_host_window *window, uint32_t *thread)
 {
@@ -113,7 +114,8 @@ struct ws_gap_answer ws_gap_late_cause(const struct ws_gap_finder *finder, const
         .time = question->launch,
         .debt = most == waited ? ws_max(window.whole[most] - (question->end - question->begin), 0) : 0,
     };
-    bool paused = window.longest[most].length >= PAUSE_SHORT; /* the thread paused, or spent long in one call */
+    /* a single call, or a single pause between calls, lasted at least PAUSE_SHORT */
+    bool paused = window.longest[most].length >= PAUSE_SHORT;
     if ((answer.cause != WS_PART_LAUNCH || paused) && window.longest[most].length) {
         const struct ws_host_event *event = &window.longest[most].event;
         bool call = most != WS_USE_INPUT && most != WS_USE_OWN;

@@ -8,7 +8,8 @@
 #include "base/salted.h"
 #include "model/source_line.h"
 
-/* The number of bits of each part of a key. A part that needs more bits counts as not known. */
+/* Sizes, in bits, of the parts of a key in ws_gap_lines.places. If a value needs more bits, it counts as not
+ * known. */
 enum { THREAD_BITS = 16, FUNCTION_BITS = 16, SOURCE_BITS = 27 };
 
 int ws_gap_lines_init(struct ws_gap_lines *lines, const struct ws_process *process, struct ws_vector *rows)
@@ -24,14 +25,16 @@ void ws_gap_lines_finish(struct ws_gap_lines *lines)
     ws_map_finish(&lines->places);
 }
 
-/* Returns the index + 1 of a row in a dictionary; 0: not found, or too large for the key. */
+/* Returns the index + 1 of the row with this id in `rows`. Returns 0 if there is no such row, or if the index needs
+ * more than `bits` bits. */
 static uint64_t key_part(const struct ws_entries *rows, uint32_t id, int bits)
 {
     uint64_t place = id ? (uint64_t)ws_entries_place(rows, id) + 1 : 0;
     return place >> bits ? 0 : place;
 }
 
-/* Returns a number that differs between places; 0: not known. The lowest bit tells ranges from frames. */
+/* Returns a number for a place in the program, different for each place; 0: not known. The lowest bit is 0 for ranges
+ * and 1 for stack frames. */
 static uint64_t source_key(const struct ws_process *process, struct ws_source source)
 {
     if (source.frame != WS_NO_FRAME)
@@ -79,6 +82,11 @@ bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line
     return ws_source_text(process, line->source, text, capacity);
 }
 
+bool ws_gap_line_code(const struct ws_process *process, const struct ws_gap_line *line, char text[WS_SOURCE_CODE])
+{
+    return ws_source_code(process, line->source, text);
+}
+
 bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity)
 {
     const struct ws_driver_function *function = ws_entries_find(&process->driver_functions, line->function);
@@ -88,7 +96,7 @@ bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_lin
     return *text != 0;
 }
 
-/* A row and its index before sorting. */
+/* A line (gaps of one cause and place) and its index before sorting. */
 struct ranked {
     struct ws_gap_line line;
     uint32_t place;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "analysis/activity/activity.h"
+#include "analysis/gaps/initialization.h"
 #include "analysis/gaps/savings.h"
 #include "analysis/kernels/label.h"
 #include "analysis/steps/steps.h"
@@ -34,12 +35,13 @@ void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_pa
     enum { LONG_CALL = 1000000 }; /* ns */
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
+    const struct ws_track_initialization *first = ws_report_result(report, &ws_analysis_initialization, track);
     const struct ws_gap_line *line = causes->lines.data, *end = line ? line + causes->lines.count : NULL;
     char each[WS_FORMAT_SIZE];
     *text = 0;
     while (line < end && line->cause != cause)
         line++;
-    if (line == end || (cause != WS_PART_LAUNCH && cause != WS_PART_ALLOCATION))
+    if (line == end || (cause != WS_PART_LAUNCH && cause != WS_PART_ALLOCATION) || first->idle[cause])
         return;
     int64_t time = ws_gap_time(causes, &line->gaps), all = ws_gap_time(causes, &causes->totals[cause]);
     uint64_t count = ws_gap_count(causes, &line->gaps);
@@ -51,7 +53,7 @@ void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_pa
                  ws_format_time(each, mean));
 }
 
-/* Sorts the causes by saving, then by time; largest first. */
+/* Sorts the causes by saving, and causes with equal savings by idle time; largest first. */
 static void order_causes(const struct ws_track_causes *causes, const struct ws_track_savings *savings,
                          enum ws_part order[WS_CAUSE_COUNT])
 {
@@ -86,7 +88,9 @@ static void print_rest(const struct ws_track_causes *causes, struct ws_page *pag
     char time[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     struct ws_gap_total outside = { 0 };
     print_edges(causes, page);
-    for (int i = 0; i < 2; i++) { /* the steady figures of `totals` include the edges; `count` and `total` do not */
+    /* In `totals`, the figures of steady steps include the idle time before the device's first operation and after
+     * its last one (`edges`). `count` and `total` do not include it. */
+    for (int i = 0; i < 2; i++) {
         outside.count += causes->edges[i].steady > 0;
         outside.total += causes->edges[i].steady;
     }
@@ -114,7 +118,7 @@ static void print_rest(const struct ws_track_causes *causes, struct ws_page *pag
                      ws_format_time(time, causes->within_error.total));
 }
 
-/* Prints causes that have gaps. */
+/* Prints the table of causes. Leaves out causes without gaps. */
 static void print_causes(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                          const struct ws_track_savings *savings, struct ws_page *page)
 {
@@ -147,7 +151,8 @@ static void print_causes(const struct ws_track_causes *causes, const struct ws_t
     print_rest(causes, page);
 }
 
-/* Prints the line of code. If the line is not known, prints the called function, if there is one. */
+/* Prints the line of code that caused the gaps. If it is not known, prints the driver function that was called, if
+ * there is one. */
 static void line_cell(struct ws_table *table, const struct ws_process *process, const struct ws_gap_line *line)
 {
     char text[256];
@@ -180,6 +185,54 @@ static void print_lines(const struct ws_track_causes *causes, const struct ws_tr
     ws_page_more(page, count, "");
 }
 
+static void stack_row(struct ws_table *table, const struct ws_process *process, uint32_t frame)
+{
+    const struct ws_code *code = ws_stacks_code(&process->stacks, frame);
+    const char *slash = code ? strrchr(code->file.data, '/') : NULL;
+    uint32_t line = process->stacks.places[frame].line;
+    char text[WS_SOURCE_CODE] = "";
+    if (code)
+        ws_source_code_at(process, code->file.data, line, text);
+    ws_table_cell(table, "%s (%s:%u)", code ? code->name.data : "?",
+                  slash  ? slash + 1
+                  : code ? code->file.data
+                         : "?",
+                  line);
+    ws_table_cell(table, "%s", text);
+}
+
+/* Prints the stack of the code that caused the first gap of a line (gaps of one cause and place), including frames of
+ * libraries. */
+static void print_stack(const struct ws_process *process, const struct ws_gap_line *line, const char *title,
+                        struct ws_page *page)
+{
+    const struct ws_table_column columns[] = { { title, true, WS_NARROW_SHORTEN },
+                                               { "", true, WS_NARROW_SHORTEN | WS_NARROW_LEAVE_OUT } };
+    struct ws_table table;
+    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
+    for (uint32_t frame = line->source.frame; frame != WS_NO_FRAME; frame = ws_stacks_caller(&process->stacks, frame))
+        stack_row(&table, process, frame);
+    ws_table_finish(&table);
+}
+
+static void print_stacks(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
+                         const struct ws_process *process, struct ws_page *page)
+{
+    enum { STACKS_SHOWN = 3 };
+    const struct ws_gap_line *lines = causes->lines.data;
+    size_t shown = 0;
+    for (size_t i = 0; i < causes->lines.count && shown < STACKS_SHOWN; i++) {
+        char title[120], time[WS_FORMAT_SIZE];
+        if (lines[i].source.frame == WS_NO_FRAME || !ws_gap_count(causes, &lines[i].gaps))
+            continue;
+        snprintf(title, sizeof(title), "%s, %s%s, innermost first", ws_part_label(lines[i].cause),
+                 ws_format_time(time, ws_gap_mean(causes, steps, &lines[i].gaps)), causes->per_step ? " a step" : "");
+        fputc('\n', page->out);
+        print_stack(process, &lines[i], title, page);
+        shown++;
+    }
+}
+
 void ws_gap_causes_text(const struct ws_report *report, size_t subject, struct ws_page *page)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
@@ -192,6 +245,7 @@ void ws_gap_causes_text(const struct ws_report *report, size_t subject, struct w
     print_causes(causes, steps, savings, page);
     fputc('\n', page->out);
     print_lines(causes, steps, ws_model_process(report->model, track->process), page);
+    print_stacks(causes, steps, ws_model_process(report->model, track->process), page);
 }
 
 int ws_gap_line_json(json_t *row, const struct ws_process *process, const struct ws_gap_line *line)
@@ -214,6 +268,17 @@ int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struc
     return status;
 }
 
+/* The JSON has the text of the source code for at most this many lines of code per cause. */
+enum { LINES_WITH_TEXT = 20 };
+
+static int line_text_json(json_t *row, const struct ws_process *process, const struct ws_gap_line *line,
+                          size_t before)
+{
+    char code[WS_SOURCE_CODE];
+    bool known = before < LINES_WITH_TEXT && ws_gap_line_code(process, line, code);
+    return known ? json_object_set_new(row, "line_text", ws_json_text(code)) : 0;
+}
+
 static int lines_json(json_t *list, const struct ws_report *report, const struct ws_process *process,
                       const struct ws_track_causes *causes, const struct ws_track_steps *steps, enum ws_part cause)
 {
@@ -225,6 +290,7 @@ static int lines_json(json_t *list, const struct ws_report *report, const struct
         json_t *row = json_object();
         status |= json_array_append_new(list, row);
         status |= ws_gap_line_json(row, process, &lines[i]);
+        status |= line_text_json(row, process, &lines[i], json_array_size(list) - 1);
         status |= ws_json_set(row, "thread", lines[i].thread);
         status |= ws_gap_total_json(row, &lines[i].gaps, causes, steps);
         status |= ws_json_set(row, "max_ns", lines[i].longest);

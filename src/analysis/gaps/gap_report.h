@@ -1,21 +1,21 @@
-/* Shows the causes of gaps, and the lines of code behind them. */
+/* Shows the causes of gaps, and the lines of code that caused the gaps. */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAP_REPORT_H
 #define WALLSHIM_ANALYSIS_GAPS_GAP_REPORT_H
 
 #include "analysis/gaps/gaps.h"
 
-/* Return the idle time in ns, and the number of gaps as text: per steady step, or of the whole recording if there are
- * no steady steps. */
+/* ws_gap_mean returns the idle time in ns, and ws_gap_count_text writes the number of gaps. Both are means per steady
+ * step, or figures of the whole recording if there are no steady steps. */
 int64_t ws_gap_mean(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                     const struct ws_gap_total *total);
 const char *ws_gap_count_text(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                               const struct ws_gap_total *total, char text[WS_FORMAT_SIZE]);
 
-/* Adds count, total_ns and per_step_ns. Returns 0, or another value if memory runs out. */
+/* Adds the keys count, total_ns and per_step_ns of a total. Returns 0, or another value if memory runs out. */
 int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struct ws_track_causes *causes,
                       const struct ws_track_steps *steps);
 
-/* Prints two tables: the causes, largest saving first, and the lines of code or calls. */
+/* Prints two tables: the causes of gaps, largest saving first, and the lines of code or calls that caused gaps. */
 void ws_gap_causes_text(const struct ws_report *report, size_t track, struct ws_page *page);
 
 /* Adds the keys gap_causes, together_saving_ns, gaps_without_host_ns and gaps_within_error_ns. Returns 0, or another

@@ -8,9 +8,10 @@
 #include "base/salted.h"
 
 enum {
-    MOST_WAITS = 8,      /* most waits for events that are examined per operation */
-    MOST_STEPS = 100000, /* for gaps of cause wait: most operations visited to find the stream's previous operation */
-    FEW_STEPS = 64,      /* like MOST_STEPS, for gaps of cause dispatch */
+    MOST_WAITS = 8, /* at most this many waits for events are examined per operation */
+    /* for a gap of cause wait, at most this many operations are visited to find the previous one of the stream */
+    MOST_STEPS = 100000,
+    FEW_STEPS = 64, /* like MOST_STEPS, but for gaps of cause dispatch */
 };
 
 struct finder {
@@ -18,7 +19,7 @@ struct finder {
     const struct ws_track *track;
     const struct ws_process *process;
     const struct ws_stream_order *order;
-    size_t steps; /* steps that are left of WS_GAP_WAIT_STEPS */
+    size_t steps; /* number of operations that all searches together may still visit; at first WS_GAP_WAIT_STEPS */
 };
 
 static struct finder finder_of(const struct ws_report *report, size_t subject)
@@ -38,9 +39,9 @@ static const struct ws_op_shape *gap_waits_shape_of(const struct finder *finder,
     return ws_process_shape(finder->process, finder->process->ops.shape[op]);
 }
 
-/* Returns the last operation of a stream (id) before index `place` that was launched before `time`. Relies on the
- * order of a stream: its operations begin in order of their launches. Returns WS_NOWHERE if there is none within
- * `most` steps. */
+/* Returns the stream's last operation that was launched before `time`. Goes back through track->order from index
+ * `place` and takes the first match, because the operations of a stream begin in order of their launches. Returns
+ * WS_NOWHERE if `most` operations were visited without success. */
 static uint32_t op_before(struct finder *finder, const struct ws_track *track, size_t place, uint32_t stream,
                           int64_t time, size_t most)
 {
@@ -53,7 +54,7 @@ static uint32_t op_before(struct finder *finder, const struct ws_track *track, s
     return WS_NOWHERE;
 }
 
-/* Returns the first index of a track at which an operation begins after `time`. */
+/* Returns the first index in track->order at which an operation begins after `time`. */
 static size_t place_after(const struct finder *finder, const struct ws_track *track, int64_t time)
 {
     size_t low = 0, high = track->count;
@@ -68,7 +69,7 @@ static size_t place_after(const struct finder *finder, const struct ws_track *tr
 }
 
 /* Finds an operation on another device that was launched into the stream before `time` and ended during the gap.
- * WS_NOWHERE: none. */
+ * Returns WS_NOWHERE if there is none. */
 static uint32_t op_elsewhere(struct finder *finder, uint32_t stream, int64_t time, int64_t begin, int64_t end)
 {
     const struct ws_process *process = finder->process;
@@ -99,9 +100,10 @@ static enum ws_waited_for what_holds(const struct finder *finder, uint32_t op)
     }
 }
 
-/* Finds out why a stream waited for an event. There are three possible reasons: the event was recorded after an
- * operation on another device, the event was recorded after an operation that blocks its stream, or the trace lacks
- * the event's record. Returns false if none of them applies. */
+/* Finds out why a stream waited for an event. There are three possible reasons. First: the stream that recorded the
+ * event first had to run an operation on another device. Second: a host function, a wait for a memory value or the
+ * like blocked that stream. Third: the trace does not show where the event was recorded. Returns false if none of
+ * them fits. */
 static bool explain_event(struct finder *finder, const struct ws_order_entry *wait, int64_t begin, int64_t end,
                           struct ws_gap_wait *found)
 {
@@ -230,8 +232,8 @@ const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report,
     return NULL;
 }
 
-/* The key of a row. `own` holds the cause, the stream and the kind of wait. `other` holds the target of the wait: for
- * cause dispatch a stream, for cause wait a stream and the name of an operation. */
+/* The key of a row (struct ws_gap_wait_row). `own` holds the cause, the stream and the kind of wait. `other` holds
+ * the target of the wait: for cause dispatch a stream, for cause wait a stream and the name of an operation. */
 struct key {
     uint64_t own, other;
 };
@@ -247,11 +249,12 @@ static struct key gap_waits_key_of(const struct finder *finder, enum ws_part cau
     return key;
 }
 
-/* Finds rows by their keys. The last key is kept, because consecutive gaps mostly have the same key. */
+/* Finds rows (struct ws_gap_wait_row) by their keys. The last key is kept, because consecutive gaps mostly have the
+ * same key. */
 struct places {
-    struct ws_map map; /* key → index in rows + 1 */
+    struct ws_map map; /* hash of a key → index of its row + 1 */
     struct key last_key;
-    uint64_t last_place; /* 0: none */
+    uint64_t last_place; /* index + 1 of the row with `last_key`; 0: no key yet */
 };
 
 /* Returns the index + 1 of the key's row. Adds the row if it does not exist. Returns 0 if memory runs out. */

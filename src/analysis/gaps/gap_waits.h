@@ -7,13 +7,13 @@
  * wait for a memory value, or an operation on another device. If the trace holds no record of an event, another
  * process recorded the event, or it was recorded before the trace began.
  *
- * All operations on the gap's own device had ended when the gap began. The end of such an operation can explain the
- * few µs of a dispatch gap: the report names the stream of the operation that ended last. Such an end cannot explain
- * a gap of cause wait. If nothing else explains a gap of cause wait, the report says that the reason is not known,
- * and names the operation that ended last if this operation ran on another stream.
+ * All operations on the gap's own device had ended when the gap began. For a gap of cause dispatch, which lasts a few
+ * µs, the operation that ended last can be the reason: the report names its stream. For a gap of cause wait, which is
+ * longer, this operation cannot be the reason. If nothing else explains a gap of cause wait, the report says that the
+ * reason is not known, and names the operation that ended last if this operation ran on another stream.
  *
- * Of the traces of other profilers, only exports of Nsight Systems say in which stream an event was recorded. Exports
- * of Nsight Systems hold no events of other processes.
+ * Among traces of other profilers, only exports of Nsight Systems tell in which stream an event was recorded. These
+ * exports hold no events of other processes.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
 #define WALLSHIM_ANALYSIS_GAPS_GAP_WAITS_H
@@ -21,16 +21,16 @@
 #include "analysis/activity/activity.h"
 #include "analysis/gaps/gaps.h"
 
-/* X(NAME, name in JSON). */
-#define WS_WAITED_FOR(X)                                                                     \
-    X(NOT_KNOWN, "not_known")                                                                \
-    X(OWN_STREAM, "own_stream")       /* the previous operation on its stream */             \
-    X(LAST_ENDED, "last_ended")       /* last operation of another stream; no event known */ \
-    X(EVENT, "event")                 /* an operation of another stream, by an event */      \
-    X(FOREIGN_EVENT, "foreign_event") /* an event without a record in the trace */           \
-    X(HOST_FUNCTION, "host_function")                                                        \
-    X(MEMORY_VALUE, "memory_value")                                                          \
-    X(INTEROP, "interop") /* an external semaphore, a graphics resource */
+/* The things that a stream can wait for: X(NAME, name in JSON). */
+#define WS_WAITED_FOR(X)                                                                                        \
+    X(NOT_KNOWN, "not_known")                                                                                   \
+    X(OWN_STREAM, "own_stream")       /* the previous operation on the same stream */                           \
+    X(LAST_ENDED, "last_ended")       /* the operation that ended last, on another stream; no event is known */ \
+    X(EVENT, "event")                 /* an operation of another stream, through an event recorded after it */  \
+    X(FOREIGN_EVENT, "foreign_event") /* an event without a record in the trace */                              \
+    X(HOST_FUNCTION, "host_function")                                                                           \
+    X(MEMORY_VALUE, "memory_value")                                                                             \
+    X(INTEROP, "interop") /* an external semaphore or a graphics resource */
 
 enum ws_waited_for {
 #define WS_WAITED(name, key) WS_WAITED_##name,
@@ -44,19 +44,21 @@ struct ws_gap_wait {
     uint32_t op; /* the operation that the stream waited for; WS_NOWHERE: not known */
 };
 
-/* Gaps of one cause on one stream that have the same reason. */
+/* All gaps of one cause in which one stream waited for the same thing (same kind of wait, same stream or
+ * operation). */
 struct ws_gap_wait_row {
     enum ws_part cause;
-    struct ws_gap_wait wait; /* the wait in one of these gaps */
+    struct ws_gap_wait wait; /* what the stream waited for in the first of these gaps */
     uint32_t stream;         /* id of the stream that waited; 0: not known */
     struct ws_gap_total gaps;
 };
 
 struct ws_track_waits {
-    struct ws_vector rows; /* struct ws_gap_wait_row, largest time in steady steps first */
+    struct ws_vector rows; /* elements: struct ws_gap_wait_row, largest time in steady steps first */
 };
 
-/* Scope: track. This analysis has no section in the report. */
+/* This analysis runs once per track (one device as used by one process). It has no section of its own in the
+ * report. */
 extern const struct ws_analysis ws_analysis_gap_waits;
 
 /* Finds the reason why the operation after a gap waited. The gap must have the cause wait or dispatch. */
@@ -82,7 +84,8 @@ const char *ws_gap_wait_text(const struct ws_report *report, size_t track, const
 /* Returns the row with at least half of the time of all gaps of cause wait; NULL: none. */
 const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report, size_t track);
 
-/* Write the table in the section on gaps, the rows as JSON, and one wait as JSON. */
+/* ws_gap_waits_text prints the table of waits in the section on gaps. ws_gap_waits_json adds its rows as JSON.
+ * ws_gap_wait_json adds a single wait. */
 void ws_gap_waits_text(const struct ws_report *report, size_t track, struct ws_page *page);
 int ws_gap_waits_json(const struct ws_report *report, size_t track, json_t *object);
 int ws_gap_wait_json(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, json_t *object);

@@ -24,7 +24,7 @@ static void gaps_swap(struct ws_long_gap *a, struct ws_long_gap *b)
     *b = saved;
 }
 
-/* Restores the heap after its top changed. The smallest gap is at the top. */
+/* Restores the heap after its top changed. The shortest of the longest gaps is at the top. */
 static void sift_down(struct ws_long_gap *heap, size_t count)
 {
     for (size_t at = 0;;) {
@@ -39,8 +39,8 @@ static void sift_down(struct ws_long_gap *heap, size_t count)
     }
 }
 
-/* Keeps a gap. If WS_GAPS_LARGEST gaps are kept already, replaces the shortest of them. The caller must check that
- * the new gap is longer. */
+/* Adds a gap to the heap of the longest gaps. If the heap already has WS_GAPS_LARGEST gaps, replaces its shortest
+ * gap. In that case, the caller must have checked that the new gap is longer than the shortest. */
 static void keep_longest(struct ws_track_gaps *result, const struct ws_long_gap *gap)
 {
     struct ws_long_gap *heap = result->largest;
@@ -98,6 +98,7 @@ static void gaps_finish(void *memory)
 const struct ws_analysis ws_analysis_gaps = {
     .name = "gaps",
     .title = "Gaps",
+    .host_times = true,
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_gaps),
     .needs = { &ws_analysis_activity, &ws_analysis_causes },

@@ -1,29 +1,31 @@
 /* Why a device was idle: the causes of each gap (advice.h lists them), and totals.
  *
  * The operation that ended a gap was launched by a host call. The gap has up to three pieces: before this call,
- * during the call, and after the call returned. The host causes the first two pieces. In the third piece the
- * operation was already queued, so the host did not cause this piece; it is called the queued piece below. Most gaps
- * have one cause. A gap has two causes if the queued piece is longer than a launch takes to reach an idle device: one
- * for the first two pieces, and one for the queued piece.
+ * during the call, and after the call returned. The host causes the first two pieces, because the operation cannot
+ * begin before it is launched. In the third piece the operation was already queued, so the host did not cause this
+ * piece; it is called the queued piece below. Most gaps have one cause. A gap has two causes if the queued piece is
+ * longer than a launch takes to reach an idle device: one for the first two pieces, and one for the queued piece.
  *
- * The delay from a launch call to the begin on an idle device is measured in the trace (launch_delay). The launch
+ * The delay from a launch call to the start on an idle device is measured in the trace (launch_delay). This launch
  * delay is the median over kernels that were certainly launched while the device was idle. If there are too few such
  * kernels, the launch delay is the 5th percentile over all kernels that ended a gap. A queued piece of up to 1.5
  * times this delay, or up to 20 µs if that is longer, counts as launch delay. In ten traces, the queued piece is
  * below 10 µs for nearly all kernels. If the call that launches a copy waits for the copy, the copy counts as queued
- * from the call's begin. Copies from the host are an exception (ws_op_queued_from).
+ * from the call's start. Copies from the host are an exception (ws_op_queued_from).
  *
  * The host was late in three cases:
  * - the launch call began after the gap began;
- * - the call began shortly before the gap, and the operation began as soon as a launch can reach an idle device;
- * - the call was still running in the gap, and the gap is longer than 20 µs. If the host was not late, the whole gap
- *   is a queued piece. The whole gap is also a queued piece if the operation was launched before the recording began
- *   (recorded.h).
+ * - the launch call began shortly before the gap, and the operation began as soon as a launch can reach an idle
+ *   device;
+ * - the launch call was still running in the gap, and the gap is longer than 20 µs.
+ * Otherwise the whole gap is a queued piece. The whole gap is also a queued piece if the operation was launched
+ * before the recording began (recorded.h).
  *
- * Causes of the queued piece, in which work was queued and the device did not begin it:
- * - dispatch: the piece is at most 20 µs long, the time that a device may take to begin the next operation. Usual are
- *   1 to 2 µs on one stream, 2 to 8 µs if another stream waits for an event, and 5 to 15 µs for the first node of a
- *   graph. In traces that may lack operations, the piece may also be as long as a launch delay (see above);
+ * Causes of the queued piece, in which work was queued and the device did not start it:
+ * - dispatch: the piece is at most 20 µs long, the time that a device may take to start the next operation. This
+ *   start usually takes 1 to 2 µs on one stream, 2 to 8 µs if another stream waits for an event, and 5 to 15 µs for
+ *   the first node of a graph. In traces that may lack operations, the piece may also be as long as a launch delay
+ *   (see above);
  * - communication: a collective ended or began at the gap, and the operation at the other end of the gap was on
  *   another stream;
  * - wait: the piece is longer than 20 µs, and the trace shows what the operation waited for: a host function, a
@@ -37,9 +39,9 @@
  *   and the correlation ids of consecutive calls differ by more than 25 (median, ws_recorded_apart).
  *
  * If the host was late, the cause is the main activity of the launching thread during the lateness. The lateness is
- * the time from the gap's begin to the begin of the launch call. If this call began before the gap, or took more than
- * 20 µs of the gap, the lateness ends with the end of the call. For the causes sync and allocation, a quarter of the
- * lateness is enough:
+ * the time from the start of the gap to the start of the launch call. If this call began before the gap, or took more
+ * than 20 µs of the gap, the lateness ends with the end of the call. If calls of sync or allocation took a quarter of
+ * the lateness, they are the cause, even if another activity took longer:
  * - sync: the thread was in a call that waits for the device. When such a call returns, no work is queued, so the
  *   device is idle until the host launches more work. Without the wait, the host would have been ahead of the device
  *   by the length of the wait;
@@ -66,7 +68,7 @@
  *
  * If a gap lies in two steps, each step counts its part of the gap.
  *
- * A gap that is no longer than the errors of its begin and end may not exist, but still gets a cause. If work was
+ * A gap that is no longer than the errors of its start and end may not exist, but still gets a cause. If work was
  * queued, the cause of such a gap is dispatch if the gap is at most 20 µs long, else unexplained. If the trace lacks
  * the launch call of the operation that ended a gap, the report calls the trace incomplete. The gap is then
  * unexplained, unless the operation was launched before the recording. Gaps next to launches that were delayed by
@@ -78,7 +80,7 @@
 #include "analysis/activity/activity.h"
 #include "analysis/steps/steps.h"
 #include "base/vector.h"
-#include "model/source_line.h"
+#include "model/source_code.h"
 #include "report/advice.h"
 #include "report/analysis.h"
 
@@ -89,27 +91,29 @@ struct ws_gap_total {
     int64_t steady;
 };
 
-/* The longest call of the host in each gap of a line, if calls caused the gaps. */
+/* Sums for a line (all gaps with one cause and one place in the program) over the gaps that a call of the host
+ * caused. In each of these gaps, only its longest call counts. */
 struct ws_gap_calls {
     uint64_t count;
-    int64_t length; /* ns: sum of the calls' lengths */
-    int64_t inside; /* ns: sum of the parts that lie in the gaps */
-    int64_t gaps;   /* ns: sum of all gaps of the line, including those without such a call */
+    int64_t length; /* ns: sum of the lengths of these calls */
+    int64_t inside; /* ns: sum of the parts of these calls that lie in the gaps */
+    int64_t gaps;   /* ns: sum of the lengths of all gaps of the line, including gaps without a call */
 };
 
-/* Gaps of one cause, caused by one place in the program. */
+/* A line: all gaps with the same cause that were caused by the same place in the program. */
 struct ws_gap_line {
     enum ws_part cause;
     uint32_t thread;         /* id of the thread that caused the gaps */
-    struct ws_source source; /* the line that caused the first gap */
-    uint32_t function;       /* id of the function of the longest call in the first gap (driver_function); 0: none */
+    struct ws_source source; /* place in the program that caused the line's first gap */
+    /* id of the driver function whose call was the longest in the line's first gap; 0: no call */
+    uint32_t function;
     struct ws_gap_total gaps;
     struct ws_gap_calls calls;
     int64_t longest;
 };
 
-/* Idle time of steps before the device's first operation, or after its last operation. This idle time is no gap,
- * because an operation borders it on one side only. It counts only in figures of steady steps. */
+/* Idle time of steps before the device's first operation, or after its last operation. This idle time does not count
+ * as a gap, because it lies next to only one operation. It counts only in figures of steady steps. */
 struct ws_edge_gap {
     int64_t begin, end; /* ns, host clock; begin = end: no such idle time */
     int64_t steady;     /* ns of the idle time that lie in steady steps */
@@ -117,39 +121,44 @@ struct ws_edge_gap {
 };
 
 struct ws_track_causes {
-    /* Consecutive gaps mostly have the same line, so the lines are stored once per run of such gaps. */
-    uint32_t *run_lines; /* by run: index in `lines` */
+    /* Consecutive gaps mostly have the same line (the same cause and place in the program). A run is a series of
+     * consecutive gaps with the same line. So the line is stored once per run, not once per gap. */
+    uint32_t *run_lines; /* by run: index in `lines` of the line of the run's gaps */
     size_t run_count;
     /* Bits by index in ws_track.order. A bit is set if the operation at its index ended the first gap of a run. The
      * first run has no bit. */
     uint64_t *turns;
-    size_t places;                              /* number of bits in turns */
+    size_t places;                              /* number of bits in `turns` */
     struct ws_gap_total totals[WS_CAUSE_COUNT]; /* a gap with two causes counts in both */
-    struct ws_vector lines;                     /* struct ws_gap_line, largest time in steady steps first */
-    struct ws_gap_total hostless;     /* gaps whose launch call is not in the trace, or whose clocks are not aligned;
-                                         other totals count these gaps too */
-    struct ws_gap_total within_error; /* gaps that are no longer than the errors of their begins and ends */
-    struct ws_gap_total in_graphs;    /* part of unrecorded: gaps that ended with an operation of a CUDA graph */
+    struct ws_vector lines;                     /* elements: struct ws_gap_line, largest time in steady steps first */
+    /* gaps that ended with an operation whose launch call is not in the trace; all gaps, if device and host clock are
+     * not aligned; `totals` counts these gaps too */
+    struct ws_gap_total hostless;
+    struct ws_gap_total within_error; /* gaps that are no longer than the errors of their start and end times */
+    struct ws_gap_total in_graphs;    /* gaps of cause unrecorded that ended with an operation of a CUDA graph */
     uint64_t graph_launches;          /* number of graph launches with gaps in `in_graphs` */
     bool is_sampled;                  /* the trace holds only a sample of the operations */
-    uint32_t apart;                   /* if is_sampled: the figure of ws_recorded_apart */
-    int64_t launch_delay;             /* ns from a launch call to the begin on an idle device */
-    bool per_step;                    /* there are steady steps */
-    struct ws_edge_gap edges[2];      /* [0]: before the first operation; [1]: after the last operation */
-    int64_t lead_input;               /* ns: wait for input before the first operation of the first steady step */
+    /* if is_sampled: median difference of the correlation ids of consecutive calls */
+    uint32_t apart;
+    int64_t launch_delay; /* ns from a launch call to the start of the operation on an idle device */
+    bool per_step;        /* there are steady steps, so reports show figures per step */
+    /* [0]: idle time before the device's first operation; [1]: after its last one */
+    struct ws_edge_gap edges[2];
+    int64_t lead_input; /* ns: wait for input before the first operation of the first steady step */
 };
 
-/* A run of gaps with the same line. The gap that ended at index `to` is the first of the next run. The struct must be
- * zero before the first call of ws_gap_run_next. */
+/* A run of consecutive gaps with the same cause and place in the program (line). `to` is the index in ws_track.order
+ * of the operation that ended the first gap of the next run. The struct must be zero before the first call of
+ * ws_gap_run_next. */
 struct ws_gap_run {
     size_t number, to;
-    uint32_t line; /* index in `lines` */
+    uint32_t line; /* index in ws_track_causes.lines */
     enum ws_part cause;
 };
 
 void ws_gap_run_next(const struct ws_track_causes *causes, struct ws_gap_run *run);
 
-/* Moves to the run that contains the gap. Gaps must come in order of time. */
+/* Moves `run` forward to the run that contains the gap. Gaps must come in order of time. */
 static inline void ws_gap_run_reach(const struct ws_track_causes *causes, struct ws_gap_run *run,
                                     const struct ws_gap *gap)
 {
@@ -157,24 +166,26 @@ static inline void ws_gap_run_reach(const struct ws_track_causes *causes, struct
         ws_gap_run_next(causes, run);
 }
 
-/* Writes "7.1 gaps a step after waits, 1.04 ms of idle time". Without steady steps, writes the figures of the whole
- * recording. */
+/* Writes a phrase about gaps, such as "7.1 gaps a step after waits, 1.04 ms of idle time". Without steady steps,
+ * writes the figures of the whole recording. */
 enum { WS_GAP_PHRASE = 160 };
 void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                    const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE]);
 
 /* Writes ", mostly in calls of cuLaunchKernel, 3.00 ms each" if calls of 1 ms or more caused at least half of the
- * time in gaps of cause launch or allocation. The figure is the mean length of these calls. Otherwise writes "". Such
- * a call loaded a module, found a full queue, or waited for memory. Fewer launches would not make these calls
- * shorter. */
+ * time in gaps of cause launch or allocation. The figure is the mean length of these calls. A call this long loaded a
+ * module, found a full queue, or waited for memory, so fewer launches would not make it shorter. Writes "" if no such
+ * calls caused the gaps. Writes "" too if the verdict leaves out idle time of this cause in first calls (module loads
+ * and the like, initialization.h), because the longest calls may be those first calls. */
 enum { WS_GAP_CALL = 160 };
 void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_part cause, char text[WS_GAP_CALL]);
 
-/* Scope: track. This analysis has no section in the report. */
+/* This analysis runs once per track (one device as used by one process). It has no section of its own in the
+ * report. */
 extern const struct ws_analysis ws_analysis_causes;
 
-/* Return the time (ns) and the number of gaps that reports show: in steady steps, or in the whole recording if there
- * are no steady steps. */
+/* ws_gap_time returns the idle time (ns) that reports show, and ws_gap_count the number of gaps. Both cover the
+ * steady steps, or the whole recording if there are no steady steps. */
 static inline int64_t ws_gap_time(const struct ws_track_causes *causes, const struct ws_gap_total *total)
 {
     return causes->per_step ? total->steady : total->total;
@@ -185,18 +196,24 @@ static inline uint64_t ws_gap_count(const struct ws_track_causes *causes, const 
     return causes->per_step ? total->steady_count : total->count;
 }
 
-/* Writes a line as text: "step (train.py:41)". Returns false and "" if the trace does not name the line. */
+/* Writes the place in the program that caused the gaps of `line`, such as "step (train.py:41)". Returns false and ""
+ * if the trace does not name the place. */
 bool ws_gap_line_text(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
-/* Like ws_gap_line_text, but writes the function that the thread called if the trace does not name the line. */
+/* Writes the source code at the place that caused the gaps of `line` (model/source_code.h). Returns false and "" if
+ * the source code is not known. */
+bool ws_gap_line_code(const struct ws_process *process, const struct ws_gap_line *line, char text[WS_SOURCE_CODE]);
+
+/* Like ws_gap_line_text, but if the trace does not name the place, writes the driver function that the thread
+ * called. */
 bool ws_gap_line_where(const struct ws_process *process, const struct ws_gap_line *line, char *text, size_t capacity);
 
-/* The section on gaps: when the device was idle, and why. */
+/* The report's section on gaps: when the device was idle, and why. */
 extern const struct ws_analysis ws_analysis_gaps;
 
 enum { WS_GAP_DECADES = 10, WS_GAPS_LARGEST = 1000 };
 
-/* A gap with its length and line. */
+/* One of the longest gaps, with its length (ns) and the line of code that caused it. */
 struct ws_long_gap {
     struct ws_gap gap;
     int64_t length;
@@ -209,10 +226,10 @@ struct ws_gap_decade {
 };
 
 struct ws_track_gaps {
-    struct ws_gap_decade histogram[WS_GAP_DECADES]; /* [0]: below 1 µs; [i]: from 10^(i-1) µs */
+    struct ws_gap_decade histogram[WS_GAP_DECADES]; /* gaps by length; [0]: below 1 µs; [i]: from 10^(i-1) µs */
     uint64_t count;
     int64_t total;
-    struct ws_long_gap *largest; /* longest first */
+    struct ws_long_gap *largest; /* the longest gaps, longest first */
     size_t largest_count;
 };
 

@@ -14,7 +14,7 @@ static const char *const decade_names[WS_GAP_DECADES] = { "below 1 µs", "1–10
 
 struct side {
     const char *name;
-    uint32_t stream; /* ids in the trace, 0: not known */
+    uint32_t stream; /* the stream's id in the trace; 0: not known */
     uint32_t thread;
 };
 
@@ -72,8 +72,8 @@ static void print_longest(const struct ws_report *report, size_t subject, const 
         ws_table_name(&table, before.name);
     }
     ws_table_finish(&table);
-    /* The table's title says that it holds the longest gaps. A user of --top 0 expects all gaps, so the page says how
-     * many gaps are left out. */
+    /* The table holds only the longest gaps. With --top 0 or a large --top, the user expects all gaps, so the page
+     * then tells how many gaps the table leaves out. */
     if (!page->top || page->top > WS_GAPS_LARGEST)
         ws_page_more_of(page, result->largest_count, result->count, "");
 }
@@ -109,7 +109,8 @@ static json_t *gaps_side_json(const struct ws_report *report, const struct ws_pr
     return NULL;
 }
 
-/* Adds the key waited_for: the reason why queued work waited in the gap; null if the gap has another cause. */
+/* Adds the key waited_for: the reason why the queued operation waited in the gap. The value is null unless the gap's
+ * cause is wait or dispatch. */
 static int waited_json(const struct ws_report *report, size_t subject, enum ws_part cause, const struct ws_gap *gap,
                        json_t *row)
 {

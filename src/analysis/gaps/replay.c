@@ -16,32 +16,35 @@ enum {
     MOST_OPS = 500000,
     MOST_INDICES = 4000000,
     STEPS_LEAST = 4,
-    MOST_THREADS = 64,     /* threads that launch on one device; programs have fewer */
-    MOST_RUNNING = 128,    /* operations that run at once on a device (CUDA programming guide) */
-    HANDOFF_LEAST = 50000, /* a pause of this length may be a hand-off from another thread */
+    MOST_THREADS = 64,     /* maximum number of threads that launch on one device; real programs have fewer */
+    MOST_RUNNING = 128,    /* maximum number of operations that run at once on a device (CUDA programming guide) */
+    HANDOFF_LEAST = 50000, /* if a thread pauses between two calls for this long, it may wait for another thread */
     PAUSE_LEAST = 100000,  /* a pause of this length before a copy to the device counts as input, as in gaps.h */
-    RETURN_MOST = 20000,   /* longest delay of a call's return after the operation that the call waited for */
-    WAIT_LEAST = 100000,   /* a launch call that takes longer waits for room in the queue */
-    WAIT_KNOWN = 10000,    /* with WS_WITHOUT_LAUNCHES, shorter waits are not replayed */
-    DISPATCH = 1500,       /* time between two ready operations, if the recording has no dispatch gaps */
+    RETURN_MOST = 20000, /* longest time from the end of an operation to the return of the call that waited for it */
+    WAIT_LEAST = 100000, /* a launch call that takes longer waits for room in the launch queue */
+    /* with WS_WITHOUT_LAUNCHES, shorter waits of an operation for unknown reasons are not replayed */
+    WAIT_KNOWN = 10000,
+    /* assumed time between two operations that are ready, if the recording has no gaps of cause dispatch */
+    DISPATCH = 1500,
     DISPATCH_MOST = 2000,
 };
 
-/* The longest stretch that is replayed, in ns: one year. The limit keeps sums of times from overflowing. */
+/* The longest part of a recording that is replayed, in ns: one year. The limit keeps sums of times from
+ * overflowing. */
 static const int64_t LONGEST = (int64_t)366 * 86400 * 1000000000;
 
-/* A time as recorded and as replayed. */
+/* A time as recorded, and the time at which the replay puts it; ns. */
 struct moment {
     int64_t recorded, replayed;
 };
 
 struct thread_clock {
     struct ws_host_cursor cursor;
-    struct ws_host_event event; /* the next event */
-    bool waits;                 /* the thread has a next event */
+    struct ws_host_event event; /* the thread's next event (call of the host) to replay */
+    bool waits;                 /* `event` is valid: not all events of the thread have been replayed */
     bool began;
-    struct moment end; /* end of the last event */
-    int64_t call;      /* begin of the last event, replayed */
+    struct moment end; /* end of the thread's event that was replayed last */
+    int64_t call;      /* replayed start of the thread's event that was replayed last */
 };
 
 struct replay {
@@ -51,7 +54,7 @@ struct replay {
     const struct ws_host_time *time;
     unsigned without;
     int64_t delay, dispatch;
-    size_t first, end; /* indices in the track's order */
+    size_t first, end; /* the part to replay (the stretch): indices in ws_track.order, without `end` */
     int64_t from, to;  /* host times of the first and last launch of the operations from `first` to `end` */
     uint32_t low;      /* smallest index in ws_ops of the operations from `first` to `end` */
     size_t indices;    /* number of indices from `low` to the largest index of these operations */
@@ -63,10 +66,11 @@ struct replay {
     size_t running_count;
     bool began;
     const struct ws_step *steps;
-    size_t step_count, step; /* index of the next step to begin on the device */
-    int64_t *boundaries;     /* replayed begins of steps; then the begin of the operation after the last step */
-    bool closes;             /* the operation after the last step belongs to the stretch */
-    size_t launched;         /* number of steps whose first operation was launched */
+    size_t step_count, step; /* step: index in `steps` of the next step whose first operation has not been replayed */
+    /* replayed start of the first operation of each step; last entry: of the operation after the last step */
+    int64_t *boundaries;
+    bool closes;     /* the stretch includes the operation that follows the last step */
+    size_t launched; /* number of steps whose first operation has been launched in the replay */
 };
 
 /* Limits a time, because sums of lengths in a damaged trace may be outside the range of times. */
@@ -94,7 +98,7 @@ static void set_done(struct replay *replay, int64_t until)
 
 /* Did the launch call delay the operation? Yes, if the call took WAIT_LEAST or longer and the operation began after
  * the end of the call. For such a call, the time of the launch is the call's end. For other calls, it is the call's
- * begin. */
+ * start. */
 static bool is_held_up(const struct ws_ops *ops, uint32_t op)
 {
     return ws_op_host_length(ops, op) >= WAIT_LEAST && ws_op_begin(ops, op) > ws_op_host_end(ops, op);
@@ -105,8 +109,8 @@ static int64_t launch_of(const struct ws_ops *ops, uint32_t op)
     return is_held_up(ops, op) ? ws_op_host_end(ops, op) : ws_op_host_begin(ops, op);
 }
 
-/* Returns the replayed begin of an operation. `launch`: its replayed launch; INT64_MIN: the launch is not in the
- * recording. */
+/* Returns the replayed start of an operation. `launch` is the operation's replayed launch; INT64_MIN: the launch is
+ * not in the recording. */
 static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t launch)
 {
     const struct ws_ops *ops = &replay->process->ops;
@@ -116,7 +120,8 @@ static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t
     int64_t gap = begin - replay->done.recorded, least = ws_min(gap, replay->dispatch);
     if (launch == INT64_MIN)
         return ws_min(replay->done.replayed + gap, begin);
-    if (launched < replay->done.recorded) /* other operations still ran, so the delay may include a wait for them */
+    /* other operations still ran at the launch, so the delay may include a wait for them */
+    if (launched < replay->done.recorded)
         delay = ws_min(delay, replay->delay);
     int64_t waited = ws_max(begin - ws_max(launched + delay, replay->done.recorded + least), 0);
     if (replay->without & WS_WITHOUT_LAUNCHES && waited < WAIT_KNOWN)
@@ -124,8 +129,8 @@ static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t
     return ws_min(ws_max(launch + delay, replay->done.replayed + least) + waited, begin);
 }
 
-/* Replays operations that began up to `until` in the recording. Stops at an operation whose launch is not replayed
- * yet. */
+/* Replays the operations that began up to time `until` in the recording. Stops earlier at an operation whose launch
+ * has not been replayed yet. */
 static void run_device(struct replay *replay, int64_t until)
 {
     const struct ws_ops *ops = &replay->process->ops;
@@ -157,8 +162,8 @@ static void run_device(struct replay *replay, int64_t until)
 
 /* ---- the host */
 
-/* Returns the end of the event that a thread's next event follows: the thread's own last event, or the last event of
- * another thread if the thread may have waited for that thread. */
+/* Returns the end of the event after which the thread's next event comes. Usually, this is the thread's own last
+ * event. If the thread may have waited for another thread, it is the last event of that thread. */
 static struct moment replay_last_before(const struct replay *replay, const struct thread_clock *thread, int64_t begin)
 {
     struct moment last = thread->end;
@@ -183,7 +188,8 @@ static bool copies_to_device(const struct ws_process *process, const struct ws_h
     return ws_is_host_to_device(shape);
 }
 
-/* Returns the length of the pause before an event in the replay, in ns. */
+/* Returns the length in the replay of the pause before the thread's next event, in ns. `from`: recorded start of the
+ * pause. */
 static int64_t pause_before(const struct replay *replay, const struct thread_clock *thread, int64_t from)
 {
     const struct ws_host_event *event = &thread->event;
@@ -201,7 +207,7 @@ static int64_t pause_before(const struct replay *replay, const struct thread_clo
     return pause;
 }
 
-/* Returns the replayed end of a call that waits for the device. `begin`: replayed begin of the call. */
+/* Returns the replayed end of a call that waits for the device. `begin`: replayed start of the call. */
 static int64_t return_of_wait(struct replay *replay, const struct ws_host_event *event, int64_t begin)
 {
     run_device(replay, event->end);
@@ -223,7 +229,7 @@ static bool waits(struct replay *replay, const struct ws_host_event *event, enum
     return replay->done.recorded > event->begin && event->end - replay->done.recorded <= RETURN_MOST;
 }
 
-/* Would a graph of the whole step make this launch unnecessary? */
+/* Would this launch be unnecessary if a CUDA graph launched the whole step? */
 static bool in_graph(struct replay *replay, const struct ws_host_event *event, enum ws_host_use use)
 {
     if (!(replay->without & WS_WITHOUT_LAUNCHES) || use != WS_USE_LAUNCH)
@@ -246,7 +252,7 @@ static void play_event(struct replay *replay, struct thread_clock *thread)
     struct moment last = replay_last_before(replay, thread, event->begin);
     enum ws_host_use use = ws_host_time_use(replay->time, event);
     int64_t begin = in_range(last.replayed + pause_before(replay, thread, last.recorded)), end;
-    if (thread->began && event->begin < thread->end.recorded) /* a call inside another call */
+    if (thread->began && event->begin < thread->end.recorded) /* the event is a call inside another call */
         begin = ws_max(begin, thread->call);
     if (event->kind == WS_HOST_OP && event->index >= replay->low && event->index - replay->low < replay->indices)
         replay->launches[event->index - replay->low] = begin;
@@ -260,7 +266,7 @@ static void play_event(struct replay *replay, struct thread_clock *thread)
     if (event->kind == WS_HOST_OP && event->index >= replay->low && event->index - replay->low < replay->indices &&
         is_held_up(&replay->process->ops, event->index))
         replay->launches[event->index - replay->low] = end;
-    /* A nested call does not change when the outer call returns. */
+    /* A call inside another call does not change the time at which the outer call returns. */
     if (!thread->began || event->end > thread->end.recorded) {
         thread->end = (struct moment){ event->end, end };
         thread->call = begin;
@@ -286,11 +292,11 @@ static void play(struct replay *replay)
     set_done(replay, INT64_MAX);
 }
 
-/* ---- the stretch */
+/* ---- the stretch (the replayed part of the recording) */
 
-/* Chooses the stretch to replay. The stretch begins with the first steady step. It ends with the last steady step
- * that keeps the stretch within MOST_OPS operations. Without steady steps, the stretch is the first MOST_OPS
- * operations. */
+/* Chooses the stretch (the part of the recording) to replay. The stretch begins with the first steady step. It ends
+ * with the last steady step that keeps the stretch within MOST_OPS operations. Without steady steps, the stretch is
+ * the first MOST_OPS operations. */
 static void replay_choose(struct replay *replay, const struct ws_track_steps *steps)
 {
     const struct ws_step *list = steps->steps.data;
@@ -369,8 +375,8 @@ static int replay_prepare(struct replay *replay)
     return 0;
 }
 
-/* Returns the recorded begin of the step's first operation. The gap before this operation belongs to the step, but
- * the replay only computes when operations begin. */
+/* Returns the recorded start of the step's first operation. A step starts with the gap before this operation, but the
+ * replay computes only when operations start. */
 static int64_t begin_of_step(const struct replay *replay, size_t step)
 {
     const struct ws_step *of = &replay->steps[step];
@@ -378,9 +384,9 @@ static int64_t begin_of_step(const struct replay *replay, size_t step)
 }
 
 /* Compares the mean recorded length of the steady steps with their mean replayed length. Leaves out the first step,
- * in which the host is not yet ahead of the device, and the last step. Compares means, not medians: the causes delay
- * steps by different amounts, so a median step would not show the whole saving. Other anomalies affect both means
- * equally. */
+ * in which the host is not yet ahead of the device, and the last step. Compares means, because the causes delay
+ * different steps by different amounts: a median step would not show the whole saving. Outliers with other reasons
+ * affect both means equally. */
 static void compare_steps(const struct replay *replay, struct ws_replay_times *times)
 {
     double recorded = 0, replayed = 0;
@@ -397,10 +403,11 @@ static void compare_steps(const struct replay *replay, struct ws_replay_times *t
                                            count };
 }
 
-/* For few steps or none: compares the recorded length of the whole stretch with its replayed length. The stretch
- * begins with an operation, so it lacks the gap before this operation, which belongs to the first step. If an
- * operation follows the last step, the gap before that operation is replayed instead. If no operation follows, the
- * gap is not replayed, but with WS_WITHOUT_INPUT its wait for input (lead_input) counts as saved. */
+/* Called if there are fewer than STEPS_LEAST steps. Compares the recorded length of the whole stretch (the replayed
+ * part of the recording) with its replayed length. The stretch begins with an operation, so it lacks the gap before
+ * this operation, which belongs to the first step. If an operation follows the last step, the gap before that
+ * operation is replayed instead. If no operation follows, the first gap is missing from the comparison. With
+ * WS_WITHOUT_INPUT, the wait for input in this gap (lead_input) then counts as saved. */
 static void compare_stretch(const struct replay *replay, const struct ws_track_causes *causes,
                             struct ws_replay_times *times)
 {

@@ -7,22 +7,23 @@
 #include "analysis/activity/host_time.h"
 #include "analysis/gaps/gap_waits.h"
 #include "analysis/gaps/gaps.h"
+#include "analysis/gaps/initialization.h"
 #include "analysis/gaps/replay.h"
 #include "analysis/kernels/kernels.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
 enum {
-    WORTHWHILE = 200, /* divisor: a cause below 1/200 of a step is not replayed */
-    MOST_LINES = 5,   /* most lines of code per cause that get advice of their own */
+    WORTHWHILE = 200, /* a cause whose idle time is at most 1/200 of a step gets no replay and no saving */
+    MOST_LINES = 5,   /* maximum number of lines of code per cause that get advice of their own */
 };
 
 static const struct {
     enum ws_part cause;
     unsigned without;
-    const char *what;  /* the advice */
-    const char *which; /* describes the gaps in the evidence */
-    const char *gone;  /* what the replay leaves out, as a phrase for the evidence */
+    const char *what;  /* text of the advice; NULL: storms.h gives the advice */
+    const char *which; /* words for the gaps of this cause in the text of the evidence */
+    const char *gone;  /* words for the waits or calls that the replay leaves out, in the text of the evidence */
 } remedies[] = {
     { WS_PART_INPUT, WS_WITHOUT_INPUT,
       "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block",
@@ -38,8 +39,8 @@ static const struct {
 };
 enum { REMEDIES = sizeof(remedies) / sizeof(remedies[0]) };
 
-/* Computes the saving of a replay, in ns. If only a part of the recording was replayed, the saving is scaled up to
- * the whole. */
+/* Computes the saving of a replay, in ns. If only a part of the recording was replayed, scales the saving up to the
+ * whole recording. */
 static int saving_of_replay(const struct ws_report *report, size_t subject, unsigned without, int64_t length,
                             int64_t *won)
 {
@@ -57,9 +58,10 @@ static bool is_advised(const struct ws_track_savings *savings, size_t remedy)
     return remedies[remedy].what && savings->saving[remedies[remedy].cause] > 0;
 }
 
-/* Computes the saving of all advised remedies together, if there are at least two. The saving of a single remedy is
- * limited to the idle time of its cause, because its replay may also save time that belongs to another remedy. The
- * saving of all remedies together is limited to the idle time of all causes except unrecorded. */
+/* Computes the saving of all remedies that are advised (entries of `remedies` with a text and a saving) together, if
+ * there are at least two. The saving of a single remedy is limited to the idle time of its cause, because its replay
+ * may also save time that belongs to another remedy. The saving of all remedies together is limited to the idle time
+ * of all causes except unrecorded. */
 static int saving_together(const struct ws_report *report, size_t subject, int64_t length,
                            struct ws_track_savings *result)
 {
@@ -76,22 +78,32 @@ static int saving_together(const struct ws_report *report, size_t subject, int64
     return status;
 }
 
+/* Is most of the cause's idle time in late loads, which have advice of their own? */
+static bool is_late_loads(const struct ws_report *report, size_t subject, enum ws_part cause)
+{
+    const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
+    const struct ws_track_initialization *first = ws_report_result(report, &ws_analysis_initialization, subject);
+    return 2 * first->late_idle[cause] > ws_gap_time(causes, &causes->totals[cause]);
+}
+
 static int savings_run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
+    const struct ws_track_initialization *first = ws_report_result(report, &ws_analysis_initialization, subject);
     struct ws_track_savings *result = memory;
     int64_t length = causes->per_step ? steps->mean : ws_activity_known(activity);
     int status = 0;
     for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
-        int64_t time = ws_gap_time(causes, &causes->totals[cause]);
+        int64_t elsewhere = first->idle[cause] + first->late_idle[cause];
+        int64_t time = ws_max(ws_gap_time(causes, &causes->totals[cause]) - elsewhere, 0);
         result->idle[cause] = causes->per_step ? ws_steps_share(steps, time) : time;
     }
     for (size_t i = 0; i < REMEDIES && !status; i++) {
         enum ws_part cause = remedies[i].cause;
         int64_t saving = 0;
-        if (result->idle[cause] <= length / WORTHWHILE)
+        if (result->idle[cause] <= length / WORTHWHILE || (remedies[i].what && is_late_loads(report, subject, cause)))
             continue;
         status = saving_of_replay(report, subject, remedies[i].without, length, &saving);
         result->saving[cause] = ws_max(ws_min(saving, result->idle[cause]), 0);
@@ -123,10 +135,12 @@ int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS
 enum { MOST_SHARES = MOST_LINES + 2 };
 
 struct share {
-    const struct ws_gap_line *line; /* NULL: several lines, or not known */
+    const struct ws_gap_line *line; /* the line of code that caused the gaps; NULL: several lines, or not known */
     struct ws_gap_total gaps;
-    const char *function; /* the function of the largest line */
-    bool copies;          /* the calls were copies that block */
+    /* the driver function that was called at the share's line with the most idle time, among lines with a known
+     * function; NULL: none is known */
+    const char *function;
+    bool copies; /* the calls that caused the gaps are copies */
 };
 
 static bool is_copy(const struct ws_process *process, const struct ws_gap_line *line)
@@ -174,16 +188,25 @@ static size_t shares_of(const struct ws_process *process, const struct ws_track_
     return count;
 }
 
-/* Picks the advice. If the program does not train and the trace names no line of code for the waits, its input may be
- * requests of users. No loader can fetch these ahead. If the host waits in copies, the program can avoid the waits
- * and still read results as often. */
+/* Chooses the text of the advice. If the program does not train, its input may be requests of users, which no loader
+ * can fetch ahead. The advice says so, unless the trace names a line of code that waits for input: such a program may
+ * prepare its next input earlier. A program that generates text must read each token, so the advice does not suggest
+ * reading results less often. If the host waits in copies, the program can avoid the waits and still read results as
+ * often. */
 static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy,
                               const struct share *share)
 {
+    bool trains = ws_report_trains(report, subject);
     if (remedies[remedy].cause == WS_PART_SYNC && share->copies)
-        return "do not wait for copies: use pinned memory and asynchronous copies (pin_memory=True, "
-               "non_blocking=True), and read results every N steps or a step later";
-    if (remedies[remedy].cause == WS_PART_INPUT && !share->line && !ws_report_trains(report, subject))
+        return trains ? "do not wait for copies: use pinned memory and asynchronous copies (pin_memory=True, "
+                        "non_blocking=True), and read results every N steps or a step later"
+                      : "do not wait for copies: use pinned memory and asynchronous copies (pin_memory=True, "
+                        "non_blocking=True)";
+    if (remedies[remedy].cause == WS_PART_SYNC && !trains)
+        return "wait for the GPU less often: copy results asynchronously, and read them a step later";
+    if (remedies[remedy].cause == WS_PART_INPUT && share->line && !trains)
+        return "prepare input faster: on the GPU, with more workers, or the next one while the GPU works on this one";
+    if (remedies[remedy].cause == WS_PART_INPUT && !trains)
         return "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block; for a "
                "server that waits for requests this is spare time";
     return remedies[remedy].what;
@@ -203,9 +226,9 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
     int status = 0;
     for (size_t i = 0; i < count && !status && all > 0; i++) {
         int64_t time = ws_gap_time(causes, &shares[i].gaps);
-        char where[256] = "", evidence[400], gaps[WS_GAP_PHRASE];
-        if (shares[i].line)
-            ws_gap_line_text(process, shares[i].line, where, sizeof(where));
+        char where[256] = "", code[WS_SOURCE_CODE] = "", evidence[400], gaps[WS_GAP_PHRASE];
+        if (shares[i].line && ws_gap_line_text(process, shares[i].line, where, sizeof(where)))
+            ws_gap_line_code(process, shares[i].line, code);
         ws_gap_phrase(causes, steps, &shares[i].gaps, remedies[remedy].which, gaps);
         snprintf(evidence, sizeof(evidence), "%s%s%s; estimated by replaying the %s without %s", gaps,
                  shares[i].function ? ", mostly in " : "", shares[i].function ? shares[i].function : "",
@@ -216,6 +239,7 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
                       .saving_ns = (int64_t)((double)savings->saving[cause] * ((double)time / (double)all)),
                       .what = (char *)what_to_do(report, subject, remedy, &shares[i]),
                       .where = where,
+                      .code = code,
                       .evidence = evidence,
                       .track = (uint32_t)subject,
                   });
@@ -223,7 +247,7 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
     return status;
 }
 
-/* Causes without a known remedy. The advice says how much time is lost, and where to look. */
+/* Causes without a known remedy. For these, the advice tells how much time is lost, and what to examine. */
 static const struct {
     enum ws_part cause;
     const char *what;
@@ -249,7 +273,7 @@ static const char *const instead[WS_WAITED_COUNT] = {
     [WS_WAITED_INTEROP] = "find out who signals the external semaphore that the stream waits for, and why so late",
 };
 
-/* Writes "; mostly for a host function on stream 2". */
+/* Writes what queued work waited for, such as "; mostly for a host function on stream 2". */
 static void write_wait(const struct ws_report *report, size_t subject, const struct ws_gap_wait_row *mostly,
                        char *text, size_t capacity)
 {
@@ -259,7 +283,7 @@ static void write_wait(const struct ws_report *report, size_t subject, const str
              known ? ws_gap_wait_text(report, subject, &mostly->wait, what, sizeof(what)) : "");
 }
 
-/* Divisor: causes above 1/20 of a step get advice. */
+/* A cause without a known remedy gets advice if its idle time is more than 1/WORTH_A_LOOK of a step. */
 enum { WORTH_A_LOOK = 20 };
 
 static int advise_look(const struct ws_report *report, size_t subject, const struct ws_track_savings *savings,
@@ -275,11 +299,12 @@ static int advise_look(const struct ws_report *report, size_t subject, const str
     struct share shares[MOST_SHARES];
     const struct ws_gap_wait_row *mostly = cause == WS_PART_WAIT ? ws_gap_wait_mostly(report, subject) : NULL;
     const char *what = mostly ? instead[mostly->wait.what] : NULL;
-    char where[256] = "", evidence[640], gaps[WS_GAP_PHRASE], wait[300] = "";
+    char where[256] = "", code[WS_SOURCE_CODE] = "", evidence[640], gaps[WS_GAP_PHRASE], wait[300] = "";
     if (savings->idle[cause] <= length / WORTH_A_LOOK)
         return 0;
-    if (shares_of(process, causes, cause, shares) && shares[0].line)
-        ws_gap_line_text(process, shares[0].line, where, sizeof(where));
+    if (shares_of(process, causes, cause, shares) && shares[0].line &&
+        ws_gap_line_text(process, shares[0].line, where, sizeof(where)))
+        ws_gap_line_code(process, shares[0].line, code);
     ws_gap_phrase(causes, steps, &causes->totals[cause], "", gaps);
     if (cause == WS_PART_WAIT)
         write_wait(report, subject, mostly, wait, sizeof(wait));
@@ -288,6 +313,7 @@ static int advise_look(const struct ws_report *report, size_t subject, const str
                                                     .saving_ns = savings->idle[cause],
                                                     .what = (char *)(what ? what : pointers[pointer].what),
                                                     .where = where,
+                                                    .code = code,
                                                     .evidence = evidence,
                                                     .track = (uint32_t)subject });
 }
@@ -310,7 +336,7 @@ const struct ws_analysis ws_analysis_savings = {
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_savings),
     .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_host_time, &ws_analysis_causes,
-               &ws_analysis_kernels },
+               &ws_analysis_kernels, &ws_analysis_initialization },
     .run = savings_run,
     .advise = savings_advise,
 };

@@ -1,9 +1,9 @@
 /* The time that a program would save without each cause of gaps.
  *
  * For causes that the program can remove, a replay of the steady steps without the cause computes the saving
- * (replay.h). The saving is at most the idle time of the cause. For gaps with queued work (wait, dispatch) the saving
- * cannot be estimated. If these gaps take more than a twentieth of a step, the report advises on them, with their
- * whole idle time as the upper limit of the saving.
+ * (replay.h). The saving is limited to the idle time of the cause. For gaps with queued work (wait, dispatch) the
+ * saving cannot be estimated. If these gaps take more than a twentieth of a step, the report advises on them, with
+ * their whole idle time as the upper limit of the saving.
  *
  * Causes hide one another: a host that no longer waits for results may wait for input instead, and the step is as
  * long as before. So removing all causes at once may save more than the sum of the single savings. One more replay
@@ -17,8 +17,13 @@
 #include "report/analysis.h"
 
 struct ws_track_savings {
-    int64_t idle[WS_CAUSE_COUNT];   /* ns per steady step; of the recording if there are no steps */
-    int64_t saving[WS_CAUSE_COUNT]; /* upper limits, ns; 0 for causes without advice */
+    /* idle time by cause: ns per steady step, or of the recording if there are no steady steps. Idle time in first
+     * calls that the verdict leaves out is not included. Late loads are not included either, because they have advice
+     * of their own (initialization.h) */
+    int64_t idle[WS_CAUSE_COUNT];
+    /* upper limit of the saving by cause, ns per steady step or of the recording, like `idle`; 0: no saving was found
+     * or computed */
+    int64_t saving[WS_CAUSE_COUNT];
     int64_t together; /* ns: saving with input, sync and allocation removed at once, if at least two of them save
                          time; else 0 */
 };
@@ -28,8 +33,9 @@ struct ws_track_savings {
 enum { WS_TOGETHER_TEXT = 64 };
 int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS_TOGETHER_TEXT]);
 
-/* Scope: track. This analysis has no section in the report. Advises once per cause and line of code; storms.h advises
- * on launches. */
+/* This analysis runs once per track (one device as used by one process). It has no section of its own in the report.
+ * It gives one piece of advice per cause and line of code, except for gaps of cause launch: storms.h gives the advice
+ * on these. */
 extern const struct ws_analysis ws_analysis_savings;
 
 #endif

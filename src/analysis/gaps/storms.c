@@ -6,24 +6,31 @@
 
 #include "analysis/activity/activity.h"
 #include "analysis/gaps/gaps.h"
+#include "analysis/gaps/initialization.h"
 #include "analysis/gaps/replay.h"
 #include "analysis/gaps/savings.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 #include "model/source_line.h"
 
-/* SHORT and FED are in ns. LEAST_SHARE is a divisor. storms.h gives the sources. */
+/* SHORT: limit of the mean length of the operations in a storm, ns. FED: longest time between two launch gaps of a
+ * storm, ns. A storm has at least LEAST_GAPS launch gaps, which take at least 1/LEAST_SHARE of its time. storms.h
+ * explains the limits. */
 enum { SHORT = 10000, FED = 100000, LEAST_GAPS = 16, LEAST_SHARE = 10 };
 
-/* A run of launch gaps that may become a storm. */
+/* A run: a series of launch gaps (gaps of cause launch) that may become a storm. */
 struct run {
-    size_t first, last; /* indices in the track's order: operations that ended its first and last gap */
+    size_t first, last; /* indices in the track's order of the operations that ended the run's first and last gap */
     size_t gaps;
-    int64_t end; /* begin of the last gap */
+    int64_t end; /* start of the run's last gap, ns */
     int64_t run_time, idle, saving;
-    int64_t counted_idle, counted_saving; /* of gaps outside compiled code; only in steady steps, if there are any */
-    uint64_t steady;                      /* operations in steady steps */
-    uint32_t line; /* the line that caused more than half of the gaps, if any line did; found by majority vote */
+    /* Like `idle` and `saving`, but only for gaps outside compiled code. If the recording has steady steps, only the
+     * parts of gaps in steady steps count. */
+    int64_t counted_idle, counted_saving;
+    uint64_t steady; /* number of the run's operations that are in steady steps */
+    /* index in ws_track_causes.lines of the line (place in the program) that caused more than half of the gaps, if
+     * there is one; found by Boyer-Moore majority vote */
+    uint32_t line;
     int64_t votes;
     uint64_t stall_count;
     int64_t stalls;
@@ -34,7 +41,8 @@ struct finder {
     const struct ws_track *track;
     const struct ws_track_causes *causes;
     struct ws_track_storms *result;
-    bool *compiled; /* by line: result of ws_storms_is_compiled, kept because a line has many gaps */
+    /* by line: result of ws_storms_is_compiled, computed once per line because a line has many gaps */
+    bool *compiled;
     struct run run;
 };
 
@@ -44,7 +52,7 @@ bool ws_storms_is_compiled(const struct ws_process *process, const struct ws_tra
     return lines[line].cause == WS_PART_LAUNCH && ws_source_is_compiled(process, lines[line].source);
 }
 
-/* Counts the stalls of a run that is not a storm. */
+/* Adds the stalls (gaps of WS_STALL or more) of a run that is not a storm to the result. */
 static int end_without_storm(struct finder *finder, const struct run *run)
 {
     finder->result->stall_count += run->stall_count;
@@ -52,7 +60,7 @@ static int end_without_storm(struct finder *finder, const struct run *run)
     return 0;
 }
 
-/* Ends the run and keeps it if it is a storm. */
+/* Ends the current run of launch gaps, and adds it to the result if it is a storm. */
 static int end_run(struct finder *finder)
 {
     struct run run = finder->run;
@@ -84,7 +92,8 @@ static int end_run(struct finder *finder)
     return 0;
 }
 
-/* Are the operations since the run's last gap short enough for the run? If so, adds these operations. */
+/* Does this gap continue the current run? Yes, if it comes soon enough after the run's last gap, and if the
+ * operations in between are short enough. If so, adds these operations to the run. */
 static bool goes_on(struct finder *finder, const struct ws_gap *gap)
 {
     struct run *run = &finder->run;
@@ -100,7 +109,7 @@ static bool goes_on(struct finder *finder, const struct ws_gap *gap)
     return true;
 }
 
-/* Adds a launch gap to the run, or begins a run with it. */
+/* Adds a launch gap to the current run, or begins a new run with this gap. */
 static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t line, int64_t steady)
 {
     struct run *run = &finder->run;
@@ -134,8 +143,8 @@ static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t lin
     return 0;
 }
 
-/* Sums the launch gaps of compiled code. The lines are sorted by their time in gaps, so the first of these lines has
- * most time. */
+/* Sums the launch gaps of compiled code. The lines are sorted by their time in gaps. The loop runs backwards, so
+ * compiled_line becomes the line with most time. */
 static void sum_compiled(const struct finder *finder, const struct ws_track_steps *steps)
 {
     struct ws_track_storms *result = finder->result;
@@ -167,6 +176,7 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
+    const struct ws_track_initialization *first = ws_report_result(report, &ws_analysis_initialization, subject);
     struct ws_track_storms *result = memory;
     const struct ws_process *process = ws_model_process(report->model, track->process);
     struct finder finder = { .ops = &process->ops,
@@ -184,6 +194,10 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
     struct ws_gap_walk walk = ws_gap_walk(&activity->gaps, 0);
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
         ws_gap_run_reach(finder.causes, &of, &gap);
+        if (of.cause == WS_PART_LAUNCH && ws_initialization_holds(first, gap.begin, gap.end)) {
+            status = end_run(&finder); /* the host was in a first call: fewer launches would save no time */
+            continue;
+        }
         if (of.cause == WS_PART_LAUNCH) {
             int64_t steady = ws_steady_part(&steady_walk, gap.begin, gap.end);
             status = add_gap(&finder, &gap, of.line, steady);
@@ -221,9 +235,11 @@ static void storms_finish(void *memory)
 const struct ws_analysis ws_analysis_storms = {
     .name = "storms",
     .title = "Storms",
+    .host_times = true,
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_storms),
-    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_causes, &ws_analysis_savings },
+    .needs = { &ws_analysis_activity, &ws_analysis_steps, &ws_analysis_causes, &ws_analysis_savings,
+               &ws_analysis_initialization },
     .run = storms_run,
     .finish = storms_finish,
     .text = ws_storms_text,

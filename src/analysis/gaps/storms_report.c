@@ -114,11 +114,12 @@ static int advise_compiled(const struct ws_report *report, size_t subject, const
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     size_t steady = steps->kinds[WS_STEP_STEADY];
-    char where[256], evidence[200], count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
+    char where[256], code[WS_SOURCE_CODE], evidence[200], count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE];
     if (result->compiled <= 0)
         return 0;
     const struct ws_gap_line *line = (const struct ws_gap_line *)causes->lines.data + result->compiled_line;
     ws_gap_line_text(storms_process_of(report, subject), line, where, sizeof(where));
+    ws_gap_line_code(storms_process_of(report, subject), line, code);
     snprintf(evidence, sizeof(evidence),
              "%s gaps of %s in all%s: compiled code, which the host runs launch by launch",
              ws_format_each(count, result->compiled_gaps, steady), ws_format_time(time, result->compiled_idle),
@@ -126,16 +127,17 @@ static int advise_compiled(const struct ws_report *report, size_t subject, const
     struct ws_advice advice = { .part = WS_PART_LAUNCH,
                                 .saving_ns = result->compiled,
                                 .what = (char *)"replay compiled code as CUDA graphs: torch.compile(mode=\"reduce-"
-                                                "overhead\"); for a server, turn off its eager mode",
+                                                "overhead\")",
                                 .where = where,
+                                .code = code,
                                 .evidence = evidence,
                                 .track = (uint32_t)subject };
     return ws_advice_add(list, &advice);
 }
 
 /* Writes the line of code with the most time in launch gaps outside compiled code. If this is at most half of the
- * time, also writes its share and the number of other lines: "forward (model.py:12) for 18 % of it, and 37 other
- * places". */
+ * time, also writes the line's share and the number of other lines: "forward (model.py:12) for 18 % of it, and 37
+ * other places". */
 static void launch_place_of(const struct ws_report *report, size_t subject, char *text, size_t capacity)
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);
@@ -162,8 +164,8 @@ static void launch_place_of(const struct ws_report *report, size_t subject, char
              others, others == 1 ? "" : "s");
 }
 
-/* Advises on launch gaps outside storms and compiled code: single slow calls, or stalls of the host. Returns false if
- * most of them are neither. */
+/* Writes the advice on launch gaps outside storms and compiled code, if most of the time in them comes from single
+ * slow calls or from stalls of the host. Returns false otherwise. */
 static bool describe_rest(const struct ws_report *report, size_t subject, const struct ws_track_storms *result,
                           struct ws_advice *advice, char *evidence, size_t capacity)
 {
@@ -188,13 +190,12 @@ static bool describe_rest(const struct ws_report *report, size_t subject, const 
     snprintf(evidence, capacity, "%s pauses of the host of 1 ms or longer before launches, %s of %s%s",
              ws_format_each(count, result->stall_count, steps->kinds[WS_STEP_STEADY]),
              ws_format_time(time, result->stalls), ws_format_time(all, rest), causes->per_step ? " a step" : "");
-    advice->what =
-        (char *)"find out what holds the host up before launches, for milliseconds at a time: work of its own, "
-                "other processes on its cores, garbage collection, a lock";
+    advice->what = (char *)"find out what holds the host up for milliseconds before launches: work of its own, other "
+                           "processes, garbage collection, a lock";
     return true;
 }
 
-/* Returns the run outside compiled code with most idle time, or NULL. */
+/* Returns the storm outside compiled code with most idle time, or NULL. */
 static const struct ws_storm *worst_run_of(const struct ws_report *report, size_t subject,
                                            const struct ws_track_storms *result)
 {
@@ -228,11 +229,12 @@ int ws_storms_advise(const struct ws_report *report, size_t subject, const void 
         return status;
     const struct ws_storm *worst = worst_run_of(report, subject, result);
     if (worst && result->saving > 0)
-        snprintf(evidence, sizeof(evidence),
-                 "%s short operations%s; in the worst run each takes %s on average, and the host launches one "
-                 "every %s",
-                 ws_format_each(count, steady ? result->steady : result->count, steady), steady ? " a step" : "",
-                 ws_format_time(mean, storms_mean_of(worst)), ws_format_time(interval, worst->interval));
+        snprintf(
+            evidence, sizeof(evidence),
+            "%s short operations%s; in the worst series of them one takes %s on average, and the host launches one "
+            "every %s",
+            ws_format_each(count, steady ? result->steady : result->count, steady), steady ? " a step" : "",
+            ws_format_time(mean, storms_mean_of(worst)), ws_format_time(interval, worst->interval));
     else
         ws_gap_phrase(causes, steps, &causes->totals[WS_PART_LAUNCH], "while the host prepared the next launch",
                       evidence);

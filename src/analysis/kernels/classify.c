@@ -24,7 +24,7 @@ static const struct rule rules[] = {
       WS_CLASS_COMM },
 
     /* Compilers such as PyTorch's Inductor name a kernel after the operators fused into it, and after neighbouring
-     * operators. Only the prefix tells whether the kernel is pointwise, a reduction or a template. */
+     * operators. Only the prefix of the name tells whether the kernel is pointwise, a reduction or a template. */
     { "^triton_poi_|^triton_for_|^triton_unk_|^triton_fused_|nvfuser_pointwise", WS_CLASS_POINTWISE },
     { "^triton_tem_&conv|^triton_convolution", WS_CLASS_CONV },
     { "^triton_tem_&attention|^triton_flex_attention|^triton_tem_&flex", WS_CLASS_ATTENTION },
@@ -114,14 +114,14 @@ static const struct rule rules[] = {
       "exponential_kernel|rocrand|xorwow|gumbel|standard_normal",
       WS_CLASS_RNG },
 
-    /* Kernels of PyTorch's TensorIterator and of Eigen. The names of the kernels say nothing about the work, but the
-     * names of their functors do. */
+    /* Kernels of PyTorch's TensorIterator and of Eigen. The names of these kernels do not tell what the kernels
+     * compute, but the names of their functors do. */
     { "elementwise_kernel&fillfunctor|elementwise_kernel&copy_kernel|elementwise_kernel&copy_device|"
       "elementwise_kernel&loadwithcast&copy|elementwise_kernel&copyfunctor",
       WS_CLASS_COPY },
     { "elementwise_kernel|masked_fill|maskedfill", WS_CLASS_POINTWISE },
-    /* This rule comes after the rules for TensorIterator, because the name of a functor may contain the name of a
-     * loss. */
+    /* The functor of a pointwise kernel of TensorIterator may contain the name of a loss. So this rule comes after
+     * the rules for TensorIterator. */
     { "softmax|soft_max|nll_loss|classnll|cross_entropy|crossentropy|logsumexp|normalizedprob|_ce_fwd|_ce_bwd",
       WS_CLASS_SOFTMAX },
     { "reduce_kernel&reduceop|at::native::reduce_kernel|6native13reduce_kernel", WS_CLASS_REDUCTION },
@@ -144,8 +144,8 @@ static const struct rule rules[] = {
       WS_CLASS_POINTWISE },
     { "rocprim::&!transform_kernel", WS_CLASS_SORT },
 
-    /* These two rules come before the rule for copies: names of convolutions may mention a layout conversion, and
-     * names of GEMMs may mention the unpacking of operands. */
+    /* These two rules come before the rule for copies, because words of that rule occur in other names: names of
+     * convolutions may mention a layout conversion, and names of GEMMs may mention the unpacking of operands. */
     { "884cudnn|688cudnn|816cudnn|asmconv", WS_CLASS_CONV },
     { "mul_mat|mfma_", WS_CLASS_GEMM },
 
@@ -170,7 +170,7 @@ static const struct rule rules[] = {
       "naive_conv|gridwise_conv|convfwd|convbwd|dnnl_conv|xdlops_conv|_conv2d|conv_transpose|conv::",
       WS_CLASS_CONV },
 
-    /* Routines other than GEMMs, of cuBLAS and similar libraries. */
+    /* Kernels of cuBLAS and similar libraries that are not GEMMs. */
     { "axpy|scal_kernel|scalkernel|swap_kernel", WS_CLASS_POINTWISE },
     { "asum|nrm2|amax_kernel|iamax", WS_CLASS_REDUCTION },
 
@@ -219,13 +219,13 @@ static const struct rule rules[] = {
 
 enum { NAME_MOST = 4096, PARTS_MOST = 1024, PAIRS = 3 };
 
-/* A part of a pattern, compiled once for all names. */
+/* A part of a rule's pattern, in a form that is fast to look for in names. */
 struct part {
     const char *text;
     size_t length;
-    uint16_t pairs[PAIRS]; /* pair_of the first, middle and last two characters */
+    uint16_t pairs[PAIRS]; /* pair_of() of the part's first two characters, its middle two and its last two */
     bool negated, anchored;
-    bool last; /* the last part of its alternative */
+    bool last; /* the part is the last of its alternative (alternatives are separated by '|') */
     enum ws_kernel_class class;
 };
 
@@ -233,11 +233,11 @@ static struct part parts[PARTS_MOST];
 static size_t part_count;
 static pthread_once_t compiled = PTHREAD_ONCE_INIT;
 
-/* A name in lower case, with the set of the character pairs in it. The name cannot contain a part with a pair outside
- * this set. So most parts need no search. */
+/* A name in lower case, and the set of its pairs of adjacent characters. A part of a pattern cannot occur in the name
+ * if one of the part's pairs is not in the set. So most parts need no search of the name. */
 struct subject {
     size_t length;
-    uint64_t pairs[64]; /* one bit per value of pair_of */
+    uint64_t pairs[64]; /* bit i: the name has a pair of adjacent characters with pair_of() = i */
     char text[NAME_MOST];
 };
 
@@ -284,7 +284,8 @@ static bool part_holds(const struct subject *name, const struct part *part)
     return found != part->negated;
 }
 
-/* The class of the first alternative that matches, among the first `count` parts. */
+/* Compares the name with the first `count` entries of `parts`, the parts of all rules' patterns. Returns the class of
+ * the first alternative that matches. */
 static enum ws_kernel_class first_that_holds(const struct subject *name, size_t count)
 {
     bool all = true;
@@ -297,7 +298,7 @@ static enum ws_kernel_class first_that_holds(const struct subject *name, size_t 
     return WS_CLASS_OTHER;
 }
 
-/* Converts the name to lower case and drops the return type. Cuts off the end of long names, because the start of a
+/* Converts the name to lower case and drops the return type. Cuts off the end of a long name, because the start of a
  * name decides the class. */
 static void classify_prepare(struct subject *subject, const char *name)
 {

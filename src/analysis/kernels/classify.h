@@ -29,7 +29,7 @@ enum ws_kernel_class ws_classify(const char *name);
 
 const char *ws_kernel_class_name(uint32_t kernel_class);
 
-/* The class of a name, given by its index in the model. */
+/* The class of the operation name with the index `name` in ws_model.names. */
 static inline enum ws_kernel_class ws_report_class(const struct ws_report *report, size_t name)
 {
     return (enum ws_kernel_class)report->classes[name];

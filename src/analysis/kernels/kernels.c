@@ -15,7 +15,7 @@ static int by_total(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Adds the figures of one row to another. */
+/* Adds the count and the times of one row of kernels to another row. */
 static void merge(struct ws_kernel_row *to, const struct ws_kernel_row *from)
 {
     if (!to->count || from->min < to->min)
@@ -35,7 +35,8 @@ static int kernels_most_first(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Sums per shape. There are few shapes, so looking up names and tracks per shape is cheaper than per operation. */
+/* Sums over operations, one entry per shape. A shape is what many launches have in common: kernel, grid, stream …
+ * There are far fewer shapes than operations, so names and devices are looked up per shape. */
 struct sums {
     struct ws_kernel_row *timed;
     struct ws_untimed_row *untimed;
@@ -114,7 +115,7 @@ static int kernels_run(const struct ws_report *report, size_t subject, void *mem
     return status;
 }
 
-/* Does the name belong to an optimizer's step? PyTorch's multi_tensor_apply kernels with CopyFunctor or
+/* Does the name belong to a kernel of an optimizer's step? PyTorch's multi_tensor_apply kernels with CopyFunctor or
  * UnaryOpFunctor do not count, because they run in inference too. */
 static bool is_of_optimizer(const struct ws_report *report, uint32_t name)
 {

@@ -1,4 +1,4 @@
-/* Time by name: one row per kernel, kind of copy and kind of memset of a device. */
+/* Device time by name of operation: one row per kernel, kind of copy and kind of memset of a device. */
 #ifndef WALLSHIM_ANALYSIS_KERNELS_KERNELS_H
 #define WALLSHIM_ANALYSIS_KERNELS_KERNELS_H
 
@@ -9,7 +9,7 @@ struct ws_kernel_row {
     uint32_t name; /* index into ws_model.names */
     uint64_t count;
     int64_t total, min, max;
-    int64_t error; /* sum of the errors of the times, in ns: total is accurate to ± this */
+    int64_t error; /* sum of the errors of the operations' times, in ns: `total` is accurate to ± this */
 };
 
 /* Operations of one name that ran without device times. Only their host times are known. */
@@ -28,10 +28,11 @@ struct ws_track_kernels {
 extern const struct ws_analysis ws_analysis_kernels;
 
 /* Does the device run kernels that only training runs: an optimizer, or kernels with "backward", "bwd" or "grad" in
- * their names? A graph that was timed as a whole does not count, because its kernels are not known. */
+ * their names? A CUDA graph that was timed as a whole does not count, because the trace does not name its kernels. */
 bool ws_report_trains(const struct ws_report *report, size_t track);
 
-/* Does the device run a model without training it? Kernels of attention, softmax or norms are the sign of a model. */
+/* Does the device run a model without training it? Kernels of attention, softmax or normalization are the sign of a
+ * model. */
 bool ws_report_infers(const struct ws_report *report, size_t track);
 
 /* defined in kernels_report.c */

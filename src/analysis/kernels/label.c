@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "analysis/kernels/demangle.h"
+#include "symbols/demangle.h"
 
 enum { DEMANGLED = 8192 };
 
-/* An identifier inside a name. */
+/* An identifier inside a kernel's name. */
 struct word {
     const char *start;
     size_t length;
@@ -29,8 +29,8 @@ static bool is_length(const char *digits, const char *end)
     return !(*end == '_' && strchr("STE", digits[-1]));
 }
 
-/* Finds the next identifier of a mangled name. Before the first call, *at must point behind the name's "_Z". In a
- * mangled name, the length of each identifier comes before the identifier. */
+/* Finds the next identifier of a mangled name. Before the first call, *at must point to the character after the
+ * name's "_Z". In a mangled name, the length of each identifier comes before the identifier. */
 static bool next_mangled(const char **at, struct word *word)
 {
     while (**at) {
@@ -94,7 +94,7 @@ static bool is_functor(struct word word)
     return false;
 }
 
-/* Finds the functor that TensorIterator runs. */
+/* Finds the functor in the name of a kernel of PyTorch's TensorIterator. */
 static bool find_functor(const char *name, bool mangled, struct word *found)
 {
     while (label_next_word(&name, mangled, found))
@@ -143,11 +143,11 @@ static struct word trim(struct word word)
     return word;
 }
 
-/* The parts of a name. */
+/* The parts of a kernel's name. */
 struct parts {
-    const char *inside; /* the name without "_Z", or without a std::enable_if as the return type */
+    const char *inside; /* the name without "_Z", or without a return type std::enable_if<…>::type */
     bool mangled, iterator;
-    struct word function, functor; /* length 0: not found */
+    struct word function, functor; /* a word of length 0: the name has no such part */
 };
 
 static struct parts label_take_apart(const char *name)
@@ -178,7 +178,7 @@ void ws_kernel_label(char *text, size_t capacity, const char *name)
         text[0] = (char)tolower((unsigned char)text[0]);
 }
 
-/* The length of the function's name with its template arguments. */
+/* Returns the length of the function's name together with its template arguments. */
 static size_t with_arguments(struct word function)
 {
     const char *at = function.start + function.length;
@@ -223,7 +223,7 @@ void ws_kernel_shown(char *text, size_t capacity, const char *name, bool wide)
 
 void ws_table_name(struct ws_table *table, const char *name)
 {
-    char title[DEMANGLED]; /* this large, because long names may differ only near their ends */
+    char title[DEMANGLED]; /* large enough for the whole name, because long names may differ only near their ends */
     ws_kernel_shown(title, sizeof(title), name, table->page->wide);
     ws_table_cell(table, "%s", title);
 }

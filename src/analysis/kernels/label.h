@@ -12,19 +12,19 @@
  * is empty only if the name is empty. */
 void ws_kernel_label(char *text, size_t capacity, const char *name);
 
-/* A title for tables, long enough to tell rows apart: "gelu (vectorized_elementwise)",
+/* Writes a title for tables, long enough to tell rows apart: "gelu (vectorized_elementwise)",
  * "softmax_warp_forward<float, 10>". A title has no return type, namespaces or parameters. A mangled name that cannot
  * be demangled stays as it is. */
 void ws_kernel_title(char *text, size_t capacity, const char *name);
 
-/* The name as a page shows it: the title, or the demangled name on a wide page. Copies and memsets keep their
- * names. */
+/* Writes the name as a page of the report shows it: the title, or the demangled name if the page is wide. Copies and
+ * memsets keep their names. */
 void ws_kernel_shown(char *text, size_t capacity, const char *name, bool wide);
 
-/* Adds a cell with the name as the table's page shows it. */
+/* Adds a cell with the name as ws_kernel_shown writes it for the table's page. */
 void ws_table_name(struct ws_table *table, const char *name);
 
-/* Adds a cell with the name and number of the thread with this id. */
+/* Adds a cell with the name and the operating system's number of the thread with this id. */
 void ws_table_thread(struct ws_table *table, const struct ws_process *process, uint32_t id);
 
 #endif

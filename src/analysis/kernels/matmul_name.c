@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts of names, in lower case. `tensor` is tested first: if a name has parts of both tables, the kernel runs on
- * tensor cores. */
+/* Parts of kernels' names, in lower case. A part in `tensor` tells that the kernel runs on tensor cores. A part in
+ * `ordinary` tells that it runs on CUDA cores. A kernel whose name has parts of both tables runs on tensor cores. */
 static const char *const tensor[] = { "tensorop", "tensor8x8x4", "tensor16x8x", "s884",      "h884",       "d884",
                                       "s1688",    "h1688",       "s16816",      "h16816",    "s16832",     "i8816",
                                       "i16832",   "s161616",     "884cudnn",    "1688cudnn", "16816cudnn", "gmma",
@@ -27,7 +27,8 @@ static bool has_one_of(const char *name, const char *const *parts, size_t count)
     return false;
 }
 
-/* The number after a word: 8 for "_align" in "…_align8". 0: the word is absent, or the number exceeds 64. */
+/* Returns the number after a word: 8 for the word "_align" in "…_align8". Returns 0 if the word is absent, or if the
+ * number exceeds 64. */
 static uint32_t number_behind(const char *name, const char *word)
 {
     const char *at = strstr(name, word);
@@ -40,7 +41,7 @@ static bool is_letter_of_operand(char letter)
     return letter == 'n' || letter == 't';
 }
 
-/* Looks for two operand letters that form a word of their own: "_tn_". */
+/* Reads which operands are transposed, from two letters n or t that form a word of their own: "_tn_". */
 static void find_operands(const char *name, struct ws_matmul_name *found)
 {
     for (const char *at = strchr(name, '_'); at; at = strchr(at + 1, '_'))
@@ -58,8 +59,8 @@ static void find_operands(const char *name, struct ws_matmul_name *found)
     found->b = b ? 'n' : 't';
 }
 
-/* Parts of names, in lower case, that tell the type of an operand. The first part that occurs in a name counts.
- * Smaller types come first, because a name also holds the type of the result. */
+/* Parts of names, in lower case, that tell the type of an operand. The first entry whose part occurs in a name
+ * counts. Smaller types come first, because a name also holds the type of the result, which is often larger. */
 static const struct {
     const char *part;
     float bytes;
@@ -78,7 +79,8 @@ static float element_of(const char *name)
     return 0;
 }
 
-/* Reads "64x32" behind an underscore, behind Tensile's "mt" or behind "tilesize". Returns the smaller number. */
+/* Reads the tile, such as "64x32", after "_", after Tensile's "_mt" or after "_tilesize". Returns the smaller number.
+ * Returns 0 if the name has no tile. */
 static uint32_t tile_of(const char *name)
 {
     enum { LEAST = 8, MOST = 512 };

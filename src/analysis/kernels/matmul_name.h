@@ -2,14 +2,14 @@
  *
  * Libraries write these facts into the names:
  * - the instruction: s884, s1688, h16816 … stand for tensor core instructions, and the digits are the shape m, n, k
- *   (8, 8, 4 in s884); simt, ffma, sgemm stand for ordinary cores;
- * - the elements per load: CUTLASS's align8, cuBLAS's ldg8;
+ *   (8, 8, 4 in s884); simt, ffma, sgemm stand for CUDA cores;
+ * - the number of elements that one load instruction reads: CUTLASS's align8, cuBLAS's ldg8;
  * - the transposed operands: nn, nt, tn, tt. Tensile instead names the operands' indices (Alik, Bljk), with the index
  *   that is contiguous in memory first;
  * - the types of the operands: bf16, e4m3, mxfp4, Tensile's BBS;
  * - the tile of the result that a block computes: Tensile's MT64x32x256, cuBLAS's 64x8 in nvjet_tst_64x8_64x16.
  *
- * A field is 0 if the name does not give it.
+ * A field of struct ws_matmul_name is 0 if the kernel's name does not tell its value.
  */
 #ifndef WALLSHIM_ANALYSIS_KERNELS_MATMUL_NAME_H
 #define WALLSHIM_ANALYSIS_KERNELS_MATMUL_NAME_H
@@ -26,18 +26,18 @@ enum ws_matmul_cores {
 
 struct ws_matmul_name {
     enum ws_matmul_cores cores;
-    uint32_t load; /* elements per load; 0: not known */
-    char a, b;     /* operands in BLAS's column-major view: 'n' = not transposed, 't' = transposed; 0: not known */
-    uint32_t tile; /* the shorter side of the tile; 0: not known */
+    uint32_t load; /* number of elements that one load instruction reads; 0: not known */
+    char a, b;     /* is operand A, B transposed in BLAS's column-major view? 'n': no, 't': yes, 0: not known */
+    uint32_t tile; /* the shorter side of the tile, in elements; 0: not known */
     float element; /* bytes per element of the smallest type in the name; 0: not known */
-    bool vector;   /* a matrix times a vector */
+    bool vector;   /* the kernel multiplies a matrix and a vector */
 };
 
-/* Does the name suggest that the product has few rows, so that the kernel mostly waits for weights? On tensor cores,
- * a library takes a tile of at most 32 rows or columns only for a product with at most as many rows or columns. For a
- * larger product, a kernel with such tiles would load the other operand once for each tile. The limit of 32 is our
- * choice. On ordinary cores small tiles are usual. The answer is only a suggestion, because the sizes of the product
- * are not known. */
+/* Does the name suggest that the product has few rows, so that the kernel mostly waits for weights from memory? On
+ * tensor cores, a library chooses a tile with at most 32 rows or columns only if the product has no more rows or
+ * columns than the tile. With such tiles, a kernel for a larger product would load the other operand again for each
+ * tile. The limit of 32 is our choice. On CUDA cores small tiles are usual, so they suggest nothing. The answer is
+ * only a suggestion, because the sizes of the product are not known. */
 bool ws_matmul_has_few_rows(const struct ws_matmul_name *matmul);
 
 struct ws_matmul_name ws_matmul_name(const char *kernel);

@@ -32,8 +32,9 @@ static bool is_small(uint64_t bytes)
     return bytes && bytes < WS_COPY_SMALL;
 }
 
-/* A lower bound of the copy's rate, from the longest duration that the errors of its times allow. If the call returns
- * only after the copy, as with pageable memory, the copy cannot be longer than the call. */
+/* Returns a lower bound of the copy's rate in bytes per ns: the bytes divided by the longest duration that the copy
+ * may have had. This is the measured duration plus the errors of its begin and end. If the host's call returned only
+ * after the copy, as with pageable memory, the copy was not longer than this call. */
 static double sure_rate(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape)
 {
     int64_t length = ws_op_length(ops, op);
@@ -46,7 +47,7 @@ static double sure_rate(const struct ws_ops *ops, size_t op, const struct ws_op_
     return length > 0 ? (double)ws_op_bytes(ops, op) / (double)length : 0;
 }
 
-/* Adds a copy to the row of its kind. Copies without device times count as well. */
+/* Adds a copy to the row of its name ("host to device, pageable"). Copies without device times count as well. */
 static void add_copy(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape, struct ws_copy_row *row)
 {
     uint64_t bytes = ws_op_bytes(ops, op);
@@ -89,26 +90,26 @@ static enum ws_copy_cure cure_of(const struct ws_shape *shape, uint64_t bytes)
     return is_inside(shape) ? WS_CURE_INSIDE : WS_CURE_OVERLAP;
 }
 
-/* A run of small copies on one stream. */
+/* Small copies that follow each other on one stream, without other work or a long pause between them. */
 struct storm {
     uint64_t count, bytes;
     int64_t begin, end;
 };
 
-/* A walk over a device's operations in order of time. */
+/* State of a loop over a device's operations in the order of their starts. */
 struct walk {
     const struct ws_process *process;
-    struct ws_copy_row *names; /* by name */
+    struct ws_copy_row *names; /* one row per name of operations, by index in ws_model.names */
     struct ws_track_copies *result;
-    struct storm *storms; /* by stream; the last one is for unknown streams */
+    struct storm *storms; /* one storm per stream, by the stream's index; the last entry is for unknown streams */
     struct ws_reach reach;
     int64_t now;
-    uint32_t holder; /* if `held`: index of the copy or memset with the latest end so far */
+    uint32_t holder; /* index of the copy or memset with the latest end so far; valid if `held` */
     bool held, steady;
 };
 
-/* Adds the exposed time from `now` to `next` to the figures of the copy or memset `holder`. The caller has seen all
- * operations that begin before `next`. */
+/* Adds the exposed time (neither compute nor communication runs) between walk->now and `next` to the row of the copy
+ * or memset walk->holder. The loop must have visited all operations that begin before `next`. */
 static void expose(struct walk *walk, int64_t next)
 {
     const struct ws_ops *ops = &walk->process->ops;
@@ -196,7 +197,7 @@ static void walk_track(struct walk *walk, const struct ws_track *track, const st
         end_storm(walk->result, &walk->storms[i]);
 }
 
-/* Finds the exposed time of copies, and runs of small copies. */
+/* Finds the exposed time of copies, and the storms: series of small copies. */
 static int find_exposed(const struct ws_report *report, size_t subject, struct ws_copy_row *names,
                         struct ws_track_copies *result)
 {
@@ -219,7 +220,7 @@ static int find_exposed(const struct ws_report *report, size_t subject, struct w
     return status;
 }
 
-/* Returns whether the device has copies or memsets. */
+/* Adds all copies to the rows of their names. Returns whether the device has copies or memsets. */
 static bool add_copies(const struct ws_process *process, size_t subject, struct ws_copy_row *names)
 {
     const struct ws_ops *ops = &process->ops;

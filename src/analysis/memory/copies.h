@@ -1,5 +1,6 @@
 /* Copies of a device by direction and kind of memory: their number, their rate, their exposed time, and advice to
- * reduce this time. Exposed time is time of copies in which neither compute nor communication runs. */
+ * reduce the exposed time. Exposed time of a copy is the part of its time in which neither compute nor communication
+ * runs. */
 #ifndef WALLSHIM_ANALYSIS_MEMORY_COPIES_H
 #define WALLSHIM_ANALYSIS_MEMORY_COPIES_H
 
@@ -9,32 +10,33 @@
 #include "report/analysis.h"
 
 enum {
-    WS_COPY_SMALL = 64 * 1024,   /* bytes; a smaller copy takes little longer than its launch */
-    WS_COPY_LARGE = 1024 * 1024, /* bytes; larger copies run at the rate of the link */
-    WS_STORM_LEAST = 8,          /* this many small copies in a row on a stream are a storm */
-    WS_STORM_PAUSE_NS = 100000,  /* longest pause between two copies of a storm */
+    WS_COPY_SMALL = 64 * 1024,   /* bytes; a copy of fewer bytes takes little longer than its launch */
+    WS_COPY_LARGE = 1024 * 1024, /* bytes; copies of at least this size run at the rate of the link */
+    WS_STORM_LEAST = 8,          /* at least this many small copies in a row on one stream are called a storm */
+    WS_STORM_PAUSE_NS = 100000,  /* ns; longest pause between two successive copies of a storm */
 };
 
-/* The copies of one kind, which have one name in the model. Times are in ns. */
+/* The copies of a device that have one name ("host to device, pageable"). Times are in ns. */
 struct ws_copy_row {
     uint32_t name;
-    uint32_t from, to; /* enum ws_space */
+    uint32_t from, to; /* kinds of memory of the copies' source and destination (enum ws_space) */
     uint64_t count, bytes, small;
     uint64_t blocking;
-    uint64_t timed; /* copies with device times */
+    uint64_t timed; /* number of copies with device times */
     uint64_t timed_bytes;
     int64_t total;
-    int64_t host;    /* time that the host spent in the calls */
-    int64_t exposed; /* part of total outside compute and communication; where copies overlap, the time counts for the
-                        copy that ends last */
-    int64_t steady;  /* part of `exposed` in steady steps; all of `exposed` if there are no steps */
-    double fastest;  /* bytes/ns: lower bound of the best rate of a large copy, given the errors of its times; 0: no
-                        large copy */
+    int64_t host;    /* ns that the host spent in the calls that copied */
+    int64_t exposed; /* part of `total` in which neither compute nor communication ran; where copies overlap, the
+                        time counts for the copy that ends last */
+    int64_t steady;  /* part of `exposed` in steady steps; all of `exposed` if there are no steady steps */
+    /* bytes/ns: the best rate that a large copy surely reached, computed with the longest duration that the errors of
+     * its times allow; 0: no large copy */
+    double fastest;
 };
 
-/* Ways to reduce the exposed time of a copy. Each copy is counted for exactly one cure. */
+/* Ways to reduce the exposed time of a copy ("cures"). Each copy is counted for exactly one cure. */
 enum ws_copy_cure {
-    WS_CURE_NONE,    /* the trace does not give the direction */
+    WS_CURE_NONE,    /* no cure: the trace does not tell the direction of the copies */
     WS_CURE_BATCH,   /* small copies: make fewer, larger ones */
     WS_CURE_PIN,     /* copies from or to pageable memory: use pinned memory, and copy asynchronously */
     WS_CURE_INSIDE,  /* copies within a device: avoid them */
@@ -42,41 +44,44 @@ enum ws_copy_cure {
     WS_CURE_COUNT
 };
 
-/* Copies with one cure, in steady steps, or in the recording if there are no steps. */
+/* Figures of the copies to which one cure applies. Only copies in steady steps count. If there are no steady steps,
+ * all copies count. */
 struct ws_copy_exposure {
     uint64_t count, bytes;
     int64_t exposed;
-    uint32_t example; /* index of the longest of these copies */
+    uint32_t example; /* index in ws_process.ops of the longest of these copies */
     int64_t longest;
 };
 
 struct ws_track_copies {
-    struct ws_vector rows; /* struct ws_copy_row, by time, longest first */
+    struct ws_vector rows; /* struct ws_copy_row, longest total time first */
     struct ws_copy_exposure cures[WS_CURE_COUNT];
-    size_t steps;    /* number of steady steps; 0: none */
-    int64_t inside;  /* exposed time of copies within the device and of memsets, in ns, in steady steps, or in the
-                        recording if there are no steps */
-    uint64_t storms; /* runs of small copies */
-    uint64_t storm_copies; /* small copies in the runs */
+    size_t steps; /* number of steady steps */
+    /* exposed time of copies within the device and of memsets, in ns: in steady steps, or in the whole recording if
+     * it has no steady steps */
+    int64_t inside;
+    uint64_t storms;       /* number of storms: WS_STORM_LEAST or more small copies in a row on one stream */
+    uint64_t storm_copies; /* number of small copies in all storms */
     uint64_t storm_bytes;
-    int64_t storm_time;         /* ns from the first copy's begin to the last one's end, summed over runs */
+    /* ns from the start of a storm's first copy to the end of its last copy, summed over the storms */
+    int64_t storm_time;
     double memory_bytes_per_ns; /* memory bandwidth of the device; 0: not known */
 };
 
 extern const struct ws_analysis ws_analysis_copies;
 
-/* The mean rate in bytes per ns; 0: not known. */
+/* Returns the mean rate of the row's copies in bytes per ns; 0: not known. */
 double ws_copy_rate(const struct ws_copy_row *row);
 
-/* The rate that a copy of this kind could reach, in bytes per ns. For copies within the device it is half of the
- * memory bandwidth, because each byte is read and written. For other copies it is ws_copy_row.fastest. 0: not
- * known. */
+/* Returns the rate that the row's copies could reach, in bytes per ns. For copies within the device, this is half of
+ * the memory bandwidth, because each byte is read and written. For all other copies, and if the bandwidth is not
+ * known, this is row->fastest. 0: not known. */
 double ws_copy_best_rate(const struct ws_track_copies *result, const struct ws_copy_row *row);
 
 /* The functions below are in copies_report.c. */
 
 /* Describes the kind of copy that takes most of `exposed`, the exposed time of copies and memsets: "mostly host to
- * device, pageable (the host link: PCIe or C2C)". Writes "" if no kind takes half of `exposed`. Returns text. */
+ * device, pageable". Writes "" if no kind takes half of `exposed`. Returns the parameter `text`. */
 enum { WS_COPIES_PHRASE = 120 };
 const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t exposed, char text[WS_COPIES_PHRASE]);
 

@@ -5,13 +5,15 @@
 #include "analysis/memory/copies.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
-#include "model/source_line.h"
+#include "model/source_code.h"
 
-/* A cure gets no advice if its exposed time is at most this share of the recording. */
+/* Per mille of the recording's duration. The report advises a cure (a way to reduce the exposed time of copies) only
+ * if the exposed time of the cure's copies is more than this share. */
 enum { LEAST_ADVISED_PER_MILLE = 5 };
 
-/* Divisor: if copies take more than 1/20 of a step, the report advises to copy less, although it cannot tell how much
- * less is possible. */
+/* Divisor: stands for 1/20 of a step. The report advises to copy less only if the advised cures would leave more
+ * exposed time than 1/20 of a step, because the trace does not show how much less is possible. Copies within a device
+ * get advice only if their exposed time is more than 1/20 of a step. */
 enum { WORTH_A_LOOK = 20 };
 
 /* If one kind of copy takes at least this percentage of the exposed time, the report leaves out the word "mostly". */
@@ -31,7 +33,7 @@ static const struct {
                                             "the data is needed" },
 };
 
-/* Writes "host to device, pageable (the host link: PCIe or C2C)". */
+/* Writes the direction and the kind of host memory of copies: "host to device, pageable". */
 static void copies_describe(uint32_t from, uint32_t to, const char *mostly, char text[WS_COPIES_PHRASE])
 {
     uint32_t host = ws_space_is_host(from) ? from : to;
@@ -39,7 +41,7 @@ static void copies_describe(uint32_t from, uint32_t to, const char *mostly, char
     if (!from || !to)
         *text = 0;
     else if (ws_space_is_host(from) != ws_space_is_host(to))
-        snprintf(text, WS_COPIES_PHRASE, "%s%s%s (the host link: PCIe or C2C)", mostly,
+        snprintf(text, WS_COPIES_PHRASE, "%s%s%s", mostly,
                  ws_space_is_host(from) ? "host to device" : "device to host", kind);
     else
         snprintf(text, WS_COPIES_PHRASE, "%s%s", mostly,
@@ -195,7 +197,8 @@ static int64_t copies_per_step(const struct ws_track_copies *result, int64_t tot
     return result->steps ? total / (int64_t)result->steps : total;
 }
 
-/* Compute time that copies could overlap but do not yet: per steady step, or for the recording. */
+/* Returns the compute time in which no copy runs, in ns. Further copies could run in this time. The time is the mean
+ * per steady step, or of the whole recording if there are no steady steps. */
 static int64_t room_for_copies(const struct ws_report *report, size_t subject, const struct ws_track_copies *result)
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
@@ -206,9 +209,10 @@ static int64_t room_for_copies(const struct ws_report *report, size_t subject, c
     return compute > hidden ? compute - hidden : 0;
 }
 
-/* An upper limit of the saving. Overlap can hide copies only while compute runs. Copies from and to pinned memory are
- * assumed to be twice as fast as pageable copies (over PCIe they mostly are). One large copy in place of many small
- * ones is assumed to take no time. */
+/* Returns an upper limit of the ns that a cure saves. `exposed` is the exposed time of the cure's copies, and `room`
+ * is the compute time that can hide copies. Copies from and to pinned memory are assumed to be twice as fast as
+ * pageable copies (over PCIe they mostly are). For WS_CURE_BATCH, one large copy in place of many small copies is
+ * assumed to take no time. */
 static int64_t copies_saving_of(enum ws_copy_cure cure, int64_t exposed, int64_t room)
 {
     int64_t hidden = ws_min(exposed, room);
@@ -224,9 +228,10 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
     const struct ws_copy_exposure *exposure = &result->cures[cure];
     const struct ws_op_shape *shape = ws_process_shape(process, process->ops.shape[exposure->example]);
-    char where[256], evidence[320], bytes[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
+    char where[256], code[WS_SOURCE_CODE], evidence[320], bytes[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     int64_t exposed = copies_per_step(result, exposure->exposed), room = room_for_copies(report, subject, result);
     ws_source_of_op(process, exposure->example, where, sizeof(where));
+    ws_source_code_of_op(process, exposure->example, code);
     ws_format_each(count, exposure->count, result->steps);
     snprintf(evidence, sizeof(evidence), "%s %s%s, %s, mostly %s%s", count, strcmp(count, "1") ? "copies" : "copy",
              result->steps ? " a step" : "",
@@ -240,31 +245,44 @@ static int advise_cure(const struct ws_report *report, size_t subject, const str
                                 .saving_ns = saving,
                                 .what = (char *)cures[cure].what,
                                 .where = where,
+                                .code = code,
                                 .evidence = evidence,
                                 .track = (uint32_t)subject };
     return ws_advice_add(list, &advice);
 }
 
-/* Advises to copy less. The saving `left` is the exposed time that would remain if copies used pinned memory and
- * overlapped with all compute. */
+/* Does `where` name a range of PyTorch's FSDP (FSDP::pre_forward and the like)? In these ranges FSDP copies only what
+ * is offloaded to the host. */
+static bool is_offload(const char *where)
+{
+    return strstr(where, "FSDP::") || strstr(where, "FullyShardedDataParallel");
+}
+
+/* Advises to copy less. `left` is the exposed time that remains if the user applies the other advised cures. The
+ * advice gives `left` as an upper limit of the saving. */
 static int advise_less(const struct ws_report *report, size_t subject, const struct ws_track_copies *result,
                        int64_t left, struct ws_advice_list *list)
 {
-    static char what[] = "move less between host and GPU: keep on the GPU what fits, copy in a smaller type, copy "
+    static char less[] = "move less between host and GPU: keep on the GPU what fits, copy in a smaller type, copy "
                          "only what is used";
+    static char offload[] =
+        "keep the parameters on the GPU: turn off FSDP's CPU offload, or shard over more GPUs; FSDP "
+        "copies them in before each use";
     const struct ws_process *process =
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
     const struct ws_copy_exposure *pin = &result->cures[WS_CURE_PIN], *overlap = &result->cures[WS_CURE_OVERLAP];
     uint64_t bytes = (pin->bytes + overlap->bytes) / (result->steps ? result->steps : 1);
-    char where[256], evidence[160], text[WS_FORMAT_SIZE];
+    char where[256], code[WS_SOURCE_CODE], evidence[160], text[WS_FORMAT_SIZE];
     ws_source_of_op(process, (pin->longest > overlap->longest ? pin : overlap)->example, where, sizeof(where));
+    ws_source_code_of_op(process, (pin->longest > overlap->longest ? pin : overlap)->example, code);
     snprintf(evidence, sizeof(evidence), "%s%s; how much of it can be removed is not known",
              ws_format_bytes(text, bytes), result->steps ? " a step" : "");
     return ws_advice_add(list, &(struct ws_advice){ .name = "transfers",
                                                     .part = WS_PART_EXPOSED_MEMORY,
                                                     .saving_ns = left,
-                                                    .what = what,
+                                                    .what = is_offload(where) ? offload : less,
                                                     .where = where,
+                                                    .code = code,
                                                     .evidence = evidence,
                                                     .track = (uint32_t)subject });
 }

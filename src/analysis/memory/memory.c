@@ -11,11 +11,12 @@
 /* No device has more memory than this. Larger sizes in a trace are ignored, so that sums cannot overflow. */
 static const uint64_t most_bytes = (uint64_t)1 << 60;
 
-/* Growth is judged only with at least this many steady steps. */
+/* Growth of memory use is judged only if there are at least this many steady steps. */
 enum { LEAST_STEPS = 8 };
 
-/* The effect of an allocation function of the driver, the CUDA runtime or HIP. The first entry of `kinds` whose
- * `part` occurs in the function's name applies to this function. */
+/* What a memory function of the driver, the CUDA runtime or HIP does: it allocates (TAKES), opens memory of another
+ * process (OPENS), frees (GIVES), or frees after a wait for the device (GIVES_WAITING). The first entry of `kinds`
+ * whose `part` occurs in a function's name applies to the function. */
 struct kind {
     const char *part;
     enum ws_memory_pool pool;
@@ -26,7 +27,7 @@ static const struct kind kinds[] = {
     { "[memory] alloc", WS_MEMORY_FRAMEWORK, TAKES },
     { "[memory] free", WS_MEMORY_FRAMEWORK, GIVES },
     { "Address", WS_MEMORY_DEVICE, NOTHING },
-    { "MemPoolImportPointer", WS_MEMORY_DEVICE, OPENS }, /* memory that another process allocated */
+    { "MemPoolImportPointer", WS_MEMORY_DEVICE, OPENS }, /* another process allocated this memory */
     { "MemPool", WS_MEMORY_DEVICE, NOTHING },
     { "MapArray", WS_MEMORY_DEVICE, NOTHING },
     { "HostUnregister", WS_MEMORY_PINNED, GIVES },
@@ -40,7 +41,8 @@ static const struct kind kinds[] = {
     { "FreeAsync", WS_MEMORY_DEVICE, GIVES },
     { "Free", WS_MEMORY_DEVICE, GIVES_WAITING },
     { "MemUnmap", WS_MEMORY_DEVICE, GIVES },
-    { "MemMap", WS_MEMORY_DEVICE, TAKES }, /* maps memory from cuMemCreate; calls of cuMemCreate are not counted */
+    /* maps memory that cuMemCreate allocated; the calls of cuMemCreate are not counted in addition */
+    { "MemMap", WS_MEMORY_DEVICE, TAKES },
     { "MemAlloc", WS_MEMORY_DEVICE, TAKES },
     { "Malloc", WS_MEMORY_DEVICE, TAKES },
 };
@@ -58,7 +60,8 @@ static bool is_taking(const struct kind *kind)
     return kind->way == TAKES || kind->way == OPENS;
 }
 
-/* A call and the time from which it counts: the end of a call that allocates, the begin of a call that frees. */
+/* A call that allocates or frees memory, and the time at which it takes effect: the call's end if it allocates, its
+ * start if it frees. */
 struct event {
     int64_t time;
     const struct kind *kind;
@@ -73,8 +76,8 @@ static int by_time(const void *a, const void *b)
     return (x->call > y->call) - (x->call < y->call);
 }
 
-/* Does the call belong to this device? Yes, if the call's context belongs to the device. Yes, if the context is not
- * known and there is only one device. */
+/* Does the call belong to this device? It does if the call's context belongs to the device. If the context is not
+ * known, it does if there is only one device. */
 static bool is_of_track(const struct ws_process *process, const struct ws_track *track, const struct ws_call *call)
 {
     const struct ws_context *context = call->context ? ws_entries_find(&process->contexts, call->context) : NULL;
@@ -108,13 +111,13 @@ static int memory_gather(const struct ws_process *process, const struct ws_track
 
 struct ledger {
     struct ws_track_memory *result;
-    struct ws_map alive[WS_MEMORY_POOL_COUNT]; /* address → bytes */
-    uint64_t bytes[WS_MEMORY_POOL_COUNT];      /* bytes alive now */
+    struct ws_map alive[WS_MEMORY_POOL_COUNT]; /* by pool: maps the address of allocated memory to its bytes */
+    uint64_t bytes[WS_MEMORY_POOL_COUNT];      /* by pool: bytes allocated and not yet freed */
     size_t slice;                              /* index of the current slice of the timelines */
     bool imported;                             /* another profiler wrote the trace */
 };
 
-/* Fills the timelines with the current values up to a time. */
+/* Fills the timelines up to `time` with ledger->bytes, which have not changed since the previous event. */
 static void fill_timelines(struct ledger *ledger, int64_t time)
 {
     struct ws_track_memory *result = ledger->result;
@@ -140,7 +143,7 @@ static void memory_count(struct ws_memory_calls *calls, const struct event *even
     }
 }
 
-/* Is this an event of a framework's allocator without an address? Older traces hold only the sizes. */
+/* Does the event of a framework's allocator have a size but no address? Older traces hold only the sizes. */
 static bool is_nameless(const struct event *event)
 {
     return event->kind->pool == WS_MEMORY_FRAMEWORK && !event->call->address && event->call->bytes &&
@@ -172,7 +175,8 @@ static int memory_take(struct ledger *ledger, const struct event *event)
     if (!bytes)
         return -ENOMEM;
     uint64_t taken = is_known && event->kind->way == TAKES ? call->bytes : 0;
-    ledger->bytes[pool] += taken - *bytes; /* subtracts *bytes, because the trace lacks the call that freed them */
+    /* *bytes is the size of earlier memory at this address, whose free is missing in the trace, or 0 */
+    ledger->bytes[pool] += taken - *bytes;
     *bytes = taken;
     return 0;
 }
@@ -181,7 +185,8 @@ static void memory_give(struct ledger *ledger, const struct event *event)
 {
     enum ws_memory_pool pool = event->kind->pool;
     uint64_t *bytes = event->call->address ? ws_salted_get(&ledger->alive[pool], event->call->address) : NULL;
-    if (is_nameless(event)) { /* the call may free more than is alive, if memory was allocated before the recording */
+    /* The call may free more bytes than are counted, because memory from before the recording is not counted. */
+    if (is_nameless(event)) {
         uint64_t given = event->call->bytes, alive = ledger->bytes[pool];
         ledger->bytes[pool] -= ws_min(given, alive);
     } else if (bytes) {
@@ -205,8 +210,8 @@ static int apply(struct ledger *ledger, const struct event *event, bool steady)
         status = memory_take(ledger, event);
     else
         memory_give(ledger, event);
-    /* An event of the framework may hold the total of the bytes that its allocator has handed out. This total
-     * replaces our sum. */
+    /* In an event of the framework, `object` may hold the total of the bytes that the framework's allocator has
+     * handed out. This total replaces our sum. */
     if (pool == WS_MEMORY_FRAMEWORK && event->call->object && event->call->object <= most_bytes)
         ledger->bytes[pool] = event->call->object;
     if (ledger->bytes[pool] > use->most[ledger->slice])
@@ -218,10 +223,10 @@ static int apply(struct ledger *ledger, const struct event *event, bool steady)
     return status;
 }
 
-/* Bytes alive at the ends of steady steps. */
+/* The bytes that are allocated and not yet freed at the end of each steady step. */
 struct trend {
     const struct ws_track_steps *steps;
-    size_t next; /* index of the next step */
+    size_t next; /* index of the first step that has not ended yet */
     uint64_t *ends;
     size_t count;
 };
@@ -234,8 +239,8 @@ static void pass_steps(struct trend *trend, int64_t time, uint64_t bytes)
             trend->ends[trend->count++] = bytes;
 }
 
-/* Finds lasting growth. In both halves of the steps, more bytes must be alive at the end than at the begin. At least
- * half of the steps in the second half must add bytes. */
+/* Finds lasting growth of memory use. Growth is lasting if each half of the steady steps ends with more bytes
+ * allocated than it began with, and at least half of the steps in the second half add bytes. */
 static void find_growth(const struct trend *trend, struct ws_track_memory *result)
 {
     size_t half = trend->count / 2, grown = 0;
@@ -299,7 +304,7 @@ static int memory_run(const struct ws_report *report, size_t subject, void *memo
     return status;
 }
 
-/* May the calls that the trace lost include allocations? */
+/* Returns true if the recording may have lost calls that allocate memory. */
 static bool misses_calls(const struct ws_process *process)
 {
     const struct ws_loss *losses = process->losses.data;

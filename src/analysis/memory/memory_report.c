@@ -17,7 +17,8 @@ static double memory_per_step(const struct ws_track_memory *result, uint64_t cou
     return (double)count / (double)result->steps;
 }
 
-/* Times are printed relative to `begin`, as in the device's other sections. */
+/* Prints the row of one memory pool. Times are printed relative to `begin`, as in the other sections of the report on
+ * this device. */
 static void print_pool(const struct ws_track_memory *result, int pool, int64_t begin, struct ws_table *table)
 {
     const struct ws_memory_use *use = &result->pools[pool];
@@ -32,7 +33,7 @@ static void print_pool(const struct ws_track_memory *result, int pool, int64_t b
     }
     ws_table_count(table, use->all.takes);
     ws_table_count(table, use->all.gives);
-    if (pool == WS_MEMORY_FRAMEWORK) /* the framework's calls have no length */
+    if (pool == WS_MEMORY_FRAMEWORK) /* the trace has no durations of allocations by the framework */
         ws_table_cell(table, "–");
     else
         ws_table_time(table, use->all.time);
@@ -44,7 +45,7 @@ static void print_churn(const struct ws_track_memory *result, struct ws_page *pa
     for (int pool = 0; pool < WS_MEMORY_FRAMEWORK; pool++) {
         const struct ws_memory_calls *steady = &result->pools[pool].steady;
         if (steady->takes + steady->gives < (result->steps + 19) / 20 || !result->steps)
-            continue; /* less than 0.05 per step */
+            continue; /* fewer than 0.05 calls per step */
         ws_page_text(
             page,
             "! In a steady step %s memory is allocated %.1f times and freed %.1f times, which takes %s of host time.",
@@ -65,7 +66,8 @@ static bool is_of_kineto(const struct ws_process *process)
     return import && !strncmp(import, "Kineto", 6);
 }
 
-/* Returns advice on recording sizes. Nsight Systems records sizes only with an option. */
+/* Returns advice on how to record the sizes of allocations, for traces of Nsight Systems, which records them only
+ * with an option. Returns "" for all other traces. */
 static const char *how_to_know(const struct ws_process *process)
 {
     const char *import = ws_process_meta(process, "import");
@@ -155,7 +157,8 @@ static json_t *calls_json(const struct ws_memory_calls *calls)
     return NULL;
 }
 
-/* Lists only the points at which the value changes. */
+/* Makes a JSON list of the points of the timeline (most bytes alive in each slice of time) at which the value
+ * changes. */
 static json_t *timeline_json(const struct ws_track_memory *result, const struct ws_memory_use *use)
 {
     json_t *list = json_array();

@@ -4,22 +4,23 @@
 
 #include "base/minmax.h"
 
-/* The number of occurrences for which the source can give bytes. Parameters were read only for the examined
- * occurrences. */
+/* Returns the number of occurrences of the pattern (`chain`) for which this source (enum ws_bytes_source) can give
+ * bytes. The parameters of kernels were read only for the examined occurrences. */
 static uint64_t asked(const struct ws_chain *chain, int source)
 {
     return source == WS_BYTES_ARGUMENTS ? chain->examined : chain->count;
 }
 
-/* The mean of the `known` occurrences, if they are at least half of `occurrences`; else -1. */
+/* Returns sum / known, the mean over the occurrences in which a number of bytes is known. Returns -1 if it is known
+ * in less than half of all `occurrences`. */
 static double chain_figures_mean_of(uint64_t sum, uint64_t known, uint64_t occurrences)
 {
     return known && 2 * known >= occurrences ? (double)sum / (double)known : -1;
 }
 
-/* The time that a kernel spends on its part of the waste (chains.h), at the bandwidth that the kernel itself reached.
- * The kernel's part of the waste is the read of the previous kernel's output, and the write of the next kernel's
- * input. */
+/* Returns the ns that a kernel spends on its part of the waste (the memory traffic between kernels that fusion would
+ * save; chains.h), at the bandwidth that the kernel reached. The kernel has two parts in the waste: it reads the
+ * previous kernel's output, and it writes the next kernel's input. */
 static double time_of_waste(const struct ws_chain_bytes *bytes, double again_before, double again_behind,
                             int64_t time)
 {
@@ -31,9 +32,9 @@ struct chain_time {
     double all, steady;
 };
 
-/* Takes a pattern's bytes from one source. Fills again[i] with the mean number of bytes that kernel i writes and the
- * next kernel reads; the write and the read both count. Returns false if the source does not give all entries of
- * `again`. */
+/* Reads a pattern's bytes from one source (enum ws_bytes_source). Fills again[i] with the mean number of bytes that
+ * kernel i writes and the next kernel reads; the write and the read both count. Returns false if the source lacks
+ * these bytes for some kernel. */
 static bool find_bytes_from(const struct ws_chain_kernel *kernels, struct ws_chain *chain, int source,
                             double again[WS_CHAIN_MOST])
 {
@@ -60,8 +61,9 @@ static bool find_bytes_from(const struct ws_chain_kernel *kernels, struct ws_cha
     return true;
 }
 
-/* Takes a pattern's bytes from the best source that gives the bytes passed between its kernels. Returns the time of
- * the waste; 0 if this source does not give all bytes that the kernels move. */
+/* Reads a pattern's bytes from the best source that gives the bytes passed between the pattern's kernels. Returns the
+ * ns that the kernels spend on the waste (chains.h). Returns 0 if this source does not give all bytes that the
+ * kernels move. */
 static struct chain_time find_bytes(const struct ws_track_chains *result, struct ws_chain *chain)
 {
     const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
@@ -80,8 +82,8 @@ static struct chain_time find_bytes(const struct ws_track_chains *result, struct
 }
 
 /* If no source gives a pattern's bytes, sets an upper limit: the bytes that the memory can move in the saved time.
- * The size of the largest possible array may give a smaller upper limit: each kernel but the last writes one array,
- * which the next kernel reads once. */
+ * The size of the largest possible array may give a smaller upper limit, because each kernel except the last writes
+ * one array, and the next kernel reads this array once. */
 static void bound_bytes(struct ws_chain *chain, double bytes_per_ns, uint64_t array_most)
 {
     double in_time = bytes_per_ns * (double)chain->saving;

@@ -9,6 +9,7 @@
 #include "analysis/kernels/classify.h"
 #include "analysis/memory/memory.h"
 #include "analysis/roofline/chain_figures.h"
+#include "analysis/roofline/named_patterns.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/steps/steps.h"
 #include "base/hash.h"
@@ -17,42 +18,50 @@
 #include "report/peaks.h"
 
 enum {
-    PAUSE_NS = 1000000,  /* a longer pause ends a chain */
-    MOST_CHAINS = 65536, /* most patterns; occurrences of further patterns are only counted */
-    MOST_EXAMINED = 64,  /* most occurrences of a pattern whose buffers are compared */
+    PAUSE_NS = 1000000, /* ns; a longer pause between two kernels ends a chain */
+    /* at most this many patterns are kept; ws_track_chains.left_out counts the occurrences of further patterns */
+    MOST_CHAINS = 65536,
+    MOST_EXAMINED = 64, /* the parameters of at most this many occurrences of a pattern are compared */
     MOST_EXAMINED_IN_ALL = 16384,
 };
 
-/* The unfinished chain of a stream: its kernels so far. */
+/* The unfinished chain of a stream. */
 struct run {
     uint32_t length;
     uint32_t ops[WS_CHAIN_MOST];
-    struct ws_op_moved moved[WS_CHAIN_MOST]; /* the kernels' bytes, from the roofline */
-    int64_t end;                             /* end of the last kernel */
-    const struct ws_step *step;              /* the step that the kernels are in; NULL: none */
+    struct ws_op_moved moved[WS_CHAIN_MOST]; /* bytes that each kernel moves, from the roofline analysis */
+    int64_t end;                             /* end of the chain's last kernel so far; ns, host clock */
+    /* the step in which the chain's kernels ran; NULL: they ran in no step */
+    const struct ws_step *step;
+    /* true: all kernels of the chain belong to norms, rotary embeddings or optimizers that get their own advice
+     * (named_patterns.h); false: none of the kernels does */
+    bool is_named;
 };
 
 struct shape_facts {
-    struct run *run; /* the run of the shape's stream */
+    struct run *run; /* the unfinished chain of the shape's stream */
     bool is_graph;
     enum ws_chain_role role;
-    const struct ws_arguments_form *form; /* how to read the parameters; NULL: the shape belongs to no chain */
-    uint64_t bytes;                       /* bytes of one array of the kernel, from the grid; 0: not known */
-    bool reduces;                         /* a reduction: its output is small */
+    /* tells how to read the parameters of kernels of this shape; NULL: these kernels belong to no chain */
+    const struct ws_arguments_form *form;
+    uint64_t bytes; /* bytes of one array that the kernel reads or writes, derived from the grid; 0: not known */
+    bool reduces;   /* the kernel is a reduction, so its output is small */
 };
 
 struct finder {
     const struct ws_process *process;
     const struct ws_ops *ops;
     struct shape_facts *shapes;
-    void *names;      /* memory that holds the forms */
-    struct run *runs; /* one per stream of the track; the last one is for unknown streams */
+    void *names;      /* memory that holds shape_facts.form of all shapes */
+    struct run *runs; /* unfinished chains, one per stream of the track; the last one is for unknown streams */
     size_t run_count;
     const struct ws_track_steps *steps;
-    size_t step;         /* cursor of ws_steps_next */
-    struct ws_map index; /* hash of a pattern's names → the pattern's index + 1 */
+    size_t step;         /* state of ws_steps_next: index of a step in `steps` */
+    struct ws_map index; /* maps the hash of a pattern's kernel names to the index + 1 of this pattern */
     uint32_t examined;
-    const struct ws_op_moved *moved; /* by index in the track's order; NULL: nothing known */
+    const struct ws_op_moved
+        *moved; /* bytes moved by each operation, by index in ws_track.order; NULL: not known for any operation */
+    const struct ws_track_named *named;
     struct ws_track_chains *result;
 };
 
@@ -89,8 +98,8 @@ static int add_chain(struct ws_track_chains *result, const uint32_t *names, uint
     return 0;
 }
 
-/* Returns the index of the pattern with these kernels; adds the pattern if it is new. Returns -ENOSPC if there are
- * too many patterns, or -ENOMEM. */
+/* Returns the index of the pattern that consists of these kernels. Adds this pattern if it is new. Returns -ENOSPC if
+ * there are too many patterns, or -ENOMEM. */
 static int find_chain(struct finder *finder, const uint32_t *names, uint32_t length)
 {
     struct ws_track_chains *result = finder->result;
@@ -108,8 +117,8 @@ static int find_chain(struct finder *finder, const uint32_t *names, uint32_t len
     }
 }
 
-/* Bytes moved because one kernel writes an array and the next one reads it: twice the size of the array. If both
- * sizes are known, the smaller one counts. */
+/* Returns the bytes moved because one kernel writes an array and the next kernel reads it: twice the size of the
+ * array. If the bytes written and the bytes read are both known, the smaller number counts as the size. */
 static uint64_t moved_again(uint64_t written, uint64_t read)
 {
     return 2 * (written && (!read || written < read) ? written : read);
@@ -127,7 +136,8 @@ static void add_again(struct ws_chain_bytes *bytes, uint64_t again, bool known)
     bytes->again_known += known;
 }
 
-/* Bytes of all arrays of a kernel; 0: some are not known. */
+/* Returns the sum of the bytes of all arrays that a kernel reads and writes, or 0 if the size of some array is not
+ * known. */
 static uint64_t moved_by(const struct ws_operands *operands)
 {
     double moved = 0;
@@ -139,7 +149,8 @@ static uint64_t moved_by(const struct ws_operands *operands)
     return moved < 1e18 ? (uint64_t)moved : 0;
 }
 
-/* Compares the buffers of an occurrence, if the parameters of all its kernels were recorded. */
+/* Compares the addresses in the parameters of the kernels of `run`, an occurrence of the pattern `chain`. Does
+ * nothing if the parameters of some of these kernels were not recorded. */
 static void examine(struct finder *finder, const struct run *run, struct ws_chain *chain)
 {
     struct ws_operands operands[WS_CHAIN_MOST];
@@ -175,14 +186,15 @@ static void examine(struct finder *finder, const struct run *run, struct ws_chai
     finder->examined++;
 }
 
-/* Converts a number of bytes to an integer; 0: not known, or not plausible. */
+/* Converts a number of bytes to an integer. Returns 0 if the number is 0 (not known) or not plausible. */
 static uint64_t chains_bytes_of(float bytes)
 {
     return bytes >= 1 && bytes < 1e18F ? (uint64_t)bytes : 0;
 }
 
-/* Adds the bytes that kernel i moves, and the bytes that it passes on to the next kernel. Computes both figures
- * twice: from the grid (WS_BYTES_LAUNCH), and from the inputs of the operator (WS_BYTES_SHAPE). */
+/* Adds two numbers to kernel i of a pattern: the bytes that the kernel moves, and the bytes that it passes on to the
+ * next kernel. Computes each number twice: from the grid (WS_BYTES_LAUNCH), and from the inputs of the framework's
+ * operator (WS_BYTES_SHAPE). */
 static void add_sizes(const struct finder *finder, const struct run *run, uint32_t i, struct ws_chain_kernel *kernel)
 {
     const struct shape_facts *shape = &finder->shapes[finder->ops->shape[run->ops[i]]];
@@ -219,9 +231,10 @@ static void add_occurrence(struct finder *finder, const struct run *run, struct 
     if (!chain->count++)
         chain->example = run->ops[0];
     chain->steady += steady;
+    chain->named += run->is_named;
 }
 
-/* Adds the run to its pattern, and empties the run. Returns 0 or -ENOMEM. */
+/* Adds a stream's chain (`run`) to its pattern, and empties `run`. Returns 0 or -ENOMEM. */
 static int chains_add_run(struct finder *finder, struct run *run)
 {
     uint32_t names[WS_CHAIN_MOST], length = run->length;
@@ -259,14 +272,16 @@ static int add_operation(struct finder *finder, size_t place, uint32_t op)
         return 0;
     int64_t begin = ws_op_begin(ops, op);
     const struct ws_step *step = ws_steps_next(finder->steps, &finder->step, begin);
-    if (run->length &&
-        (role == WS_CHAIN_ENDS || run->length == WS_CHAIN_MOST || step != run->step || begin - run->end > PAUSE_NS))
+    bool is_named = ws_named_has(finder->named, place);
+    if (run->length && (role == WS_CHAIN_ENDS || run->length == WS_CHAIN_MOST || step != run->step ||
+                        is_named != run->is_named || begin - run->end > PAUSE_NS))
         status = chains_add_run(finder, run);
     if (role == WS_CHAIN_BELONGS) {
         run->moved[run->length] = finder->moved ? finder->moved[place] : (struct ws_op_moved){ 0 };
         run->ops[run->length++] = op;
         run->end = ws_op_end(ops, op);
         run->step = step;
+        run->is_named = is_named;
     }
     return status;
 }
@@ -281,8 +296,8 @@ static int add_operations(struct finder *finder, const struct ws_track *track)
     return status;
 }
 
-/* Takes `length` kernels of pattern `of`, starting at kernel `from`. Adds their figures to the pattern that has
- * exactly these kernels. */
+/* Adds the figures of `length` kernels of the pattern with index `of`, from its kernel `from` on, to the pattern that
+ * consists of exactly these kernels. */
 static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t length)
 {
     struct ws_track_chains *result = finder->result;
@@ -299,6 +314,7 @@ static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t le
     part->count += whole->count;
     part->steady += whole->steady;
     part->examined += whole->examined;
+    part->named += whole->named;
     for (uint32_t i = 0; i < length; i++) {
         to[i].total = ws_sum(to[i].total, whole_kernels[i].total);
         to[i].steady = ws_sum(to[i].steady, whole_kernels[i].steady);
@@ -320,8 +336,8 @@ static int add_part(struct finder *finder, size_t of, uint32_t from, uint32_t le
     return 0;
 }
 
-/* Splits patterns at boundaries between kernels that no data crosses. The addresses in the parameters show these
- * boundaries. */
+/* Splits patterns between two kernels if the addresses in the kernels' parameters show that no data passes from
+ * kernels before this place to kernels after it. */
 static int chains_split(struct finder *finder)
 {
     struct ws_track_chains *result = finder->result;
@@ -343,8 +359,9 @@ static int chains_split(struct finder *finder)
     return status;
 }
 
-/* Creates runs only for the streams on which the track has operations, because a process may have many more streams.
- * Returns an array with the index of each stream's run, or NULL if memory runs out. The caller frees the array. */
+/* Allocates finder->runs: one unfinished chain for each stream on which the track has operations. A process may have
+ * many more streams. Returns an array with the index of each stream's entry in finder->runs, or NULL if memory runs
+ * out. The caller frees the array. */
 static uint32_t *make_runs(struct finder *finder, size_t subject)
 {
     const struct ws_process *process = finder->process;
@@ -414,6 +431,7 @@ static int chains_run(const struct ws_report *report, size_t subject, void *memo
     result->steps = steps->kinds[WS_STEP_STEADY];
     finder.moved =
         ((const struct ws_track_roofline *)ws_report_result(report, &ws_analysis_roofline, subject))->moved;
+    finder.named = ws_report_result(report, &ws_analysis_named, subject);
     int status = find_facts(&finder, report, subject);
     if (!status)
         status = add_operations(&finder, track);
@@ -440,7 +458,7 @@ const struct ws_analysis ws_analysis_chains = {
     .title = "Chains",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_chains),
-    .needs = { &ws_analysis_steps, &ws_analysis_roofline, &ws_analysis_memory },
+    .needs = { &ws_analysis_steps, &ws_analysis_roofline, &ws_analysis_memory, &ws_analysis_named },
     .run = chains_run,
     .finish = chains_finish,
     .text = ws_chains_text,

@@ -8,7 +8,7 @@
 #include "analysis/roofline/unfused.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
-#include "model/source_line.h"
+#include "model/source_code.h"
 
 enum { LABEL_SIZE = 64, LABELS_SIZE = 400, NAMED_IN_A_ROW = 6 };
 
@@ -28,7 +28,7 @@ static void chains_label_of(const struct ws_report *report, const struct ws_chai
     ws_kernel_label(label, LABEL_SIZE, ws_model_name(report->model, kernel->name)->text);
 }
 
-/* Writes "gelu + mul + add"; repeated kernels become "3 × add". */
+/* Writes the names of a chain's kernels: "gelu + mul + add". Repeated kernels become "3 × add". */
 static void write_labels(const struct ws_report *report, const struct ws_track_chains *result,
                          const struct ws_chain *chain, char text[LABELS_SIZE])
 {
@@ -54,8 +54,8 @@ static void write_labels(const struct ws_report *report, const struct ws_track_c
     }
 }
 
-/* chains_saving_of gives the saving in the kernels, and gap_of the time between them. Both are per steady step, or
- * for the recording if there are no steps. */
+/* chains_saving_of returns the ns that fusion saves in a pattern's kernels, and gap_of the ns between these kernels.
+ * Both figures are per steady step, or for the whole recording if there are no steady steps. */
 static int64_t chains_saving_of(const struct ws_track_chains *result, const struct ws_chain *chain)
 {
     return result->steps ? chain->steady_saving / (int64_t)result->steps : chain->saving;
@@ -71,14 +71,14 @@ static double chains_count_of(const struct ws_track_chains *result, const struct
     return result->steps ? (double)chain->steady / (double)result->steps : (double)chain->count;
 }
 
-/* Writes a count per step: the number of occurrences per step times `each`. */
+/* Writes a count per step as text: the pattern's occurrences per step times `each`. */
 static const char *count_text(const struct ws_track_chains *result, const struct ws_chain *chain, uint64_t each,
                               char text[WS_FORMAT_SIZE])
 {
     return ws_format_each(text, (result->steps ? chain->steady : chain->count) * each, result->steps);
 }
 
-/* Converts an amount that is summed over all occurrences to the amount per step. */
+/* Converts an amount (bytes …) that is summed over all occurrences of the pattern to the amount per step. */
 static double chains_amount_of(const struct ws_track_chains *result, const struct ws_chain *chain, uint64_t amount)
 {
     return (double)amount / (double)chain->count * chains_count_of(result, chain);
@@ -170,10 +170,11 @@ void ws_chains_text(const struct ws_report *report, size_t subject, const void *
     }
     ws_page_text(
         page,
-        "Kernels in a row that one fused kernel could replace%s. \"to win\" is an upper limit: all launches but one, "
-        "the time "
-        "between the kernels, and their waste at the bandwidth that they reach, or, if the bytes that they move are "
-        "not known, all kernels but the longest. The waste is what a kernel writes and the next one reads.",
+        "Kernels in a row that one fused kernel could replace%s. A kernel's waste is the data that it writes and the "
+        "next kernel reads. \"to win\" is an upper limit. It adds up all launches but one, the time between the "
+        "kernels, and the time to move the waste at the bandwidth that the kernels reach. If the bytes are not "
+        "known, "
+        "the time of all kernels but the longest stands for the waste.",
         result->steps ? ", per steady step" : "");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t most = ws_page_rows(page, result->chains.count), shown = 0;
@@ -255,17 +256,33 @@ int ws_chains_json(const struct ws_report *report, size_t subject, const void *m
     return status ? -ENOMEM : 0;
 }
 
+/* Does the chain contain a kernel of cuDNN? Users cannot put such a kernel into a kernel of their own, but a compiler
+ * can generate another kernel in its place. */
+static bool has_cudnn(const struct ws_report *report, const struct ws_track_chains *result,
+                      const struct ws_chain *chain)
+{
+    const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
+    for (uint32_t i = 0; i < chain->length; i++) {
+        const char *name = ws_model_name(report->model, kernels[i].name)->text;
+        if (strstr(name, "cudnn") || strstr(name, "bn_fw_") || strstr(name, "bn_bw_"))
+            return true;
+    }
+    return false;
+}
+
 static int advise_one(const struct ws_report *report, size_t subject, const struct ws_track_chains *result,
                       const struct ws_chain *chain, struct ws_advice_list *list)
 {
     const struct ws_process *process =
         ws_model_process(report->model, ws_model_track(report->model, subject)->process);
-    char labels[LABELS_SIZE], what[LABELS_SIZE + 80], where[256], evidence[320], bytes[WS_FORMAT_SIZE],
-        gap[WS_FORMAT_SIZE], times[WS_FORMAT_SIZE];
+    char labels[LABELS_SIZE], what[LABELS_SIZE + 160], where[256], code[WS_SOURCE_CODE], evidence[320],
+        bytes[WS_FORMAT_SIZE], gap[WS_FORMAT_SIZE], times[WS_FORMAT_SIZE];
     write_labels(report, result, chain, labels);
     count_text(result, chain, 1, times);
-    snprintf(what, sizeof(what), "fuse %s: %u kernels in a row", labels, chain->length);
+    snprintf(what, sizeof(what), "fuse %s: %u kernels in a row%s", labels, chain->length,
+             has_cudnn(report, result, chain) ? "; torch.compile can, as it replaces cuDNN's batch norm" : "");
     ws_source_of_op(process, chain->example, where, sizeof(where));
+    ws_source_code_of_op(process, chain->example, code);
     bool once = !strcmp(times, "1");
     int length = snprintf(evidence, sizeof(evidence), "%s%s%s", once ? "once" : times, once ? "" : " times",
                           result->steps ? " a step" : "");
@@ -273,8 +290,8 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", %s%s moved again",
                            ws_chain_bytes_are_bound(chain) ? "at most " : "",
                            ws_format_bytes(bytes, (uint64_t)chains_amount_of(result, chain, chain->bytes)));
-    /* The saving of this advice is busy time only. So the evidence gives the time between the kernels separately. The
-     * section Chains adds the two. */
+    /* The saving of this advice contains only time in which the device is busy. So the evidence names the time
+     * between the kernels separately. The section Chains of the report prints the sum of the saving and this time. */
     if (gap_of(result, chain) > 0)
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", another %s between the kernels",
                            ws_format_time(gap, gap_of(result, chain)));
@@ -287,21 +304,23 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
                                 .saving_ns = chains_saving_of(result, chain),
                                 .what = what,
                                 .where = where,
+                                .code = code,
                                 .evidence = evidence,
                                 .track = (uint32_t)subject };
     return ws_advice_add(list, &advice);
 }
 
-/* Does the chain contain the softmax of an attention that a fused kernel could replace as a whole? */
-static bool is_of_attention(const struct ws_report *report, size_t subject, const struct ws_track_chains *result,
-                            const struct ws_chain *chain)
+/* Does other advice already propose a fused kernel: attention for a part of the chain, or a norm, rotary embedding or
+ * optimizer for the whole chain? */
+static bool has_other_advice(const struct ws_report *report, size_t subject, const struct ws_track_chains *result,
+                             const struct ws_chain *chain)
 {
     const struct ws_track_unfused *unfused = ws_report_result(report, &ws_analysis_unfused, subject);
     const struct ws_chain_kernel *kernels = ws_chain_kernels(result, chain);
     for (uint32_t i = 0; i < chain->length; i++)
         if (ws_unfused_has_kernel(unfused, kernels[i].name))
             return true;
-    return false;
+    return 2 * chain->named > chain->count;
 }
 
 int ws_chains_advise(const struct ws_report *report, size_t subject, const void *memory, struct ws_advice_list *list)
@@ -313,7 +332,7 @@ int ws_chains_advise(const struct ws_report *report, size_t subject, const void 
     int status = 0;
     for (size_t i = 0; i < result->chains.count && !status; i++)
         if (chains[i].total >= least && chains_saving_of(result, &chains[i]) > 0 &&
-            !is_of_attention(report, subject, result, &chains[i]))
+            !has_other_advice(report, subject, result, &chains[i]))
             status = advise_one(report, subject, result, &chains[i], list);
     return status;
 }

@@ -77,7 +77,8 @@ static double gemms_rate_of(const struct ws_gemm_row *row)
     return row->total > 0 ? row->flops / (double)row->total : 0;
 }
 
-/* A lower bound of the rate: the errors of the kernels' times are added to their time. */
+/* Returns a lower bound of the GEMM's rate in FLOPs per ns: its FLOPs divided by the sum of its time and the error of
+ * this time. */
 static double sure_rate_of(const struct ws_gemm_row *row)
 {
     return row->total > 0 ? row->flops / ((double)row->total + row->unsure) : 0;
@@ -89,8 +90,9 @@ static double gemms_padded(double size, double multiple)
     return rest > 0 ? size + multiple - rest : size;
 }
 
-/* Pads the contiguous dimensions to multiples of finding->multiple. For BLAS, which knows only column-major matrices,
- * a row-major product A·B is the product Bᵀ·Aᵀ. Returns the work with padding divided by the work without padding. */
+/* Pads the GEMM's contiguous dimensions to multiples of finding->multiple. Pads all three dimensions if it is not
+ * known which of them are contiguous. All matrices of BLAS are column-major, so a row-major product A·B is computed
+ * as Bᵀ·Aᵀ. Returns the FLOPs with padding divided by the FLOPs without padding. */
 static double pad_sizes(const struct ws_gemm_row *row, struct ws_gemm_finding *finding)
 {
     char first = row->matmul.a, second = row->matmul.b;
@@ -112,8 +114,8 @@ static struct ws_gemm_finding finding_of(const struct ws_gemm_row *row)
                                      .k = row->cost.k };
 }
 
-/* Does the kernel load less than 16 bytes at a time? The kernel's name decides; if the name does not give the size of
- * a load, the sizes of the GEMM decide. */
+/* Does the kernel load less than 16 bytes at a time? The kernel's name may tell the size of a load. If it does not,
+ * the answer is whether the GEMM's sizes are unaligned. */
 static bool is_misaligned(const struct ws_gemm_row *row)
 {
     struct ws_gemm_finding finding = finding_of(row);
@@ -141,9 +143,9 @@ static int by_work(const void *a, const void *b)
     return (work_of(x) > work_of(y)) - (work_of(x) < work_of(y));
 }
 
-/* A sliding window over the aligned GEMMs with half to twice the work of the current GEMM. GEMMs enter in order of
- * increasing work. The fastest GEMM in the window is first. A slower GEMM stays only if it has more work than the
- * faster ones, because it then leaves the window after them. */
+/* A sliding window over the aligned GEMMs with half to twice the work of the current GEMM. GEMMs are added in order
+ * of increasing work. The fastest GEMM in the window is first. A slower GEMM is kept only if it has more work than
+ * all faster GEMMs in the window. It can become the fastest when these GEMMs have left the window. */
 struct window {
     struct ws_gemm_row **rows;
     size_t first, end;
@@ -190,7 +192,7 @@ int ws_gemms_compare(struct ws_track_roofline *result)
     return 0;
 }
 
-/* The FLOPs per ns that memory bandwidth allows. */
+/* Returns the most FLOPs per ns that the GEMM can reach at the GPU's memory bandwidth. */
 static double rate_of_memory(const struct ws_track_roofline *result, const struct ws_gemm_row *row)
 {
     return row->cost.bytes > 0 ? row->cost.flops / row->cost.bytes * result->gpu.bytes_per_ns : 0;
@@ -207,7 +209,8 @@ static void set_saving(const struct ws_gemm_row *row, double padding, struct ws_
     finding->saving = saved > 0 ? (int64_t)((double)row->steady * saved) : 0;
 }
 
-/* The peak of a GEMM on ordinary cores. On these cores, fp16 GEMMs mostly run as fp32 ("fp16_sgemm"). */
+/* Returns the peak rate, in FLOPs per ns, of a GEMM on CUDA cores. On CUDA cores, fp16 GEMMs mostly compute in fp32
+ * ("fp16_sgemm"). */
 static double ordinary_peak(const struct ws_gpu *gpu, enum ws_precision precision)
 {
     double own = gpu->flops_per_ns[precision][WS_CORES_ORDINARY];
@@ -242,8 +245,8 @@ static struct ws_gemm_finding judge_sizes(const struct ws_track_roofline *result
     double roof = less(ws_gpu_peak(&result->gpu, row->precision), rate_of_memory(result, row));
     if (!is_misaligned(row) || padding <= 1)
         return finding;
-    /* Unaligned sizes alone do not prove that the GEMM is slow. The proof is an aligned GEMM to compare with, or the
-     * size of a load in the kernel's name. */
+    /* Unaligned sizes alone do not prove that the GEMM is slow. Either an aligned GEMM to compare with must exist, or
+     * the kernel's name must tell the size of a load. */
     if (!(alike > 0) && !row->matmul.load)
         return finding;
     finding.judge = alike > 0 ? WS_JUDGED_BY_ALIKE : WS_JUDGED_BY_ROOF;
@@ -262,7 +265,7 @@ struct ws_gemm_finding ws_gemm_judge(const struct ws_track_roofline *result, con
         return finding_of(row);
     if (is_ordinary)
         return judge_ordinary(result, row);
-    /* Alignment of sizes matters only to tensor cores. */
+    /* On GPUs without tensor cores for this precision, and for fp64, alignment of sizes does not matter. */
     if (!(result->gpu.flops_per_ns[row->precision][WS_CORES_TENSOR] > 0) || row->precision == WS_PRECISION_FP64)
         return finding_of(row);
     return judge_sizes(result, row);

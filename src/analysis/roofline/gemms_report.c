@@ -98,7 +98,7 @@ static void print_attention(const struct ws_track_roofline *result, struct ws_pa
     ws_page_more(page, result->attention.count, "size");
 }
 
-/* A GEMM and the finding about it, for sorting. */
+/* A GEMM and the reason why it is slow. Arrays of this struct are sorted by saving. */
 struct held_back {
     const struct ws_gemm_row *row;
     struct ws_gemm_finding finding;

@@ -29,22 +29,25 @@ static const char counted_note[] =
     "hardware counters were read at every launch, and the times include waiting for that; a recording without "
     "--counters has the true times";
 
-/* Facts about a launch shape (kernel, grid, block, stream), the same for all its launches. */
+/* Facts that all launches of one shape (kernel, grid, block, stream) have in common. */
 struct launched {
-    struct ws_roofline_row *row; /* NULL: not a kernel, or on another device */
-    bool in_graph;               /* launched with a CUDA graph */
-    bool is_small;               /* fewer blocks than SMs */
-    bool is_plain;               /* only the kernel's name can give a class */
+    /* row for the kernel's name; NULL: the operation is not a kernel, or runs on another device */
+    struct ws_roofline_row *row;
+    bool in_graph; /* the kernel was launched with a CUDA graph */
+    bool is_small; /* the grid has fewer blocks than the GPU has SMs */
+    bool is_plain; /* only the kernel's name can tell the roofline class */
 };
 
 static const char tokens_note[] =
     "its sizes are not in the trace; each weight is used once for each of the tokens that "
     "the range of the server's step names, at most";
 
-/* The cost of an operator with given inputs. All ranges with this operator and these inputs share this cost. */
+/* The cost (FLOPs and bytes) of an operator with given inputs. All ranges with this operator and these inputs share
+ * this cost. */
 struct priced {
-    const struct ws_operator *entry; /* NULL: the operator is not in the table of operators */
-    struct ws_server_step step;      /* tokens that the range's name gives, if the range is a server's step */
+    const struct ws_operator *entry; /* the operator's entry in the table of operators; NULL: the operator has none */
+    /* number of tokens that the range's name gives, if the range is an inference server's step */
+    struct ws_server_step step;
     struct ws_operator_cost cost;
     bool known;
     struct ws_gemm_row gemm;
@@ -55,29 +58,34 @@ struct work {
     const struct ws_process *process;
     const struct ws_track *track;
     const struct ws_track_steps *steps;
-    struct ws_map prices;    /* name << 32 | inputs → index in `priced` + 1 */
+    struct ws_map prices;    /* maps (operator's name id << 32 | id of its inputs) to the index in `priced` + 1 */
     struct ws_vector priced; /* struct priced */
     bool serves;             /* some range is a step of an inference server */
-    uint32_t *owners;        /* by index in the track's order: range of the operator whose work the kernel does */
-    double *kernel_time;     /* by range: ns of all its kernels */
-    bool *shortcuts;         /* by range: one of its kernels takes a shortcut (enum ws_shortcut) */
-    struct ws_roofline_row *rows;  /* by name */
-    struct launched *launched;     /* by shape */
-    struct ws_kernel_costs *costs; /* NULL: no parameters recorded */
-    uint64_t *ordinary; /* by name: number of launches at which no counters were read, so their times are undisturbed;
-                           NULL: counters were read at no launch */
-    size_t place;       /* index of the current operation in the track's order */
-    bool counts;        /* the current operation is in a steady step, or there are no steps */
-    bool has_shapes;    /* the trace holds the inputs of an operator */
-    bool disturbed; /* reading counters distorted the current operation's time, and other launches of the kernel have
-                       undisturbed times */
+    /* by index in ws_track.order: index of the range of the operator whose work the kernel does; WS_NO_RANGE: not
+     * known */
+    uint32_t *owners;
+    double *kernel_time; /* by index of a range: ns of all kernels that do the work of the range's operator */
+    /* by index of a range: one of these kernels computes a convolution with fewer FLOPs than its definition (enum
+     * ws_shortcut) */
+    bool *shortcuts;
+    struct ws_roofline_row *rows;  /* one row per kernel name, by index in ws_model.names */
+    struct launched *launched;     /* facts about launches, by index in ws_process.shapes */
+    struct ws_kernel_costs *costs; /* costs computed from kernels' parameters; NULL: no parameters were recorded */
+    /* by index in ws_model.names: number of launches at which no hardware counters were read, so that their times are
+     * undisturbed. NULL: counters were read at no launch */
+    uint64_t *ordinary;
+    size_t place;    /* index of the current operation in ws_track.order */
+    bool counts;     /* the current operation is in a steady step, or there are no steps */
+    bool has_shapes; /* the trace holds the shapes of the inputs of at least one operator */
+    bool disturbed;  /* reading counters lengthened the current operation; other launches of the kernel have
+                        undisturbed times */
 };
 
 static int price(struct work *work, const struct ws_range *range, struct priced **result)
 {
     struct ws_tensor tensors[WS_TENSORS];
     uint64_t key = ((uint64_t)range->name << 32 | range->inputs) + 1;
-    uint64_t *place = ws_salted_put(&work->prices, key ? key : UINT64_MAX); /* 0 cannot be a key */
+    uint64_t *place = ws_salted_put(&work->prices, key ? key : UINT64_MAX); /* the map does not allow the key 0 */
     if (!place)
         return -ENOMEM;
     if (!*place) {
@@ -122,9 +130,9 @@ static bool is_operator(const struct ws_range *range)
     return range->kind == WS_RANGE_OPERATOR;
 }
 
-/* Finds the operator whose work the kernel does. This is the innermost operator with a known cost around the launch,
- * if kernels of this class do its main work. For a matrix kernel without such an operator, finds the range of the
- * server's step. */
+/* Finds the range of the operator whose work the kernel does. This is the innermost operator with a known cost around
+ * the launch, if kernels of this class do its main work. If there is none and the kernel is a matrix kernel, finds
+ * the range of the inference server's step around the launch. */
 static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
 {
     const struct ws_ops *ops = &work->process->ops;
@@ -153,8 +161,8 @@ static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
             *owner = place;
             return 0;
         }
-        /* This kernel does only side work of a known operator (a cast, the sums of a split GEMM), so it does not do
-         * the work of an outer operator. */
+        /* The kernel does only side work (a cast, the sums of a split GEMM) of this operator. So it does not do the
+         * main work of an enclosing operator either. */
         if (priced->known)
             break;
     }
@@ -190,7 +198,7 @@ static int find_owners(struct work *work)
     return 0;
 }
 
-/* The error of the operation's length, ns. */
+/* Returns the possible error of the operation's duration, in ns. */
 static double unsure_of(const struct work *work, uint32_t op)
 {
     return (double)(ws_op_begin_error(&work->process->ops, op) + ws_op_end_error(&work->process->ops, op));
@@ -232,8 +240,8 @@ static void add_counted(struct work *work, uint32_t op, const struct ws_counter_
         row->note = counted_note;
 }
 
-/* Adds the cost that follows from the parameters of this launch or of equal launches. Returns false if the cost is
- * not known. */
+/* Adds the cost that follows from the kernel parameters of this launch, or of other launches of the same shape.
+ * Returns false if no parameters give the cost. */
 static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row *row,
                           struct ws_track_roofline *result)
 {
@@ -250,7 +258,8 @@ static bool add_arguments(struct work *work, uint32_t op, struct ws_roofline_row
     return true;
 }
 
-/* Adds the upper limit of the arithmetic intensity that follows from the tokens of a server's step. */
+/* Adds to the row the upper limit of the arithmetic intensity that follows from the number of tokens in a step of an
+ * inference server. */
 static void add_tokens(const struct work *work, uint32_t op, const struct ws_server_step *step,
                        struct ws_roofline_row *row, const struct ws_track_roofline *result)
 {
@@ -262,8 +271,8 @@ static void add_tokens(const struct work *work, uint32_t op, const struct ws_ser
     row->intensity_most = ws_max(most, row->intensity_most);
     if (row->source != WS_WORK_NONE)
         return;
-    /* Weights of 8 or 4 bits may be multiplied in 16 bits. So 16 bits are assumed: this precision has the lower
-     * ridge. */
+    /* Weights of 8 or 4 bits may be multiplied in 16 bits. Here 16 bits are assumed: the ridge of this precision is
+     * the lower one, so no kernel is wrongly called memory-bound. */
     row->precision = ws_gpu_peak(&result->gpu, WS_PRECISION_BF16) > 0 ? WS_PRECISION_BF16 : WS_PRECISION_FP16;
     row->source = WS_WORK_TOKENS;
     row->note = tokens_note;
@@ -280,7 +289,7 @@ static void roofline_add_gemm(const struct work *work, struct ws_gemm_row *gemm,
     gemm->steady = ws_sum(gemm->steady, work->counts ? length : 0);
     if (row->matmul.cores == WS_MATMUL_CORES_ORDINARY)
         gemm->ordinary = ws_sum(gemm->ordinary, length);
-    /* Finds the kernel with most of the time by a majority vote (Boyer and Moore), weighted by time. */
+    /* A majority vote (Boyer and Moore) finds `name`. Each launch votes with its duration. */
     if (gemm->count > 1 && gemm->name == row->name) {
         gemm->lead = ws_sum(gemm->lead, length);
     } else if (gemm->lead > length) {
@@ -315,8 +324,8 @@ static void roofline_add_work(struct work *work, size_t place, struct ws_rooflin
         add_tokens(work, op, &step->step, row, result);
     if (owner == WS_NO_RANGE || price(work, ws_range(&work->process->ranges, owner), &priced))
         return;
-    /* Some recorders give kernels a length of 0. If all kernels of the operator have length 0, each kernel counts as
-     * doing all of the operator's work. */
+    /* Some profilers give kernels a duration of 0. If all kernels of the operator have this duration, each kernel
+     * counts as doing all of the operator's work. */
     double time = work->kernel_time[owner], share = time > 0 ? (double)length / time : 1;
     const struct ws_operator_cost *cost = &priced->cost;
     if (!is_counted) {
@@ -331,7 +340,7 @@ static void roofline_add_work(struct work *work, size_t place, struct ws_rooflin
         roofline_add_gemm(work, &priced->gemm, row, op, cost->flops * share);
 }
 
-/* Counts, for each kernel name, the launches at which no counters were read. */
+/* Counts, for each kernel name, the launches at which no hardware counters were read. */
 static int find_ordinary(struct work *work)
 {
     const struct ws_ops *ops = &work->process->ops;

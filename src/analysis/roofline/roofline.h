@@ -1,41 +1,45 @@
-/* Places each kernel on the roofline of its GPU: FLOPs, bytes, arithmetic intensity, the limiting roof, and the share
- * of this roof that the kernel reaches.
+/* Places each kernel on the roofline of its GPU: FLOPs, bytes, arithmetic intensity, the limiting roof (peak or
+ * memory bandwidth), and the share of this roof that the kernel reaches. The ridge is the arithmetic intensity at
+ * which the two roofs meet.
  *
- * Each figure comes from one source, the first of this list that gives it:
+ * Each figure of a kernel comes from the first source in this list that gives the figure:
  * - counter: hardware counters, read at a few launches of the same kernel, grid and block (counter_cost.h). Reading
- * counters slows these launches, so the counts are combined with the times of other launches. If some FLOPs were not
- * counted, shape and arguments are tried first; if both fail, the counters give only the bytes.
- * - shape: the types and sizes of the operator that launched the kernel (operators.h). If several kernels do an
- * operator's work, each gets a share by its time. A convolution counts the FLOPs of its definition. Winograd and FFT
- * algorithms need fewer FLOPs, so their kernels may seem to exceed a roof.
- * - arguments: the kernel's own parameters (arguments.h). They are recorded for few launches. If these launches all
- * do the same work, the other launches of the kernel, grid and stream are assumed to do it too, and a note says so.
- * Otherwise the work of the other launches is not known.
+ *   counters slows these launches, so the counts are combined with the times of other launches of the kernel. If the
+ *   counters missed some FLOPs, the sources shape and arguments are tried first. If these two fail, the counters give
+ *   only the bytes.
+ * - shape: the types and sizes of the inputs of the operator that launched the kernel (operators.h). If several
+ *   kernels do an operator's work, each gets a share of the work in proportion to its time. A convolution counts the
+ *   FLOPs of its definition. Winograd and FFT algorithms need fewer FLOPs, so their kernels may seem to exceed a
+ *   roof.
+ * - arguments: the kernel's own parameters (arguments.h). Parameters are recorded for few launches. If these launches
+ *   all do the same work, the other launches with the same kernel, grid and stream are assumed to do the same work,
+ *   and a note in the report says so. Otherwise the work of the other launches is not known.
  * - tokens: the number of tokens in an iteration of an inference server, read from the iteration's range
- * (server_step.h). This number limits the arithmetic intensity of matrix kernels. If the limit is below the ridge,
- * these kernels are memory-bound; their FLOPs and bytes stay unknown.
+ *   (server_step.h). This number gives an upper limit of the arithmetic intensity of matrix kernels, because each
+ *   weight is used at most once per token. If this limit is below the ridge, the matrix kernels are memory-bound;
+ *   their FLOPs and bytes stay unknown.
  * - name: only the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer, copy,
  * sort and random kernels, and products of a matrix and a vector, have too little arithmetic to reach the ridge of
  * any GPU. They are memory-bound if they take at least 10 µs on average. Their FLOPs and bytes stay unknown.
  *
- * The class is compute-bound if the arithmetic intensity reaches the ridge of the kernel's precision, else
- * memory-bound. A kernel is latency-bound if it reaches less than a fifth of its roof and is too small to fill the
- * GPU: it has fewer blocks than the GPU has SMs, or takes less than 10 µs (a limit that other tools publish for short
+ * A kernel is compute-bound if its arithmetic intensity reaches the ridge of its precision, else memory-bound. A
+ * kernel is latency-bound if it reaches at most a fifth of its roof and is too small to fill the GPU. Too small means
+ * that it has fewer blocks than the GPU has SMs, or takes less than 10 µs (a limit that other tools publish for short
  * kernels). The network limits communication kernels, so only their time is summed. If a kernel seems to exceed 105 %
- * of a roof, some assumption is wrong. A kernel above the memory roof is called cached if its data fits into the
- * last-level cache. Any other kernel above a roof is called inconsistent, unless the errors of its times explain the
- * excess. For a calibrated GPU, the limit is 105 % of the data sheet's roof, because a measured roof is only the rate
- * that one copy or GEMM reached.
+ * of a roof, some assumption about its work is wrong. A kernel above the memory roof is called cached if its data
+ * fits into the last-level cache. Any other kernel above a roof is called inconsistent, unless the errors of its
+ * times explain the excess. For a GPU whose roofs were measured (calibrated), the limit is still 105 % of the roof in
+ * the data sheet, because a measured roof is only the rate that one copy or GEMM reached.
  *
  * If the GPU is not known, a kernel has a class only if this class would be the same on every known GPU.
  *
- * All launches of a kernel name share one class. The class covers only the launches with known work, unless counters
- * or the name alone give the class. The time of all other launches has no class.
+ * All launches of a kernel name share one class. If counters or the name alone give the class, it covers all
+ * launches. Otherwise it covers only the launches with known work, and the time of all other launches has no class.
  *
  * MFU (model FLOPs utilization) is the known FLOPs of a steady step, divided by the step's time and by the peak of
- * the precision that most FLOPs use. The FLOPs include recomputed ones (checkpointing, the scores in attention's
- * backward). The report also gives the share of matrix work whose FLOPs are known, and the sources of these FLOPs.
- */
+ * the precision that most FLOPs use. The FLOPs include those of values that are computed again (activation
+ * checkpointing, and the attention scores in the backward pass). The report also gives the share of matrix work whose
+ * FLOPs are known, and the sources of these FLOPs. */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_H
 
@@ -68,111 +72,125 @@ enum ws_work_source {
     WS_WORK_SOURCES
 };
 
-/* Does the kernel belong to a convolution algorithm (Winograd, FFT) that needs fewer FLOPs than the definition? */
+/* Does a kernel belong to a convolution algorithm (Winograd, FFT) that needs fewer FLOPs than the definition of a
+ * convolution? UNSEEN: not determined yet. */
 enum ws_shortcut {
     WS_SHORTCUT_UNSEEN,
     WS_SHORTCUT_NONE,
     WS_SHORTCUT_TAKEN,
 };
 
-/* The kernels of one name. */
+/* All launches of kernels with one name. */
 struct ws_roofline_row {
     uint32_t name; /* index into ws_model.names */
     uint64_t count;
-    int64_t total;     /* ns of all launches */
-    int64_t steady;    /* ns of launches in steady steps; all if there are no steps */
-    int64_t known;     /* ns of launches with known work */
-    int64_t bounded;   /* ns of launches without known work, but with an `intensity_most` */
-    double unsure;     /* sum of the errors of `known`, in ns */
-    int64_t small;     /* ns of launches with fewer blocks than SMs */
-    int64_t in_graphs; /* ns of launches with a CUDA graph: other profilers record no shapes for these launches */
-    double flops;      /* FLOPs of launches with known work; 0: not known */
+    int64_t total;  /* ns of all launches */
+    int64_t steady; /* ns of launches in steady steps, or of all launches if there are no steady steps */
+    int64_t known;  /* ns of launches with known work */
+    /* ns of launches whose work is not known, but for which an upper limit of the arithmetic intensity is known */
+    int64_t bounded;
+    double unsure; /* ns by which `known` may be wrong because of errors in the kernels' times */
+    int64_t small; /* ns of launches with fewer blocks than SMs */
+    /* ns of launches in a CUDA graph; traces of other profilers have no shapes for these launches */
+    int64_t in_graphs;
+    double flops; /* FLOPs of launches with known work; 0: not known */
     double bytes;
-    double intensity_most;   /* upper limit of the arithmetic intensity, if only this limit is known */
+    /* upper limit of the arithmetic intensity, FLOPs per byte; set if only this limit is known */
+    double intensity_most;
     enum ws_element element; /* element type of the last launch with known work */
     enum ws_precision precision;
     enum ws_work_source source;
     enum ws_roof_class class;
-    int64_t classed;              /* ns of launches that `class` covers; all other launches have no class */
-    bool by_compute;              /* the limiting roof is compute, else memory; also set for latency-bound kernels */
-    double of_compute, of_memory; /* share of each roof that the kernel reaches; 0: not known */
+    int64_t classed; /* ns of launches that `class` covers; all other launches have no class */
+    /* true: the peak FLOP rate limits the kernel; false: memory bandwidth does; also set if the kernel is
+     * latency-bound */
+    bool by_compute;
+    /* shares of the peak FLOP rate and of the memory bandwidth that the kernel reaches; 0: not known */
+    double of_compute, of_memory;
     bool inconsistent;
     enum ws_shortcut shortcut;
-    bool cached;                  /* above the memory roof, but its data fits into a cache */
-    const char *note;             /* assumptions made; NULL: none */
-    struct ws_matmul_name matmul; /* for matrix kernels: facts from the name */
+    bool cached;      /* the kernel exceeds the memory roof, but its data fits into the last-level cache */
+    const char *note; /* text about assumptions behind these figures; NULL: none */
+    struct ws_matmul_name matmul; /* for matrix kernels: what the kernel's name tells */
 };
 
-/* The share of the limiting roof that the kernel reaches; 0: not known. */
+/* Returns the share of the limiting roof (peak or bandwidth) that the kernel reaches; 0: not known. */
 static inline double ws_roofline_of_roof(const struct ws_roofline_row *row)
 {
     return row->of_compute > row->of_memory ? row->of_compute : row->of_memory;
 }
 
-/* GEMMs, or attention, with the same sizes. */
+/* All GEMMs, or all attention operators, with the same sizes. */
 struct ws_gemm_row {
     struct ws_operator_cost cost;
-    uint32_t name;                /* the kernel that takes more than half of the time, if any does */
-    struct ws_matmul_name matmul; /* facts from the name of this kernel */
+    /* index into ws_model.names of the kernel that takes more than half of `total`, if there is one */
+    uint32_t name;
+    struct ws_matmul_name matmul; /* what the name of this kernel tells */
     int64_t lead;                 /* ns: counter of the Boyer-Moore majority vote that finds `name` */
-    uint64_t count;               /* number of kernel launches */
-    int64_t total;                /* ns of all kernels */
-    double unsure;                /* error of `total`, ns */
-    int64_t ordinary;             /* ns of kernels that run on ordinary (CUDA) cores, by their names */
-    double flops;                 /* sum over all kernels */
-    int64_t steady;               /* ns per steady step; for the recording if there are no steps */
-    double alike; /* FLOPs per ns of the fastest aligned GEMM with similar work, with the errors of its times added to
-                     its time; 0: no such GEMM */
+    uint64_t count;               /* number of launches of kernels that compute these GEMMs */
+    int64_t total;                /* device time of all these kernels, ns */
+    double unsure;                /* ns by which `total` may be wrong */
+    int64_t ordinary;             /* ns of kernels that run on CUDA cores, by their names */
+    double flops;                 /* sum of the FLOPs of all these kernels */
+    /* ns of the kernels per steady step, or in the whole recording if there are no steady steps */
+    int64_t steady;
+    /* FLOPs per ns of the fastest aligned GEMM with half to twice the work; a lower bound, because the error of that
+     * GEMM's time is added to its time. 0: there is no such GEMM */
+    double alike;
     enum ws_precision precision;
 };
 
-/* Bytes that an operation moves, computed from the inputs of its operator. 0: not known. */
+/* Bytes that an operation of the device moves, computed from the inputs of the framework's operator that launched the
+ * operation. 0: not known. */
 struct ws_op_moved {
     float bytes;
-    float written; /* bytes written; `bytes` includes them */
+    float written; /* bytes that the operation writes; they are part of `bytes` */
 };
 
 struct ws_counter_costs;
 
 struct ws_track_roofline {
-    struct ws_counter_costs *counts; /* NULL: no counters */
+    struct ws_counter_costs *counts; /* costs from hardware counters; NULL: no counters were recorded */
     struct ws_gpu gpu;
     enum ws_gpu_match match;
     struct ws_vector rows;      /* struct ws_roofline_row, longest total time first */
     struct ws_vector gemms;     /* struct ws_gemm_row, longest total time first */
     struct ws_vector attention; /* struct ws_gemm_row, longest total time first */
-    bool uses_tf32;             /* some GEMMs run as TF32 */
-    struct ws_op_moved *moved;  /* by index in the track's order; NULL: nothing known */
-    int64_t total;              /* ns of all kernels */
+    bool uses_tf32;             /* some GEMMs of the recording run as TF32 */
+    /* bytes moved by each operation, by index in ws_track.order; NULL: not known for all */
+    struct ws_op_moved *moved;
+    int64_t total; /* ns of all kernels */
     int64_t by_class[WS_ROOF_CLASS_COUNT];
-    size_t steps; /* number of steady steps; 0: figures per step are for the recording */
-    int64_t step_by_class[WS_ROOF_CLASS_COUNT]; /* ns of kernels per steady step, or in the recording */
-    int64_t step_total;                         /* sum of step_by_class */
-    double matmul_flops;                        /* FLOPs of all matrix kernels, as far as they are known */
-    int64_t matmul_known, matmul_total;         /* ns of matrix kernels with known FLOPs, and of all matrix kernels */
-    int64_t matmul_by_cores[WS_MATMUL_CORES_COUNT]; /* ns of all matrix kernels by enum ws_matmul_cores, from their
-                                                       names */
-    int64_t matmul_in_graphs; /* ns of matrix kernels in CUDA graphs; FLOPs of some may be known */
+    size_t steps; /* number of steady steps; 0: figures per step are for the whole recording */
+    /* ns of kernels by roofline class: per steady step, or in the recording */
+    int64_t step_by_class[WS_ROOF_CLASS_COUNT];
+    int64_t step_total;                 /* sum of step_by_class */
+    double matmul_flops;                /* known FLOPs of all matrix kernels */
+    int64_t matmul_known, matmul_total; /* ns of matrix kernels with known FLOPs; ns of all matrix kernels */
+    /* ns of all matrix kernels by the cores that the kernels' names tell (enum ws_matmul_cores) */
+    int64_t matmul_by_cores[WS_MATMUL_CORES_COUNT];
+    int64_t matmul_in_graphs; /* ns of matrix kernels in CUDA graphs, whether their FLOPs are known or not */
     bool has_shapes;          /* the trace holds the inputs of operators */
-    double matmul_of_peak; /* mean share of the peak of their precision that matrix kernels with known FLOPs reach; 0:
-                              not known */
-    enum ws_precision precision;             /* precision of most known FLOPs */
-    double step_flops;                       /* FLOPs per steady step, or in the recording */
-    double step_flops_from[WS_WORK_SOURCES]; /* step_flops by enum ws_work_source */
-    double step_length;                      /* ns: mean steady step, or the recording */
+    /* mean share of the peak FLOP rate that matrix kernels with known FLOPs reach, each at its precision; 0: not
+     * known */
+    double matmul_of_peak;
+    enum ws_precision precision;             /* precision of most of the known FLOPs */
+    double step_flops;                       /* known FLOPs per steady step, or in the whole recording */
+    double step_flops_from[WS_WORK_SOURCES]; /* `step_flops` by the source of the FLOPs */
+    double step_length;                      /* mean duration of a steady step, or duration of the recording; ns */
     double mfu; /* step_flops divided by the FLOPs that the peak of `precision` allows in step_length. 0: not known,
                    for example if FLOPs are known for less than half of the time of matrix work */
 };
 
 extern const struct ws_analysis ws_analysis_roofline;
 
-const char *ws_work_source_name(enum ws_work_source source); /* in JSON and in tables */
+const char *ws_work_source_name(enum ws_work_source source); /* returns the source's name for JSON and tables */
 
-/* Why the work of most matrix kernels is not known, as the rest of a sentence: "the trace holds no shapes of most".
- */
+/* Returns why the work of most matrix kernels is not known. This is a clause for the caller's sentence: "the trace
+ * holds no shapes of most". */
 const char *ws_roofline_why_unknown(const struct ws_report *report, size_t track);
 
-/* Writes the sources of a step's FLOPs: "shape 98.1 %, arguments 1.9 %". */
+/* Writes the share of each source in a step's FLOPs: "shape 98.1 %, arguments 1.9 %". */
 void ws_roofline_flops_from(const struct ws_track_roofline *result, char *text, size_t capacity);
 
 #endif

@@ -8,8 +8,8 @@
 #include "analysis/roofline/unfused.h"
 #include "base/minmax.h"
 
-/* Lower limits for advice, in percent. WORTHWHILE: a GEMM's share of the time of all GEMMs. FEW_ROWS: the share of a
- * step that memory-bound matrix work takes. */
+/* There is no advice below these shares, in percent. WORTHWHILE_PERCENT: a GEMM's share of the time of all GEMMs.
+ * FEW_ROWS_PERCENT: the share of a step's time that memory-bound matrix work takes. */
 enum { WORTHWHILE_PERCENT = 1, FEW_ROWS_PERCENT = 20 };
 
 static const char *why(const struct ws_gemm_finding *finding)
@@ -43,8 +43,9 @@ static int advise_product(const struct ws_gemm_row *row, const struct ws_gemm_fi
     return ws_advice_add(list, &advice);
 }
 
-/* The precision to advise for fp32 GEMMs on ordinary cores; WS_PRECISION_FP32: no advice. On a GPU with TF32 the
- * advice is TF32, unless some GEMM already uses it. On any other GPU it is fp16, if fp16 is faster. */
+/* Returns the precision to advise for fp32 GEMMs on CUDA cores. WS_PRECISION_FP32 means no advice. On a GPU with
+ * TF32, the advice is TF32, unless some GEMM already uses TF32. On any other GPU, the advice is fp16, if fp16 is
+ * faster than fp32. */
 static enum ws_precision faster_precision(const struct ws_track_roofline *result)
 {
     const struct ws_gpu *gpu = &result->gpu;
@@ -54,8 +55,9 @@ static enum ws_precision faster_precision(const struct ws_track_roofline *result
     return gpu->flops_per_ns[WS_PRECISION_FP16][WS_CORES_TENSOR] > fp32 ? WS_PRECISION_FP16 : WS_PRECISION_FP32;
 }
 
-/* The time saved if the kernel ran at this precision and kept its present share of the peak. Memory bandwidth limits
- * the saving. Only launches with known work count. */
+/* Returns the ns saved if the fp32 kernel ran at `precision` and reached the same share of the peak FLOP rate as now.
+ * The time at `precision` is at least the time that memory bandwidth requires. Only launches with known work
+ * count. */
 static double saved_by(const struct ws_track_roofline *result, const struct ws_roofline_row *row,
                        enum ws_precision precision)
 {
@@ -98,24 +100,31 @@ static int advise_precision(const struct ws_track_roofline *result, uint32_t tra
     return ws_advice_add(list, &advice);
 }
 
-/* Decoding in inference multiplies each weight by few rows, so the time to read the weights limits it. Larger batches
- * use each read for more requests. Weights of half the size take half the time to read; the advice gives this half as
- * its saving. */
+/* Gives advice on memory-bound matrix work in inference. Decoding multiplies each weight by few rows, so the time to
+ * read the weights limits the speed. With larger batches, each read of a weight serves more requests. Weights of half
+ * the size take half the time to read. This half is the saving that the advice names. The weights are small already
+ * if the names of the kernels that take most of the time tell of elements with fewer than 16 bits. In that case the
+ * advice is only on batches. */
 static int advise_few_rows(const struct ws_report *report, size_t subject, const struct ws_track_roofline *result,
                            struct ws_advice_list *list)
 {
-    static char what[] =
-        "serve larger batches, or keep weights of 16 bits in fewer (FP8, INT4): memory limits products of few "
-        "rows";
+    static char batches[] = "serve larger batches: memory limits products of few rows";
+    static char fewer_bits[] =
+        "serve larger batches, or quantise 16-bit weights to FP8 or INT4: memory limits products "
+        "of few rows";
     const struct ws_roofline_row *rows = result->rows.data;
-    int64_t limited = 0, steps = (int64_t)(result->steps ? result->steps : 1);
+    int64_t limited = 0, quantised = 0, steps = (int64_t)(result->steps ? result->steps : 1);
     char evidence[160], time[WS_FORMAT_SIZE];
     if (ws_report_trains(report, subject))
         return 0;
     for (size_t i = 0; i < result->rows.count; i++)
-        if (rows[i].class == WS_ROOF_MEMORY && ws_class_is_matmul(ws_report_class(report, rows[i].name)))
+        if (rows[i].class == WS_ROOF_MEMORY && ws_class_is_matmul(ws_report_class(report, rows[i].name))) {
             limited = ws_sum(limited, rows[i].steady);
+            if (rows[i].matmul.element > 0 && rows[i].matmul.element < 2)
+                quantised = ws_sum(quantised, rows[i].steady);
+        }
     limited /= steps;
+    quantised /= steps;
     if ((double)limited * 100 < result->step_length * FEW_ROWS_PERCENT)
         return 0;
     snprintf(evidence, sizeof(evidence),
@@ -124,7 +133,7 @@ static int advise_few_rows(const struct ws_report *report, size_t subject, const
     return ws_advice_add(list, &(struct ws_advice){ .name = "few_rows",
                                                     .part = WS_PART_MATMUL,
                                                     .saving_ns = limited / 2,
-                                                    .what = what,
+                                                    .what = 2 * quantised > limited ? batches : fewer_bits,
                                                     .evidence = evidence,
                                                     .track = (uint32_t)subject });
 }

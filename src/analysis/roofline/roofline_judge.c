@@ -9,7 +9,7 @@
 
 enum { SHORT_NS = 10000, ROOF_SLACK_PERCENT = 105, LATENCY_PERCENT = 20 };
 
-/* Classes of kernels with little arithmetic, whatever their sizes. */
+/* Tells whether kernels of this class do little arithmetic per byte, whatever their sizes. */
 static bool moves_only(enum ws_kernel_class class)
 {
     switch (class) {
@@ -28,7 +28,8 @@ static bool moves_only(enum ws_kernel_class class)
     }
 }
 
-/* Do kernels of this name have too little arithmetic to reach the ridge of any GPU? */
+/* Do kernels of this name do too little arithmetic to reach the ridge (the arithmetic intensity at which peak and
+ * bandwidth limit equally) of any GPU? */
 static bool is_below_any_ridge(const struct ws_roofline_row *row, enum ws_kernel_class class)
 {
     return moves_only(class) || row->matmul.vector;
@@ -39,8 +40,8 @@ static bool roofline_judge_exceeds(double share, int percent)
     return share > percent / 100.0;
 }
 
-/* The class of a kernel whose work is known. Also sets the roof that limits the kernel, and its share of each
- * roof. */
+/* Returns the roofline class of a kernel whose work is known. Also sets the roof that limits the kernel, and the
+ * share of each roof that the kernel reaches. */
 static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roofline_row *row,
                                         enum ws_kernel_class class)
 {
@@ -58,8 +59,8 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     double of_bandwidth = row->of_memory * gpu->bytes_per_ns / ws_gpu_bandwidth_limit(gpu);
     row->inconsistent = roofline_judge_exceeds(of_limit * longest, ROOF_SLACK_PERCENT) ||
                         (roofline_judge_exceeds(of_bandwidth * longest, ROOF_SLACK_PERCENT) && !row->cached);
-    /* Counters do not see bytes that the L2 cache serves, so the arithmetic intensity seems higher than it is. So
-     * counters never make a kernel with little arithmetic compute-bound. */
+    /* Hardware counters do not count bytes that the L2 cache serves, so the arithmetic intensity seems too high.
+     * Therefore a kernel with little arithmetic is never called compute-bound by its counters. */
     row->by_compute = row->flops >= row->bytes * ridge && !(row->source == WS_WORK_COUNTER && moves_only(class));
     if (!row->flops && !moves_only(class))
         return WS_ROOF_UNKNOWN;
@@ -69,7 +70,7 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
     return row->by_compute ? WS_ROOF_COMPUTE : WS_ROOF_MEMORY;
 }
 
-/* Finds the lowest and the highest ridge of all known GPUs at this precision. */
+/* Finds the lowest and the highest ridge (FLOPs per byte) of all known GPUs at this precision. */
 static void find_ridges(enum ws_precision precision, double *least, double *most)
 {
     size_t count;
@@ -83,8 +84,8 @@ static void find_ridges(enum ws_precision precision, double *least, double *most
     }
 }
 
-/* If the GPU is not known, returns the class that the work would have on every known GPU. Short kernels get no class:
- * they may be latency-bound, and their share of a roof is not known. */
+/* Returns the class of a kernel on an unknown GPU: the class that its work would have on every known GPU. Short
+ * kernels get no class, because without the GPU's roofs it is not known whether they are latency-bound. */
 static enum ws_roof_class class_on_any_gpu(struct ws_roofline_row *row)
 {
     double least, most;
@@ -113,9 +114,9 @@ static enum ws_roof_class roofline_judge_judge(const struct ws_track_roofline *r
     return WS_ROOF_MEMORY;
 }
 
-/* The time of the launches that the class covers. A class from counters covers all launches: the few launches with
- * counters stand for the others. A kernel with little arithmetic is memory-bound at every launch.
- */
+/* Returns the ns of the launches that the kernel's class covers. A class from hardware counters covers all launches,
+ * because the few launches with counters represent all others. The class memory-bound of a kernel with little
+ * arithmetic covers all launches, too. */
 static int64_t classed_of(const struct ws_roofline_row *row, enum ws_kernel_class class)
 {
     if (row->class == WS_ROOF_UNKNOWN)
@@ -144,7 +145,7 @@ static int longest_row(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* The precision whose roof is shown if no FLOPs are known. */
+/* Returns the precision whose peak the report shows if the FLOPs of no kernel are known. */
 static enum ws_precision usual_precision(const struct ws_gpu *gpu)
 {
     static const enum ws_precision usual[] = { WS_PRECISION_BF16, WS_PRECISION_FP16, WS_PRECISION_TF32 };
@@ -165,7 +166,8 @@ static void add_to_matmuls(struct ws_track_roofline *result, const struct ws_roo
     result->matmul_of_peak += row->of_compute * (double)known;
 }
 
-/* Divides the times of the classes by the number of steps. Rounds so that the parts add up to the rounded sum. */
+/* Divides the times of the classes (result->step_by_class) by the number of steady steps. Rounds these quotients so
+ * that they add up to the rounded quotient of their sum. */
 static void divide_among_steps(struct ws_track_roofline *result)
 {
     int64_t so_far = 0, steps = result->steps ? (int64_t)result->steps : 1;
@@ -207,7 +209,9 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
         row->class = roofline_judge_judge(result, row, class);
         result->total = ws_sum(result->total, row->total);
         if (row->class == WS_ROOF_UNKNOWN && row->source == WS_WORK_TOKENS) {
-            row->source = WS_WORK_NONE; /* too many tokens to say that memory is the limit */
+            /* the step has so many tokens that memory need not be the limit, so the number of tokens gives no
+             * class */
+            row->source = WS_WORK_NONE;
             row->note = NULL;
         }
         row->classed = classed_of(row, class);
@@ -224,8 +228,8 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
     if (result->matmul_known > 0)
         result->matmul_of_peak /= (double)result->matmul_known;
     divide_among_steps(result);
-    /* If no FLOPs are known, assumes the usual precision. Assumes fp32 instead if most matrix work runs on ordinary
-     * cores, by the kernels' names. */
+    /* If no FLOPs are known, the usual precision is assumed. But if the kernels' names tell that most matrix work
+     * runs on CUDA cores, fp32 is assumed. */
     bool ordinary = result->matmul_by_cores[WS_MATMUL_CORES_ORDINARY] > result->matmul_total / 2;
     result->precision = ordinary && ws_gpu_peak(&result->gpu, WS_PRECISION_FP32) > 0 ? WS_PRECISION_FP32
                                                                                      : usual_precision(&result->gpu);

@@ -22,7 +22,7 @@ const char *ws_work_source_name(enum ws_work_source source)
     return source_names[source];
 }
 
-/* Writes "NAME 71.3 %, NAME 28.7 %" for the parts that are not 0. */
+/* Writes the share of each part that is not 0, with its name: "NAME 71.3 %, NAME 28.7 %". */
 static void list_shares(char *text, size_t capacity, const char *const *names, const int64_t *parts, int count,
                         int64_t whole)
 {
@@ -111,12 +111,17 @@ const char *ws_roofline_why_unknown(const struct ws_report *report, size_t track
 {
     const struct ws_track_roofline *result = ws_report_result(report, &ws_analysis_roofline, track);
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
-    if (!ws_process_meta(process, "import"))
+    const char *import = ws_process_meta(process, "import");
+    if (!import)
         return "the recording holds no sizes for most of them; record --counters measures their work";
     if (2 * result->matmul_in_graphs > result->matmul_total)
-        return "most of them ran in CUDA graphs, and the trace holds no shapes for these";
-    return result->has_shapes ? "wallshim cannot compute the FLOPs of most operators that launched them"
-                              : "the trace holds no shapes for most of them";
+        return "most ran in CUDA graphs, where no shapes are recorded: profile a run without graphs, with "
+               "record_shapes=True";
+    if (result->has_shapes)
+        return "wallshim cannot compute the FLOPs of most operators that launched them";
+    return !strncmp(import, "Nsight", 6) ? "the trace holds no shapes: wallshim record --counters measures the work"
+                                         : "the trace holds no shapes: record with record_shapes=True in "
+                                           "torch.profiler, or with wallshim record";
 }
 
 static void print_mfu(const struct ws_track_roofline *result, struct ws_page *page)
@@ -147,7 +152,7 @@ static void print_classes(const struct ws_track_roofline *result, struct ws_page
                                                { "share", false, false } };
     char share[WS_FORMAT_SIZE];
     struct ws_table table;
-    /* No table if no kernel's class is known. */
+    /* If no kernel has a roofline class, no table is printed. */
     if (result->step_by_class[WS_ROOF_UNKNOWN] == result->step_total)
         return;
     fputc('\n', page->out);
@@ -164,7 +169,7 @@ static void print_classes(const struct ws_track_roofline *result, struct ws_page
     ws_table_finish(&table);
 }
 
-/* Prints a summary of the section Chains. */
+/* Prints a summary of the report's section Chains (kernels that one fused kernel could replace). */
 static void print_fusion(const struct ws_track_chains *chains, struct ws_page *page)
 {
     char time[WS_FORMAT_SIZE], bytes[WS_FORMAT_SIZE], waste[80] = "";
@@ -187,7 +192,8 @@ static void print_facts(const struct ws_report *report, size_t subject, const st
     print_mfu(result, page);
 }
 
-/* The recorder's summary of the hardware counters; NULL if the user asked for no counters. */
+/* Returns the text in the trace that tells which hardware counters the shim read, or NULL if the user asked for no
+ * counters. */
 static const char *counters_summary(const struct ws_report *report, size_t subject)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
@@ -238,7 +244,8 @@ static void print_rows(const struct ws_report *report, const struct ws_track_roo
     ws_page_more(page, count, "");
 }
 
-/* A note, the index of the first row that it applies to, and the number of such rows. */
+/* A note below the table of kernels. `first` is the index of the first kernel to which the note applies, and `count`
+ * is the number of these kernels. */
 struct note {
     const char *text;
     size_t first, count;
@@ -352,7 +359,8 @@ static int add_to_kernels(const struct ws_report *report, size_t subject, const 
     const struct ws_kernel_row *names = kernels->rows.data;
     const struct ws_roofline_row *rows = result->rows.data;
     json_t *list = json_object_get(object, "kernels");
-    /* Both lists are sorted by total time and name. Copies and memsets have no roofline. */
+    /* `kernels` and `result` are sorted in the same way: by total time and name. But `kernels` also has copies and
+     * memsets, which have no roofline. */
     for (size_t i = 0, at = 0; i < kernels->rows.count && at < result->rows.count; i++)
         if (names[i].name == rows[at].name &&
             json_object_set_new(json_array_get(list, i), "roofline", roofline_row_json(result, &rows[at++])))

@@ -1,4 +1,4 @@
-/* Shows the roofline, and advises on it. */
+/* Prints the section Roofline, writes it to JSON, and gives advice on GEMMs. */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_REPORT_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_REPORT_H
 

@@ -12,14 +12,15 @@
 
 enum role { PASSES, ENDS, PRODUCT, SOFTMAX, BETWEEN };
 
-/* The kernels that a stream has run since its last product. Places are indices in the track's order. */
+/* The last matrix product of a stream, and the kernels that the stream has run after it. `product` is the product's
+ * index in ws_track.order, and `between` holds the indices of the kernels after it. */
 struct follow {
     bool open; /* a product has run, and all kernels after it may belong to attention */
     uint32_t softmaxes, count;
     size_t product, between[WS_UNFUSED_BETWEEN];
 };
 
-/* The cost of an operator with given inputs. */
+/* The cost of an operator with given inputs. `known` is true if the operator is a matrix product of known sizes. */
 struct product {
     struct ws_operator_cost cost;
     bool known;
@@ -29,11 +30,13 @@ struct search {
     const struct ws_report *report;
     const struct ws_process *process;
     const struct ws_track *track;
-    const struct ws_op_moved *moved; /* by place; NULL: nothing known */
-    uint8_t *roles;                  /* enum role, by shape */
-    struct follow *follows;          /* by stream; the last one is for unknown streams */
-    struct ws_map prices;            /* name << 32 | inputs → index in `products` + 1 */
-    struct ws_vector products;       /* struct product */
+    const struct ws_op_moved
+        *moved;     /* bytes moved by each operation, by index in ws_track.order; NULL: not known for any operation */
+    uint8_t *roles; /* enum role of each shape, by index in ws_process.shapes */
+    struct follow *follows; /* one per stream, by the stream's index; the last one is for unknown streams */
+    /* maps (id of an operator's name << 32 | id of its inputs) to the index in `products` + 1 */
+    struct ws_map prices;
+    struct ws_vector products; /* struct product */
     struct ws_track_unfused *result;
 };
 
@@ -76,7 +79,7 @@ static int find_price(struct search *search, const struct ws_range *range, const
 {
     struct ws_tensor tensors[WS_TENSORS];
     uint64_t key = ((uint64_t)range->name << 32 | range->inputs) + 1;
-    uint64_t *place = ws_salted_put(&search->prices, key ? key : UINT64_MAX); /* 0 cannot be a key */
+    uint64_t *place = ws_salted_put(&search->prices, key ? key : UINT64_MAX); /* the map does not allow the key 0 */
     if (!place)
         return -ENOMEM;
     if (!*place) {
@@ -97,8 +100,9 @@ static int find_price(struct search *search, const struct ws_range *range, const
     return 0;
 }
 
-/* Finds the matrix product that the kernel computes, from the innermost operator around its launch that gives a
- * product. If no operator gives one, all sizes are 0. */
+/* Sets *cost to the sizes and the cost of the matrix product that the kernel computes. They come from the innermost
+ * operator around the kernel's launch that is a matrix product of known sizes. If there is none, sets all of *cost to
+ * 0. */
 static int find_product(struct search *search, size_t at, struct ws_operator_cost *cost)
 {
     const struct ws_ops *ops = &search->process->ops;
@@ -122,7 +126,7 @@ static int find_product(struct search *search, size_t at, struct ws_operator_cos
     return 0;
 }
 
-/* Does the second product read the result of the first one, m × n, as one of its operands? */
+/* Do the sizes allow the result (m × n) of the first matrix product to be an operand of the second? */
 static bool products_fit(const struct ws_operator_cost *first, const struct ws_operator_cost *second)
 {
     bool over_n = second->k == first->n && (second->m == first->m || second->n == first->m);
@@ -155,7 +159,8 @@ static bool is_same(const struct ws_unfused *pattern, uint32_t softmax, const st
            b->k == second->k;
 }
 
-/* Returns NULL if there are too many patterns, or no memory. */
+/* Finds or adds the pattern with these two matrix products and this softmax kernel. Returns NULL if there are too
+ * many patterns, or if memory runs out. */
 static struct ws_unfused *pattern_of(struct search *search, size_t softmax, const struct ws_operator_cost *first,
                                      const struct ws_operator_cost *second)
 {
@@ -173,8 +178,8 @@ static struct ws_unfused *pattern_of(struct search *search, size_t softmax, cons
     return pattern;
 }
 
-/* Adds an occurrence. `follow` holds the first product and the kernels after it; `second` is the place of the second
- * product. */
+/* Adds an occurrence of attention to its pattern. `follow` holds the first matrix product and the kernels after it.
+ * `second` is the index of the second matrix product in ws_track.order. */
 static int add_attention(struct search *search, const struct follow *follow, size_t second)
 {
     struct ws_operator_cost first_cost, second_cost;
@@ -192,7 +197,7 @@ static int add_attention(struct search *search, const struct follow *follow, siz
         return search->result->patterns.count < WS_UNFUSED_PATTERNS ? -ENOMEM : 0;
     double scores = first_cost.batch * first_cost.m * first_cost.n * element_bytes(first_cost.element);
     pattern->count++;
-    pattern->bytes += 2 * scores; /* the first product writes them, the second one reads them */
+    pattern->bytes += 2 * scores; /* the first product writes the scores, and the second product reads them */
     pattern->products =
         ws_sum(ws_sum(pattern->products, length_of(search, follow->product)), length_of(search, second));
     for (uint32_t i = 0; i < follow->count; i++) {
@@ -240,7 +245,8 @@ static int longest_between(const void *a, const void *b)
     return (x->example > y->example) - (x->example < y->example);
 }
 
-/* Sets the role of each shape. Returns whether the device runs a softmax; without a softmax there is no attention. */
+/* Sets the role (product, softmax …) of the kernels of each shape. Returns whether the device runs a softmax; without
+ * a softmax there is no attention. */
 static bool find_roles(struct search *search, size_t subject)
 {
     bool any = false;

@@ -5,9 +5,9 @@
 #include "analysis/roofline/unfused.h"
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
-#include "model/source_line.h"
+#include "model/source_code.h"
 
-/* Percent of a step, or of the recording. A fusion that saves less gets no advice. */
+/* Percent of a step's time, or of the recording. A fusion that saves less gets no advice. */
 enum { LEAST_PERCENT = 1 };
 
 static const char fuse[] =
@@ -19,7 +19,7 @@ static uint64_t unfused_steps(const struct ws_track_unfused *result)
     return result->steps ? result->steps : 1;
 }
 
-/* The sum over all patterns with enough evidence (ws_unfused_counts). */
+/* Returns the sums over all patterns that are certain enough (ws_unfused_counts). */
 static struct ws_unfused sum_of(const struct ws_track_unfused *result)
 {
     const struct ws_unfused *patterns = result->patterns.data;
@@ -64,16 +64,18 @@ int ws_unfused_advise(const struct ws_report *report, size_t subject, const void
     struct ws_unfused sum = sum_of(result);
     int64_t saving = sum.between / (int64_t)unfused_steps(result);
     int64_t length = result->steps ? steps->mean : ws_activity_known(activity);
-    char where[256], evidence[320];
+    char where[256], code[WS_SOURCE_CODE], evidence[320];
     if (!sum.count || saving < length / 100 * LEAST_PERCENT)
         return 0;
     ws_source_of_op(process, sum.example, where, sizeof(where));
+    ws_source_code_of_op(process, sum.example, code);
     write_evidence(result, &sum, evidence, sizeof(evidence));
     return ws_advice_add(list, &(struct ws_advice){ .name = "unfused_attention",
                                                     .part = WS_PART_OTHER_COMPUTE,
                                                     .saving_ns = saving,
                                                     .what = (char *)fuse,
                                                     .where = where,
+                                                    .code = code,
                                                     .evidence = evidence,
                                                     .track = (uint32_t)subject });
 }

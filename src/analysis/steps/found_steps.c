@@ -10,7 +10,7 @@
 #include "analysis/steps/period.h"
 #include "base/minmax.h"
 
-/* Fewer than LEAST_STEPS steps are rejected: a sequence of operations may occur twice by chance. */
+/* Fewer than LEAST_STEPS found steps are rejected, because a sequence of operations may occur twice by chance. */
 enum { LEAST_STEPS = 3 };
 
 static enum ws_period_hint hint_of_copy(const struct ws_shape *row)
@@ -39,7 +39,9 @@ static enum ws_period_hint hint_of(const struct ws_report *report, const struct 
     }
 }
 
-/* Tables for the search. The index into `shapes` is a shape; the index into `hints` is the number of a name. */
+/* Input of the search for steps (period.h). `shapes` has an entry for each shape (operations of the same kernel,
+ * grid, stream …). `hints` has the kind of operation (enum ws_period_hint) for each number that the search gives to
+ * an operation's name. */
 struct tables {
     struct ws_period_shape *shapes;
     uint8_t *hints;
@@ -50,7 +52,8 @@ static bool is_compute(enum ws_period_hint hint)
     return hint == WS_HINT_NONE || hint == WS_HINT_UPDATE || hint == WS_HINT_GRAPH;
 }
 
-/* All names that occur at least COUNTED times share the last entry of the histogram. */
+/* Entry n of the histogram is the number of operation names that occur n times. All names that occur at least COUNTED
+ * times share the last entry. */
 enum { COUNTED = 1 << 16 };
 
 static void found_steps_count_names(const struct ws_process *process, const struct ws_track *track, size_t names,
@@ -63,8 +66,9 @@ static void found_steps_count_names(const struct ws_process *process, const stru
         histogram[counts[i] < COUNTED ? counts[i] : COUNTED]++;
 }
 
-/* Numbers the names for the search. If there are more names than numbers, the most frequent names get numbers of
- * their own. All other names share the last number: they occur too rarely to be found in most steps. */
+/* Gives each operation name a 16-bit number for the search. If there are more names than numbers, only the most
+ * frequent names get numbers of their own. All other names share the last number, because they occur too rarely to be
+ * in most steps. */
 static int number_names(const struct ws_report *report, const struct ws_process *process,
                         const struct ws_track *track, uint16_t *numbers)
 {
@@ -102,7 +106,7 @@ static int fill_tables(const struct ws_report *report, const struct ws_process *
         tables->hints[tables->shapes[i].name] = (uint8_t)hint_of(report, shape);
     }
     if (!status && report->model->names.count >= WS_PERIOD_NAMES)
-        tables->hints[WS_PERIOD_NAMES - 1] = WS_HINT_NONE; /* this number is shared by many names */
+        tables->hints[WS_PERIOD_NAMES - 1] = WS_HINT_NONE; /* many names share this number */
     for (size_t i = 0; i < count && !status; i++)
         tables->shapes[i].computes = is_compute((enum ws_period_hint)tables->hints[tables->shapes[i].name]);
     free(numbers);
@@ -143,8 +147,8 @@ static bool are_enough(const struct ws_period *period)
     return alike >= LEAST_STEPS || (alike + 1 >= LEAST_STEPS && period->steps.count >= LEAST_STEPS);
 }
 
-/* Collects the host times at which the steps began, in ascending order. Steps without a recorded launch are left
- * out. */
+/* Collects the host times at which the first operation of each step was launched, in ascending order. Leaves out
+ * steps for which this launch was not recorded. */
 static int collect_launches(const struct ws_ops *ops, const struct ws_track *track, const struct ws_period *period,
                             struct ws_vector *launches)
 {
@@ -171,8 +175,9 @@ static bool has_steady(const struct ws_track_steps *steps)
     return false;
 }
 
-/* Makes a single step: a piece of the recording that is as long as an iteration. If iterations are alike, every piece
- * of this length contains the work of a whole iteration. */
+/* Makes a single step: a piece of the recording that starts with the recording's first operation and is as long as an
+ * iteration. begins[0] and begins[1] are the start times of two successive iterations. If iterations are alike, every
+ * piece of this length contains the work of a whole iteration. */
 static int take_piece(const struct ws_ops *ops, const struct ws_track *track, const int64_t begins[2],
                       struct ws_track_steps *result)
 {
@@ -190,8 +195,9 @@ static int take_piece(const struct ws_ops *ops, const struct ws_track *track, co
     return 0;
 }
 
-/* Uses the program's ranges to check whether the steps are iterations. Steps that are only parts of iterations are
- * replaced by the iterations that the ranges show. If the ranges show none, the steps are removed. */
+/* Uses the program's ranges to check whether the steps are iterations, or only parts of iterations. Parts are
+ * replaced by the iterations that the ranges show. If the ranges do not show when iterations begin, the parts are
+ * removed and there are no steps. */
 static int ask_ranges(const struct ws_report *report, const struct ws_track *track, const struct ws_period *period,
                       struct ws_track_steps *result)
 {

@@ -5,7 +5,7 @@
 
 static const char window_empty[] = "The window holds no whole step of this device.";
 
-/* Copies the origin of the steps, not the steps. */
+/* Copies only the fields that tell how the steps were found. The list of steps in the copy is empty. */
 static struct ws_track_steps origin_of(const struct ws_track_steps *steps)
 {
     return (struct ws_track_steps){ .source = steps->source,
@@ -32,12 +32,16 @@ int ws_given_steps_add(struct ws_given_steps *given, const struct ws_track *trac
         *kept = (struct ws_given_track){ track->process, track->device, origin_of(steps) };
     for (size_t i = 0; i < steps->steps.count && !status; i++) {
         struct ws_step step = list[i];
-        step.first = step.count = 0; /* in the window, operations have other indices */
+        /* `first` and `count` refer to operations of the whole recording; the window's operations have other
+         * indices */
+        step.first = step.count = 0;
         step.slow = false;
         if (by_number && step.kind == WS_STEP_WARM_UP)
             step.kind = WS_STEP_STEADY;
         if (steps->phases.several && step.kind == WS_STEP_OTHER)
-            step.kind = WS_STEP_STEADY; /* in the window, another phase may take most time */
+            /* steps of all phases (prefill, decode …) count as steady again, because in the window another phase may
+             * take most time than in the whole recording */
+            step.kind = WS_STEP_STEADY;
         status = keep[i] ? given_steps_push(&kept->steps.steps, &step) : 0;
     }
     if (kept && kept->steps.source != WS_STEPS_NONE && !kept->steps.steps.count) {

@@ -1,5 +1,6 @@
-/* Steps that were found in a whole recording, for a report on a window of this recording. The window is not searched
- * for steps again: it may hold too few steps, and the begin of its first step depends on earlier work. */
+/* Steps that were found in a whole recording, for a report on a window (a part) of this recording. The window is not
+ * searched for steps again, because it may hold too few steps. Also, the start of its first step depends on work
+ * before the window. */
 #ifndef WALLSHIM_ANALYSIS_STEPS_GIVEN_STEPS_H
 #define WALLSHIM_ANALYSIS_STEPS_GIVEN_STEPS_H
 
@@ -7,7 +8,7 @@
 
 /* The steps of one device. */
 struct ws_given_track {
-    uint32_t process, device; /* as in ws_track */
+    uint32_t process, device; /* same meaning as process and device in struct ws_track */
     struct ws_track_steps steps;
 };
 
@@ -15,8 +16,8 @@ struct ws_given_steps {
     struct ws_vector tracks; /* struct ws_given_track */
 };
 
-/* Adds each step of the track with an index i for which keep[i] is set. `by_number`: the user chose the steps by
- * their numbers, so steps of warm-up count as steady. Returns 0 or -ENOMEM. */
+/* Adds those steps of the track (device) whose index i has keep[i] set. If `by_number` is true, the user chose the
+ * steps by their numbers, so steps of warm-up count as steady. Returns 0 or -ENOMEM. */
 int ws_given_steps_add(struct ws_given_steps *given, const struct ws_track *track, const struct ws_track_steps *steps,
                        const bool *keep, bool by_number);
 
@@ -26,8 +27,8 @@ void ws_given_steps_finish(struct ws_given_steps *given);
 int ws_given_steps_copy(const struct ws_given_steps *given, const struct ws_track *track,
                         struct ws_track_steps *result);
 
-/* Sets the parts of each step (`split`) to their values from the whole recording. The parts measured in the window
- * lack work of steps outside the window that overlaps with the step. */
+/* Sets the times of each step (`split`: compute, communication, idle …) to their values in the whole recording. The
+ * times measured in the window are too small, because work launched outside the window may run in the step. */
 void ws_given_steps_restore(const struct ws_track_steps *given, struct ws_track_steps *result);
 
 #endif

@@ -8,9 +8,11 @@
 #include "analysis/steps/slow_steps.h"
 
 enum {
-    IDLE_NS = 10000000,  /* a longer gap: a sample in it is of an idle device */
-    HELD_PER_MILLE = 20, /* clocks so far below the maximum are held down */
-    LOWER_PERCENT = 5,   /* a slow step's clock so far below the usual one explains it */
+    IDLE_NS = 10000000, /* ns; samples in a longer gap between operations do not count, as the device was idle */
+    /* in 1/1000 of the maximum: a clock may count as held down if it is lower by more than this */
+    HELD_PER_MILLE = 20,
+    /* percent; lower clocks explain a slow step if its SM clock is at least this far below the median SM clock */
+    LOWER_PERCENT = 5,
 };
 
 static const struct {
@@ -21,11 +23,12 @@ static const struct {
 #undef REASON
 };
 
-/* The device's samples with values, in order of time. */
+/* The health samples (clocks, power, temperature) of one device in order of time, except samples that gave only an
+ * error. */
 struct samples {
     const struct ws_health **list;
     size_t count;
-    bool *counts; /* by index in `list` */
+    bool *counts; /* by index in `list`: the sample counts, because the device was at work (health.h) */
 };
 
 /* --- which samples count -------------------------------------------------------------------------- */
@@ -92,13 +95,15 @@ static int64_t median(int64_t *values, size_t count)
     return count ? values[count / 2] : 0;
 }
 
-/* The largest value that is believed. A larger one would overflow sums. */
+/* Returns the smaller of the value and 2^50, because sums of larger values could overflow. */
 static int64_t believed(uint64_t value)
 {
     return value < (uint64_t)1 << 50 ? (int64_t)value : (int64_t)1 << 50;
 }
 
-/* Counters of links only grow, unless they wrap around. Returns bytes a second, or -1 if that is not known. */
+/* Returns the bytes per second that a link (PCIe or NVLink) carried between two samples, or -1 if this rate is not
+ * known. `from` and `to` are the values of the link's byte counter in the two samples. This counter only grows, so a
+ * lower value means that it wrapped around. */
 static int64_t rate(const struct ws_health *before, const struct ws_health *now, enum ws_health_field field,
                     uint64_t from, uint64_t to)
 {
@@ -109,7 +114,7 @@ static int64_t rate(const struct ws_health *before, const struct ws_health *now,
     return bytes_s < 1e15 ? (int64_t)bytes_s : -1;
 }
 
-/* The figure's value in sample i; -1: not known. */
+/* Returns the value of a figure (clock, power …) in the sample at index i, or -1 if it is not known. */
 static int64_t value_of(const struct samples *samples, size_t i, enum ws_health_figure_name figure)
 {
     const struct ws_health *now = samples->list[i], *before = i ? samples->list[i - 1] : now;
@@ -143,7 +148,8 @@ static int64_t value_of(const struct samples *samples, size_t i, enum ws_health_
 #undef RATE
 }
 
-/* values: room for a number for each sample. */
+/* Computes the least, median and largest value of each figure (clock, power …) over the samples that count. `values`
+ * is scratch space with room for one number per sample. */
 static void measure(const struct samples *samples, int64_t *values, struct ws_track_health *result)
 {
     for (int figure = 0; figure < WS_HEALTH_FIGURE_COUNT; figure++) {
@@ -214,7 +220,8 @@ static int64_t clock_of(const struct samples *samples, size_t i)
     return i < samples->count ? value_of(samples, i, WS_HEALTH_OF_SM_CLOCK) : -1;
 }
 
-/* The mean clock in the step; without a sample in it, the higher one of the samples around it. -1: not known. */
+/* Returns the mean SM clock of the samples in the step, in MHz. If the step has no samples, returns the higher clock
+ * of the last sample before the step and the first one after it. Returns -1 if the clock is not known. */
 static int64_t step_clock(const struct samples *samples, size_t *cursor, const struct ws_step *step)
 {
     int64_t sum = 0, count = 0;

@@ -7,9 +7,11 @@
 #include "analysis/steps/health.h"
 
 enum {
-    ADVISE_SHARE = 5,       /* percent of the samples in which clocks were held down */
-    ADVISE_POWER_LOSS = 10, /* percent of the clock; a power cap costs some clock in any heavy work */
-    ADVISE_LOSS = 3,        /* percent of the clock; for all other reasons */
+    ADVISE_SHARE = 5, /* percent of samples; there is no advice if a smaller share of samples had clocks held down */
+    /* percent; advice on a power cap is given only if it lowers the clock by at least this, because some loss is
+     * usual */
+    ADVISE_POWER_LOSS = 10,
+    ADVISE_LOSS = 3, /* percent; the same limit for all other reasons */
 };
 
 static const struct {
@@ -28,7 +30,7 @@ static const struct {
 #undef FIGURE
 };
 
-/* The reason with most samples. */
+/* Returns the reason for lower clocks that most samples name. */
 static enum ws_health_reason main_reason(const struct ws_track_health *result)
 {
     int most = 0;
@@ -179,11 +181,12 @@ static const char *what_to_do(enum ws_health_reason reason)
     case WS_HEALTH_SYNC_BOOST:
         return "look at the other GPUs of the sync boost group: the slowest one holds back all";
     default:
-        return NULL; /* the user's own choice */
+        return NULL; /* in all other cases the user chose the clocks */
     }
 }
 
-/* The part of the kernels' time that clocks matter most for, and how much of that time it is. */
+/* Returns the kind of kernels that takes most time (matrix products, or others), and its share of the kernels' time.
+ * Lower clocks cost most time in these kernels. */
 static enum ws_part part_of(const struct ws_report *report, size_t subject, double *share)
 {
     const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, subject);

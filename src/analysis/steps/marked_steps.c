@@ -6,23 +6,23 @@
 #include "analysis/activity/activity.h"
 #include "base/minmax.h"
 
-/* A step marker, and the work launched from its begin to the begin of the next marker. The list of markers has one
- * more entry, for the end of the last marker. */
+/* A step marker, and the work launched from the start of this marker to the start of the next marker. A list of
+ * markers ends with an extra entry, which represents the end of the last marker. */
 struct marker {
     int64_t host_begin, host_end;
     uint64_t number;
-    int64_t launched; /* host time of the first launch into the main stream; INT64_MAX: no launch */
-    int64_t first;    /* begin of the first launched operation on the device */
-    int64_t boundary; /* begin of the step on the device */
-    int64_t end;      /* latest end of the launched operations; INT64_MIN: no launch */
-    bool held;        /* the first operation waited for work that was launched before the recording */
+    int64_t launched; /* host time of the marker's first launch into the main stream; INT64_MAX: no launch */
+    int64_t first;    /* start on the device of the operation launched at `launched`; INT64_MAX: no launch */
+    int64_t boundary; /* start of the marker's step on the device */
+    int64_t end;      /* latest end of the operations launched in the marker; INT64_MIN: no launch */
+    bool held; /* the operation that starts at `first` waited for work that was launched before the recording */
 };
 
-/* Facts about a stream. In an array of lanes, the last entry is for operations whose stream is not known. */
+/* Facts about a stream. In an array of `struct lane`, the last entry is for operations whose stream is not known. */
 struct lane {
     bool calls;   /* the trace holds launch calls of the stream's operations */
-    bool begun;   /* find_work has passed an operation with a known launch on this stream */
-    ptrdiff_t at; /* index of the marker in which the latest operation was launched; -1: before all markers */
+    bool begun;   /* find_work has visited an operation of this stream; if `calls` is true, one with a launch call */
+    ptrdiff_t at; /* index of the marker at the time of the stream's latest launch; -1: before all markers */
 };
 
 enum { FEW = 4 };
@@ -32,7 +32,7 @@ static struct marker marked_steps_marker(int64_t begin, int64_t end, uint64_t nu
     return (struct marker){ begin, end, number, INT64_MAX, INT64_MAX, INT64_MAX, INT64_MIN, false };
 }
 
-/* Collects the step markers of the thread with the most step markers, in order of their begin. */
+/* Collects the step markers of the thread with the most step markers, in order of start. */
 static int marked_steps_collect(const struct ws_ranges *ranges, struct ws_vector *markers)
 {
     const struct ws_thread_rows *threads = ranges->threads.data, *best = NULL;
@@ -58,7 +58,8 @@ static int marked_steps_collect(const struct ws_ranges *ranges, struct ws_vector
     return 0;
 }
 
-/* Adds an entry for the end of the last marker. This end is a boundary of steps, as the begin of each marker is. */
+/* Adds an entry for the end of the last marker to the list. The last step ends at this time. Each other step ends at
+ * the start of the next marker. */
 static int add_last_end(struct ws_vector *markers)
 {
     const struct marker *list = markers->data;
@@ -70,7 +71,8 @@ static int add_last_end(struct ws_vector *markers)
     return 0;
 }
 
-/* The index of the last marker that began at or before `time`, or -1. */
+/* Returns the index of the last marker that began at or before `time`, or -1 if there is none. `hint` is the index
+ * that the search tries first. */
 static ptrdiff_t marker_at(const struct marker *list, size_t count, size_t hint, int64_t time)
 {
     if (list[hint].host_begin <= time && (hint + 1 == count || time < list[hint + 1].host_begin))
@@ -91,7 +93,8 @@ static struct lane *lane_of(const struct ws_process *process, struct lane *lanes
     return &lanes[ws_min(ws_process_shape(process, shape)->stream, (uint32_t)process->streams.rows.count)];
 }
 
-/* Finds the streams whose launch calls are in the trace, and the main stream. */
+/* Sets `calls` of each stream in `lanes`. Sets *main to the main stream (the stream of the device with most kernels
+ * other than communication). */
 static int look_at_streams(const struct ws_report *report, const struct ws_track *track, struct lane *lanes,
                            uint32_t *main)
 {
@@ -116,11 +119,12 @@ static bool has_calls(const struct ws_process *process, const struct lane *lanes
     return false;
 }
 
-/* The index of the marker in which an operation was launched; -1: before all markers. If the trace lacks this launch
- * but has other launches of the stream, the operation is assigned to the marker of its predecessor on the stream. If
- * it has no predecessor there, it was launched before the recording: -1. If the trace lacks all launches of the
- * stream, the operation's begin on the device stands for its launch. There is one exception: work that comes before
- * the device's first operation with a launch call (`begun` is false) was launched before the recording. */
+/* Returns the index of the marker in which an operation was launched, or -1 if it was launched before all markers. If
+ * the trace lacks this launch but has other launches of the stream, the operation gets the marker of its predecessor
+ * on the stream. If the operation has no predecessor, it was launched before the recording, so the function returns
+ * -1. If the trace lacks all launches of the stream, the operation's start on the device is used as the time of its
+ * launch. But while `begun` is false, no operation of the device with a launch call has come yet. Operations without
+ * a launch call then count as launched before the recording. */
 static ptrdiff_t launched_at(const struct ws_ops *ops, uint32_t op, const struct ws_vector *markers,
                              struct lane *lane, bool begun, size_t *hint)
 {
@@ -159,10 +163,10 @@ static void find_work(const struct ws_process *process, const struct ws_track *t
     }
 }
 
-/* Delays the begin of the first step. A step begins later than its marker if the device still works on the previous
- * step. No step is recorded before the first step, so it gets the delay of the second step. With this delay, the
- * first step lasts as long as its host work or its device work, whichever is longer. Without the delay, it would last
- * as long as both in a row. */
+/* Delays the start of the first step. A step begins later than its marker if the device still works on the previous
+ * step. No step was recorded before the first step, so the first step gets the delay of the second step. With this
+ * delay, the first step lasts as long as its host work or its device work, whichever is longer. Without the delay,
+ * the first step would last as long as its host work and its device work together. */
 static void delay_first(struct ws_vector *markers, int64_t before)
 {
     struct marker *list = markers->data;
@@ -178,7 +182,7 @@ static void delay_first(struct ws_vector *markers, int64_t before)
     list[first].boundary = ws_min(list[first].first, ws_max(list[first].host_begin + delay, before));
 }
 
-/* Sets the boundaries at which steps begin (steps.h). `before`: the latest end of the work launched before all
+/* Sets the time at which each step begins (steps.h). `before` is the latest end of the work launched before all
  * markers. */
 static void place_boundaries(struct ws_vector *markers, bool aligned, int64_t before)
 {
@@ -197,8 +201,8 @@ static void place_boundaries(struct ws_vector *markers, bool aligned, int64_t be
             list[i].boundary = list[i + 1].boundary;
 }
 
-/* Does each marker end where the next marker begins? If the gaps between markers take more than 2 % of the markers'
- * time (our choice), an iteration takes longer than a marker. */
+/* Does each marker end where the next marker begins? Returns false if the gaps between markers take more than 2 % of
+ * the markers' time (our choice). In that case an iteration takes longer than its marker. */
 static bool markers_tile(const struct ws_vector *markers)
 {
     const struct marker *list = markers->data;
@@ -210,11 +214,13 @@ static bool markers_tile(const struct ws_vector *markers)
     return between <= inside / 50;
 }
 
-/* If there are fewer than `few` steps, the last step counts as steady even if its end is not certain. */
+/* Makes the steps from markers whose field `boundary` is set. If there are fewer than `few` steps, the last step
+ * counts as steady even if its end is not certain. */
 static int marked_steps_add_steps(const struct ws_vector *markers, size_t few, struct ws_track_steps *result)
 {
     const struct marker *list = markers->data;
-    size_t last = markers->count - 1, working = markers->count; /* `working`: markers up to the last launch */
+    /* `working`: number of markers up to the last one with a launch */
+    size_t last = markers->count - 1, working = markers->count;
     int64_t before = INT64_MIN;
     while (working && list[working - 1].launched == INT64_MAX)
         working--;
@@ -232,15 +238,15 @@ static int marked_steps_add_steps(const struct ws_vector *markers, size_t few, s
         step->number = list[i].number;
         step->kind = WS_STEP_STEADY;
     }
-    /* If nothing runs after the last step, its last work may be missing. If there are gaps between markers, the begin
-     * of the next iteration is not known. */
+    /* If nothing runs after the last step, the recording may lack the end of this step. If there are gaps between
+     * markers, an iteration may go on after its marker, so the end of the last one is not known. */
     struct ws_step *steps = result->steps.data;
     if (result->steps.count && result->steps.count >= few && (working < markers->count || !markers_tile(markers)))
         steps[result->steps.count - 1].kind = WS_STEP_CUT;
     return 0;
 }
 
-/* Turns markers into steps. The last entry of `markers` stands for the end of the last marker. */
+/* Turns markers into steps. The last entry of `markers` represents the end of the last marker. */
 static int steps_of_markers(const struct ws_report *report, const struct ws_track *track, struct ws_vector *markers,
                             size_t few, struct ws_track_steps *result)
 {

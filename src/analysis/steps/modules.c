@@ -6,7 +6,7 @@
 
 #include "analysis/activity/activity.h"
 #include "analysis/steps/steps.h"
-#include "base/minmax.h"
+#include "report/tree.h"
 
 static const char module_begin[] = "nn.Module: ", backward_begin[] = "autograd::engine::evaluate_function: ";
 
@@ -15,7 +15,8 @@ static bool is_backward(const char *label)
     return !strncmp(label, backward_begin, sizeof(backward_begin) - 1);
 }
 
-/* Finds "Linear" in "nn.Module: Linear_3", and "backward" for all calls of autograd's engine. */
+/* *name is the name of a range. Moves *name to the class of the module in it, and returns the length of the class:
+ * "Linear" in "nn.Module: Linear_3". If the range is a call of autograd's engine, sets *name to "backward". */
 static size_t name_of_module(const char **name)
 {
     static const char backward[] = "backward";
@@ -33,12 +34,6 @@ static size_t name_of_module(const char **name)
 }
 
 /* --- from rows to the tree ---------------------------------------------------------------------------- */
-
-/* Links of a row, as indices of rows. WS_NO_RANGE: none. */
-struct link {
-    uint32_t child, next; /* the child with most device time; the next child of the same parent */
-    uint32_t rank;
-};
 
 static bool is_in_steps(const struct ws_range_row *row)
 {
@@ -59,37 +54,6 @@ static int modules_most_first(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Links the rows. One more entry after the last row stands for the parent of all rows that have no parent. Returns
- * NULL if memory runs out. */
-static struct link *link_rows(const struct ws_range_row *rows, uint32_t count)
-{
-    const struct ws_range_row **order = malloc((count + 1) * sizeof(const struct ws_range_row *));
-    struct link *links = malloc((count + 1) * sizeof(*links));
-    for (uint32_t i = 0; order && links && i < count; i++)
-        order[i] = &rows[i];
-    if (order && links) {
-        memset(links, 0xff, (count + 1) * sizeof(*links));
-        qsort(order, count, sizeof(const struct ws_range_row *), modules_most_first);
-        for (uint32_t rank = count; rank-- > 0;) {
-            uint32_t row = (uint32_t)(order[rank] - rows);
-            struct link *parent = &links[ws_min(rows[row].parent, count)];
-            links[row].rank = rank;
-            links[row].next = parent->child;
-            parent->child = row;
-        }
-        /* If ranges overlap without being nested, a child may have more time than its parent. The child must not rank
-         * before its parent. */
-        for (uint32_t row = 0; row < count; row++)
-            if (rows[row].parent < row)
-                links[row].rank = ws_max(links[row].rank, links[rows[row].parent].rank);
-    } else {
-        free(links);
-        links = NULL;
-    }
-    free(order);
-    return links;
-}
-
 static int add_module(struct ws_vector *modules, const struct ws_process *process, const struct ws_range_row *rows,
                       const struct ws_range_row *row, struct ws_module made)
 {
@@ -108,29 +72,38 @@ static int add_module(struct ws_vector *modules, const struct ws_process *proces
     return 0;
 }
 
-/* Adds the rows, each before its children. */
+static void most_first(const struct ws_range_row *rows, uint32_t count, const struct ws_range_row **order,
+                       uint32_t *parents, uint32_t *largest)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        order[i] = &rows[i];
+        parents[i] = rows[i].parent;
+    }
+    qsort(order, count, sizeof(const struct ws_range_row *), modules_most_first);
+    for (uint32_t i = 0; i < count; i++)
+        largest[i] = (uint32_t)(order[i] - rows);
+}
+
+/* Adds the rows of the tree of modules to the result, each row before its children. */
 static int make_tree(struct ws_track_modules *result, const struct ws_process *process)
 {
     const struct ws_range_row *rows = result->sums.rows.data;
-    uint32_t count = (uint32_t)result->sums.rows.count, depth = 0;
-    struct link *links = link_rows(rows, count);
-    if (!links)
-        return -ENOMEM;
-    int status = 0;
-    uint32_t at = links[count].child;
-    while (at != WS_NO_RANGE && !status) {
-        status = add_module(&result->rows, process, rows, &rows[at],
-                            (struct ws_module){ .depth = depth, .rank = links[at].rank });
-        if (links[at].child != WS_NO_RANGE) {
-            at = links[at].child;
-            depth++;
-            continue;
-        }
-        for (; at != WS_NO_RANGE && links[at].next == WS_NO_RANGE; depth--)
-            at = rows[at].parent;
-        at = at == WS_NO_RANGE ? at : links[at].next;
+    uint32_t count = (uint32_t)result->sums.rows.count;
+    const struct ws_range_row **order = malloc(count * sizeof(const struct ws_range_row *));
+    uint32_t *parents = malloc(count * sizeof(*parents)), *largest = malloc(count * sizeof(*largest));
+    struct ws_tree_row *shown = malloc(count * sizeof(*shown));
+    int status = order && parents && largest && shown ? 0 : -ENOMEM;
+    if (!status) {
+        most_first(rows, count, order, parents, largest);
+        status = ws_tree_order(parents, largest, count, shown);
     }
-    free(links);
+    for (uint32_t i = 0; i < count && !status; i++)
+        status = add_module(&result->rows, process, rows, &rows[shown[i].row],
+                            (struct ws_module){ .depth = shown[i].depth, .rank = shown[i].rank });
+    free(order);
+    free(parents);
+    free(largest);
+    free(shown);
     return status;
 }
 
@@ -169,6 +142,7 @@ static bool modules_has_section(const void *memory)
 const struct ws_analysis ws_analysis_modules = {
     .name = "modules",
     .title = "Modules of the model",
+    .host_times = true,
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_modules),
     .needs = { &ws_analysis_activity, &ws_analysis_steps },

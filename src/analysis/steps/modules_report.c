@@ -6,7 +6,8 @@
 #include "analysis/steps/range_figures.h"
 #include "base/minmax.h"
 
-/* Work outside modules, by whether the launch is known. */
+/* Kinds of device work outside modules. LAUNCHED: the trace holds the launch of the work. NOT_LAUNCHED: it does
+ * not. */
 enum { LAUNCHED, NOT_LAUNCHED, OUTSIDE_KINDS };
 
 static int64_t device_time(const struct ws_range_scale *scale, const struct ws_range_work *work)
@@ -19,7 +20,8 @@ static void add_time(int64_t *sum, const struct ws_range_scale *scale, const str
     *sum = ws_sum(*sum, device_time(scale, work));
 }
 
-/* Fills the device times outside modules. Returns the time of all work. */
+/* Sets outside[] to the device times of the two kinds of work outside modules. Returns the device time of all work,
+ * in modules and outside. */
 static int64_t all_times(const struct ws_range_scale *scale, const struct ws_track_modules *result,
                          int64_t outside[OUTSIDE_KINDS])
 {
@@ -34,8 +36,8 @@ static int64_t all_times(const struct ws_range_scale *scale, const struct ws_tra
     return ws_sum(all, ws_sum(outside[LAUNCHED], outside[NOT_LAUNCHED]));
 }
 
-/* Adds "Linear ×4" if each instance of the parent has four instances. Adds "Linear (7 in all)" if their number
- * varies. */
+/* Adds the cell with a module's name. Adds "Linear ×4" if each instance of the parent module has four instances. Adds
+ * "Linear (7 in all)" if the number of instances per parent varies. */
 static void name_cell(struct ws_table *table, const struct ws_module *module)
 {
     char count[WS_FORMAT_SIZE], instances[WS_FORMAT_SIZE + 16] = "";
@@ -143,7 +145,8 @@ int ws_modules_json(const struct ws_report *report, size_t subject, const void *
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, subject);
     const struct ws_track_modules *result = memory;
     const struct ws_module *modules = result->rows.data;
-    json_t *lists[WS_RANGES_DEEPEST + 2] = { NULL }; /* by depth */
+    /* by depth in the tree: the JSON list to which modules of this depth are added */
+    json_t *lists[WS_RANGES_DEEPEST + 2] = { NULL };
     if (!result->rows.count)
         return 0;
     lists[0] = json_array();

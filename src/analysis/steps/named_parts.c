@@ -8,32 +8,34 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* The maximum number of ranges that are read and searched for a period. */
+/* The maximum number of ranges whose names are read to find a period. */
 enum { MOST_NAMES = 4096 };
 
-/* A shift is a period if at least the share agree_share of the names equals the name one shift later. At least
- * LEAST_AGREE pairs of names must be compared. */
+/* A number n of ranges is a period if at least the share agree_share of the ranges have the same name as the range
+ * that comes n ranges later. At least LEAST_AGREE pairs of names must be compared. */
 enum { LEAST_AGREE = 4 };
 static const double agree_share = 0.9;
 
-/* Found steps are parts if the period of the ranges is more than parts_factor times as long as a step. They are
- * iterations if the period and a step differ by less than the share same_length. */
+/* Found steps are parts of iterations if the period of the ranges lasts more than parts_factor times as long as a
+ * step. They are iterations if the duration of the period differs from that of a step by less than the share
+ * same_length. */
 static const double parts_factor = 1.5, same_length = 0.1;
 
-/* The ranges judge found steps only if at least this share of the steps contains ranges. */
+/* The ranges are used to judge found steps only if at least this share of the steps contains ranges. */
 static const double steps_share = 0.5;
 
-/* A range that begins on the launching thread. */
+/* A range on the thread that launches most operations: its start (host clock, ns) and its name. */
 struct named {
     int64_t begin;
-    uint64_t name; /* hash of the text; several labels may have the same text */
+    uint64_t name; /* hash of the name's text; several labels of the trace may have the same text */
 };
 
-/* Kinds of labels, by their text. */
+/* What the text of a label (the name of ranges) contains. COUNTS_ITERATIONS: the number of an iteration.
+ * NUMBERS_PART: the number of a part of a model. NAME: neither of these numbers. */
 enum { NOT_LOOKED_AT, NAME, COUNTS_ITERATIONS, NUMBERS_PART };
 
 /* Does the name contain the number of a part of a model, as "encoder.block.14" and "layer 3" do? In the path of a
- * module, the number follows a dot. */
+ * module, the number follows a dot. Names of module calls ("nn.Module: Linear_3") always count. */
 static bool numbers_part(const char *text)
 {
     bool word = strcasestr(text, "layer") || strcasestr(text, "block");
@@ -59,7 +61,8 @@ static bool counts_iterations(const char *text)
 }
 
 /* Reads the name of a range. Returns false if the name does not help to tell parts from iterations. Names of
- * operators and functions help only if they contain the number of a part. `looks` keeps the kind of each label. */
+ * operators and functions help only if they contain the number of a part. `looks` keeps for each label what its text
+ * contains (NAME, COUNTS_ITERATIONS …). */
 static bool read_name(const struct ws_process *process, const struct ws_range *range, uint8_t *looks,
                       struct named *named, bool *numbered)
 {
@@ -78,7 +81,8 @@ static bool read_name(const struct ws_process *process, const struct ws_range *r
     return true;
 }
 
-/* The thread that launched most of the track's operations; 0: not known. */
+/* Sets *thread to the thread that launched most of the track's operations, or to 0 if no launch is known. Returns 0
+ * or -ENOMEM. */
 static int launching_thread(const struct ws_process *process, const struct ws_track *track, uint32_t *thread)
 {
     size_t count = process->ops.threads.count, most = 0, *launches = calloc(count + 1, sizeof(*launches));
@@ -95,8 +99,9 @@ static int launching_thread(const struct ws_process *process, const struct ws_tr
     return 0;
 }
 
-/* The thread's named ranges in order of their begin. `again` lists only the ranges whose names occur more than once.
- * numbered[i]: the name of all[i] contains the number of a part. */
+/* The ranges of one thread whose names help to tell parts from iterations, in order of start. `again` lists only the
+ * ranges whose names occur more than once. numbered[i] is true if the name of all[i] contains the number of a
+ * part. */
 struct names {
     struct named all[MOST_NAMES], again[MOST_NAMES];
     bool numbered[MOST_NAMES];
@@ -129,7 +134,8 @@ static int named_parts_collect(const struct ws_process *process, uint32_t thread
     return status;
 }
 
-/* The smallest shift at which the names agree; 0: there is none. */
+/* Returns the period of the names: the smallest n for which nearly all ranges (agree_share) have the same name as the
+ * range that comes n ranges later. Returns 0 if there is no period. */
 static size_t named_parts_period(const struct names *names)
 {
     size_t count = names->again_count;
@@ -143,7 +149,7 @@ static size_t named_parts_period(const struct names *names)
     return 0;
 }
 
-/* The median time from a range to the range one period later. */
+/* Returns the median time, in ns, from the start of a range to the start of the range one period later. */
 static int64_t median_length(const struct names *names, size_t period)
 {
     static const size_t looks = 256;
@@ -157,8 +163,9 @@ static int64_t median_length(const struct names *names, size_t period)
     return lengths[count / 2];
 }
 
-/* Counts of steps. `steps` = all steps. `named` = steps in which ranges begin. `changed` = steps in which most ranges
- * are numbered parts that the previous step does not have. */
+/* Counts of found steps. `steps`: number of all steps. `named`: number of steps in which ranges begin. `changed`:
+ * number of steps in which most ranges are named after numbered parts ("layer 3") that are not in the previous
+ * step. */
 struct within {
     size_t steps, named, changed;
 };

@@ -12,18 +12,21 @@
 /* A gram (period.h) with fewer than LEAST_PLACES occurrences is not a candidate. */
 enum { LEAST_PLACES = 3 };
 
-/* Candidates with similar numbers of occurrences share a bin. There are BINS bins between any number of occurrences
- * and its double. The candidate with the most even distances represents its bin. The MOST_LEVELS bins with the most
- * candidates are examined. Up to MOST_PLACES occurrences of a candidate are examined. */
+/* Candidates (grams that recur at even distances) with similar numbers of occurrences share a bin. There are BINS
+ * bins between any number of occurrences and its double. Of each bin, only the candidate with the most even distances
+ * is examined. This is done for the MOST_LEVELS bins with the most candidates. Up to MOST_PLACES occurrences of a
+ * candidate are examined. */
 enum { BINS = 8, BIN_COUNT = 32 * BINS, MOST_LEVELS = 24, MOST_PLACES = 1 << 18 };
 
-/* Distances between occurrences count as even up to this variance of their log2. At this limit most distances are
- * within a factor of 2 of their geometric mean. */
+/* The distances between a gram's occurrences count as even up to this variance of their log2. At this limit most
+ * distances are within a factor of 2 of their geometric mean. */
 static const float even_variance = 1.0F;
 
 struct gram {
     uint32_t count, last;
-    float sum, squares; /* sum of the log2 of the distances; sum of the squares of the log2 */
+    /* `sum`: sum of log2 of the distances between successive occurrences; `squares`: sum of the squares of these
+     * log2 */
+    float sum, squares;
 };
 
 /* Returns log2 of the value, accurate to 0.09. The bits of a float, read as an integer, are nearly linear in the
@@ -49,17 +52,18 @@ static void note_gram(struct gram *gram, uint32_t place)
     gram->last = place;
 }
 
-/* The state of a pass over the operations, for one stream. */
+/* The state of one stream during a loop over all operations. */
 struct lane {
-    uint32_t before; /* state of ws_text_pair */
+    uint32_t before; /* previous name on the stream, for ws_text_pair */
     uint32_t kernels;
 };
 
-/* Counts the grams and their distances. Finds the stream with most kernels. */
+/* Counts the occurrences of each gram, and sums up log2 of the distances between these occurrences. Finds the stream
+ * with most kernels. */
 static int note_grams(struct ws_period_text *text, struct gram *grams)
 {
     const struct ws_period_text all =
-        *text; /* a local copy: the compiler knows that writes to `grams` do not change the copy */
+        *text; /* a local copy, so that the compiler can assume that writes to `grams` do not change it */
     struct lane *lanes = calloc(all.source->lane_count, sizeof(*lanes));
     if (!lanes)
         return -ENOMEM;
@@ -84,9 +88,9 @@ static float period_variance_of(const struct gram *gram)
 }
 
 struct bin {
-    uint32_t support; /* number of candidates */
-    uint32_t gram;    /* the candidate with the most even distances */
-    uint32_t count;   /* occurrences of `gram` */
+    uint32_t support; /* number of candidates in the bin */
+    uint32_t gram;    /* the candidate whose occurrences have the most even distances */
+    uint32_t count;   /* number of occurrences of `gram` */
     float variance;
 };
 
@@ -105,7 +109,7 @@ static size_t fill_bins(const struct ws_period_text *text, const struct gram *gr
     memset(bins, 0, BIN_COUNT * sizeof(*bins));
     for (uint32_t i = 0; i < WS_GRAMS; i++) {
         if (i == text->source->names)
-            i = WS_PERIOD_NAMES; /* the numbers that are skipped here are not used */
+            i = WS_PERIOD_NAMES; /* skips the numbers that belong to no name */
         bool graph = i < WS_PERIOD_NAMES && text->source->hints[i] == WS_HINT_GRAPH;
         if (grams[i].count < LEAST_PLACES || (grams[i].count > text->count / 2 && !graph))
             continue;
@@ -138,12 +142,12 @@ static int add_place(struct ws_period_level *level, uint32_t place)
     return 0;
 }
 
-/* Collects, in one pass, the occurrences of the gram of each level. */
+/* Collects the indices of the operations at which each level's gram occurs, in one pass over the operations. */
 static int collect_places(const struct ws_period_text *text, struct ws_period_level *levels, size_t count)
 {
     const struct ws_period_text all = *text;
     uint8_t *numbers = calloc(WS_GRAMS, 1);
-    uint32_t *before = calloc(all.source->lane_count, sizeof(*before)); /* by lane */
+    uint32_t *before = calloc(all.source->lane_count, sizeof(*before)); /* by stream: state of ws_text_pair */
     int status = numbers && before ? 0 : -ENOMEM;
     for (size_t i = 0; i < count && !status; i++)
         numbers[levels[i].gram] = (uint8_t)(i + 1);
@@ -161,7 +165,7 @@ static int collect_places(const struct ws_period_text *text, struct ws_period_le
     return status;
 }
 
-/* Finds the possible levels of repetition and measures them. */
+/* Finds the possible levels of repetition (layers, micro-batches, iterations …) and fills in their figures. */
 static int find_levels(struct ws_period_text *text, struct ws_period_level *levels, size_t *count)
 {
     struct gram *grams = calloc(WS_GRAMS, sizeof(*grams));

@@ -3,24 +3,26 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A level counts as a repetition if it reaches these thresholds (period_level.h): least_regular = share of operations
- * in typical segments; least_steady = share of steady names; least_steady_mass = share of operations with steady
- * names. Segments with an optimizer cannot be evaluation, so for them least_regular_updates replaces least_regular.
- * If there are few names in few segments, the share of steady names must be larger, because some names are steady by
- * chance. */
+/* A level counts as a repetition if it reaches the following thresholds. least_regular: share of all operations that
+ * are in typical segments. least_steady: share of names that are steady (occur equally often in most typical
+ * segments). least_steady_mass: share of operations with steady names. Segments with an optimizer cannot be
+ * evaluation. So if the segments have an optimizer, least_regular_updates replaces least_regular. If there are few
+ * names in few segments, the share of steady names must be larger, because some names are steady by chance. */
 static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
 enum { LEAST_SEGMENTS = 2 };
 
-/* An outer level holds a fixed number of inner segments if this share of its segments holds the same number. */
+/* An outer level holds a fixed number of inner segments if at least this share of the outer level's segments holds
+ * the same number of inner segments. */
 static const double same_number = 0.7;
 
-/* Names with at least this presence are in nearly all segments. */
+/* A name is in nearly all segments if its `presence` (share of segments that have it, in units of 1/65535) is at
+ * least this. */
 static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
 
-/* The segments of an inner level may be the layers of a model if they hold no repetition: on average, a name occurs
- * in a segment fewer than `layered` times, or fewer than `layered_updates` times if the segments hold the optimizer.
- * If the segments are layers, the outer level is the step if it has enough names of its own: at least `own_names`
- * times as many as a layer has names. */
+/* The segments of an inner level may be the layers of a model if they hold no repetition. This is so if, on average,
+ * a name occurs in a segment fewer than `layered` times. If the segments hold the optimizer, the limit is
+ * `layered_updates`. If the inner segments are layers, the outer level is the step if it has enough names of its own:
+ * at least `own_names` times as many as a layer has. */
 static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
 
 /* Limits for steps that consist of micro-batches and an optimizer whose kernels are not recognized. A step has at
@@ -30,32 +32,36 @@ static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
 enum { MOST_BATCHES = 8, BATCHES_SEEN = 4 };
 static const double own_operations = 0.03, most_extra = 0.5;
 
-/* A segment in which names occur at least many_times on average holds a repetition. A segment with at least
+/* A segment holds a repetition if a name occurs in it many_times or more on average. A segment with at least
  * MANY_NAMES names is not a layer. */
 static const double many_times = 4;
 enum { MANY_NAMES = 100 };
 
-/* Of two loops that run one after the other, the first is taken as the steps if its share of the operations is at
- * least `as_much` times the share of the second. The main work mostly comes first: programs end with evaluation. */
+/* If two loops run one after the other, their shares of the operations are compared. The iterations of the first loop
+ * are the steps if the first loop has at least `as_much` times the share of the second loop. The main work mostly
+ * comes first, because programs end with evaluation. */
 static const double as_much = 0.35;
 
-/* If two levels have about equally many segments, they are the same loop. The second level replaces the first only if
- * its quality (regular × steady) is larger by more than this. */
+/* If two levels have about equally many segments, they come from the same loop of the program. The level examined
+ * later replaces the earlier one only if its quality (regular × steady; period_level.h) is larger by more than
+ * this. */
 static const double clearly_better = 0.03;
 
 static bool repeats(const struct ws_period_level *level)
 {
     double regular = level->updates ? least_regular_updates : least_regular;
     if (level->operations < 2 && !level->graphs)
-        return false; /* a segment is one operation: the same kernel again and again */
+        /* not a repetition of steps: most segments are a single operation, because the program runs one kernel again
+         * and again */
+        return false;
     if (level->typical < LEAST_SEGMENTS || level->regular < regular || level->steady_mass < least_steady_mass ||
         !level->names)
         return false;
     return level->steady >= least_steady + 1 / sqrt((double)level->names * (double)(level->typical - 1));
 }
 
-/* Is the level an iteration of the program, and not a layer of its model? A level is taken for an iteration if it
- * updates the model, copies to or from the host, launches a graph, holds repetitions, or has more kernels than a
+/* Are the segments of the level iterations of the program, and not layers of its model? They count as iterations if
+ * they update the model, copy to or from the host, launch a graph, hold repetitions, or have more kernels than a
  * layer. */
 static bool is_iteration(const struct ws_period_level *level)
 {
@@ -71,10 +77,10 @@ static int most_cuts_first(const void *a, const void *b)
     return (x->gram > y->gram) - (x->gram < y->gram);
 }
 
-/* How many segments of an inner level lie in a segment of an outer level. */
+/* How many segments of an inner level lie in one segment of an outer level. */
 struct nesting {
     unsigned inside; /* the most frequent number of inner segments per outer segment */
-    double share;    /* share of outer segments with this number */
+    double share;    /* share of outer segments that hold `inside` inner segments */
 };
 
 enum { MOST_INSIDE = 4096 };
@@ -105,10 +111,10 @@ static struct nesting period_choice_nest(const struct ws_period_level *inner, co
     return nesting;
 }
 
-/* Kernels that are in nearly all outer segments but in few inner segments. */
+/* The kernel names that occur in nearly all outer segments but in few inner segments. `names` is their number. */
 struct novelty {
     unsigned names;
-    double share; /* share of an outer segment's operations */
+    double share; /* share of an outer segment's operations that have these names */
 };
 
 static struct novelty novel(const struct ws_period_text *text, const struct ws_period_level *inner,
@@ -132,8 +138,9 @@ static bool begins_before(const struct ws_period_level *a, const struct ws_perio
     return ws_level_place(a, 0) < ws_level_place(b, 0);
 }
 
-/* The similarity of the inner segments: the mean share of inner segments that have a name. The mean is over the names
- * that most inner segments have, weighted by operations. */
+/* Returns how similar the inner segments are, 0 to 1. For each name that at least half of the inner segments have,
+ * takes the share of inner segments with this name. Returns the mean of these shares, weighted by the operations of
+ * each name. */
 static double sameness(const struct ws_period_text *text, const struct ws_period_level *inner)
 {
     double sum = 0, all = 0;
@@ -146,7 +153,7 @@ static double sameness(const struct ws_period_text *text, const struct ws_period
     return all > 0 ? sum / all : 0;
 }
 
-/* Are the inner segments equal micro-batches, with an update of the model after a fixed number of them? */
+/* Are the inner segments equal micro-batches, and does the program update the model after a fixed number of them? */
 static bool accumulates(const struct ws_period_text *text, const struct ws_period_level *inner,
                         const struct ws_period_level *outer, struct nesting nesting)
 {
@@ -157,7 +164,7 @@ static bool accumulates(const struct ws_period_text *text, const struct ws_perio
            sameness(text, inner) >= 1 - 0.5 / nesting.inside;
 }
 
-/* Is the outer level the iteration, and the inner level a part of it? */
+/* Are the outer segments whole iterations, and the inner segments only parts of iterations? */
 static bool makes_whole(const struct ws_period_text *text, const struct ws_period_level *inner,
                         const struct ws_period_level *outer)
 {
@@ -169,12 +176,12 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
                fixed;             /* segments of `inner` are micro-batches, or evaluation outside the steps */
     if (!nesting.inside && fixed) /* `outer` is another loop, which runs before or after the loop of `inner` */
         return begins_before(outer, inner) && outer->regular >= as_much * inner->regular;
-    if (nesting.inside <= 1) /* both levels are the same loop */
+    if (nesting.inside <= 1) /* both levels come from the same loop of the program */
         return outer->regular * outer->steady > inner->regular * inner->steady + clearly_better;
     if (!fixed) /* the number of inner segments varies: the outer level is an epoch or a request */
         return false;
     if (outer->fed && !inner->fed && (layer || nesting.inside <= MOST_BATCHES))
-        return true; /* the outer segment is all work on one batch from the host */
+        return true; /* an outer segment is all work on one batch that was copied from the host */
     if (layer && outer->read)
         return true;
     if (layer && novel(text, inner, outer, nesting.inside).names >= own_names * inner->names)

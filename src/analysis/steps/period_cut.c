@@ -7,41 +7,42 @@
 #include "analysis/steps/period_kind.h"
 #include "base/minmax.h"
 
-/* Steps can begin only with a gram that occurs exactly once in many segments. For the best gram, these must be at
- * least the share once_at_least of all segments. For any other gram, the share may be lower than the best gram's
- * share by at most once_less. */
+/* Steps can begin only with a gram (a name, or a pair of names in a row on a stream) that occurs exactly once in many
+ * segments. The share of segments in which the best gram occurs exactly once must be at least once_at_least. Another
+ * gram qualifies if this share is lower than for the best gram by at most once_less. */
 static const double once_at_least = 0.6, once_less = 0.25;
 
-/* The merit of a gram as the begin of a step is mainly the idle time before it, as a share of all idle time. To this
- * share are added: for_copy if the gram is a copy from the host; for_name if the gram is a single name and not a
- * pair; for_update times the share of segments in which the gram follows the optimizer; for_once times the share of
- * segments in which the gram occurs exactly once. */
+/* The gram with the highest merit becomes the start of steps. The merit of a gram is the idle time before it, as a
+ * share of all idle time, plus these numbers: for_copy if the gram is a copy from the host; for_name if the gram is a
+ * single name and not a pair; for_update times the share of segments in which the gram follows the optimizer;
+ * for_once times the share of segments in which the gram occurs exactly once. */
 static const double for_copy = 0.05, for_update = 0.01, for_name = 0.02, for_once = 0.1;
 
-/* If a segment is several times as long as a step, boundaries are missing in it and may be added. An added boundary
- * may be at most `fits` steps away from its expected place; in fill_late, at most `exactly` steps. Steps with fewer
- * operations than least_to_fill get no added boundaries. */
+/* If a segment is several times as long as a step, boundaries between steps are missing in the segment and may be
+ * added. An added boundary may be off its expected place by at most `fits` times the length of a step. In fill_late
+ * the limit is `exactly` times this length. No boundaries are added if a step has fewer operations than
+ * least_to_fill. */
 static const double fits = 0.2, exactly = 0.01;
 static const double least_to_fill = 8;
 
-/* Counts for one gram over the examined segments. */
+/* What was counted for one gram over the examined segments. */
 struct gram_tally {
-    uint32_t segment; /* index of the last segment in which the gram occurred, + 1 */
-    bool again;       /* the gram occurred more than once in that segment */
+    uint32_t segment; /* index + 1 of the latest segment in which the gram occurred; 0: none so far */
+    bool again;       /* the gram occurred more than once in `segment` */
     uint16_t name;
     uint32_t once; /* number of segments in which the gram occurs exactly once */
     uint32_t after_update;
-    double idle; /* idle ns before it */
+    double idle; /* ns of idle time before the gram */
 };
 
 struct gram_tallies {
-    struct gram_tally *of_gram; /* WS_GRAMS entries */
+    struct gram_tally *of_gram; /* one tally per gram, by the gram's number; WS_GRAMS entries */
     uint32_t segments;
-    double idle; /* total idle time, ns */
+    double idle; /* ns of idle time before operations, summed over all examined operations */
 };
 
-/* About OPERATIONS_LOOKED_AT operations are examined to choose the operation that steps begin with. These operations
- * are in segments that are spread over the recording. At least LEAST_SEGMENTS segments are examined. */
+/* To choose the operation that steps begin with, segments spread over the recording are examined. They have about
+ * OPERATIONS_LOOKED_AT operations in sum, but are at least LEAST_SEGMENTS segments. */
 enum { OPERATIONS_LOOKED_AT = 1 << 21, LEAST_SEGMENTS = 64 };
 
 static void tally_gram(struct gram_tally *tally, uint32_t name, uint32_t segment, double idle, bool after_update)
@@ -64,21 +65,22 @@ static uint32_t lane_of(const struct ws_period_text *text, size_t place)
     return ws_text_shape(text, place)->lane;
 }
 
-/* A walk over the operations of the stream with most kernels. */
+/* State of a loop over the operations of the stream with most kernels. */
 struct walk {
-    uint32_t place;  /* index of the next operation, on any stream */
-    uint32_t before; /* state of ws_text_pair */
-    int64_t end;     /* latest end of the operations so far */
-    int64_t idle;    /* idle ns since the last operation of the stream */
+    uint32_t place;  /* index in `order` of the next operation to visit, on any stream */
+    uint32_t before; /* previous name on the stream, for ws_text_pair */
+    int64_t end;     /* latest end of the operations visited so far, on any stream */
+    int64_t idle;    /* ns of idle time of the device since the last visited operation of the stream */
 };
 
-/* The operation that walk_on has moved to. */
+/* The operation that walk_on has reached: its index, the number of its name, and the number of the pair that consists
+ * of its name and the previous name on the stream. */
 struct passed {
     uint32_t place, name, pair;
-    double idle; /* idle ns before it */
+    double idle; /* ns of idle time of the device before the operation */
 };
 
-/* Moves to the stream's next operation. Returns false if there is none before index `to`. */
+/* Moves to the stream's next operation. Returns false if the stream has no further operation before index `to`. */
 static inline bool walk_on(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct passed *passed)
 {
     const struct ws_ops *ops = text->source->ops;
@@ -118,8 +120,8 @@ static void note_segment(const struct ws_period_text *text, struct walk *walk, u
     tallies->segments++;
 }
 
-/* For a segment that is not a step, adds only the idle time before its operations. This idle time counts too: while
- * the host works between steps, the device waits for the begin of the next step. */
+/* For a segment that is not a step, only adds the idle time before each operation to the tallies of its grams. This
+ * idle time counts, because the host may work between two steps while the device waits for the next step to start. */
 static void note_idle(const struct ws_period_text *text, struct walk *walk, uint32_t to, struct gram_tallies *tallies)
 {
     struct passed at;
@@ -143,7 +145,7 @@ static double merit(const struct ws_period_text *text, const struct gram_tallies
     return sum + once * for_once;
 }
 
-/* Fills the tallies from enough segments, spread over the recording. */
+/* Fills the tallies of the grams from segments that are spread over the recording. */
 static void period_cut_examine(const struct ws_period_level *level, struct ws_period_kind *kind,
                                struct gram_tallies *tallies)
 {
@@ -164,7 +166,7 @@ static void period_cut_examine(const struct ws_period_level *level, struct ws_pe
     }
 }
 
-/* The operation that steps begin with: a gram on a stream. */
+/* The operation that steps begin with: the number of its gram, and the index of its stream. */
 struct begin {
     uint32_t gram, lane;
 };
@@ -211,8 +213,8 @@ static int period_cut_push(struct ws_vector *places, uint32_t place)
     return 0;
 }
 
-/* The operation nearest to `place`, at most `away` from it, with the name and stream of operation `like`;
- * UINT32_MAX: none. */
+/* Looks for operations with the same name and stream as operation `like`. Returns the one that is nearest to index
+ * `place`, or UINT32_MAX if none is within `away` operations of it. */
 static uint32_t nearest(const struct ws_period_text *text, uint32_t like, double place, double away)
 {
     uint32_t name = ws_text_name(text, like), lane = lane_of(text, like);
@@ -231,8 +233,8 @@ static uint32_t last_of(const struct ws_vector *places)
     return ((const uint32_t *)places->data)[places->count - 1];
 }
 
-/* Adds the boundaries that are missing between the last boundary and `place`. The added boundaries are about one step
- * apart, at operations with the name and stream of the operation at `place`. */
+/* Adds the boundaries between steps that are missing between the last boundary and `place`. The added boundaries are
+ * about one step apart, at operations with the name and stream of the operation at `place`. */
 static int period_cut_fill(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations, last = last_of(places), parts = round((place - last) / step);
@@ -247,8 +249,8 @@ static int period_cut_fill(struct ws_period_kind *kind, struct ws_vector *places
 }
 
 /* Adds a boundary one step before `place` if the last boundary lies further back, and if the operations from the new
- * boundary to `place` are a step. The operations before the new boundary may be evaluation that begins with the same
- * operation as a step. */
+ * boundary to `place` are similar to a step. The operations before the new boundary may be an evaluation that starts
+ * with the same operation as a step. */
 static int fill_late(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations, away = fmax(exactly * step, 1);
@@ -260,8 +262,8 @@ static int fill_late(struct ws_period_kind *kind, struct ws_vector *places, uint
     return period_cut_push(places, late);
 }
 
-/* Adds a boundary one step before `place`, the first boundary that was found. If steps begin with a pair of names,
- * the first step may have no such pair, because no operation ran before it. */
+/* Adds a boundary one step before `place`, which is the first boundary that was found. If steps begin with a pair of
+ * names, the start of the first step may be missing, because no operation before it completes the pair. */
 static int fill_before(struct ws_period_kind *kind, struct ws_vector *places, uint32_t place)
 {
     double step = kind->operations;
@@ -293,8 +295,8 @@ static int period_cut_collect(struct ws_period_kind *kind, struct begin begin, s
     return 0;
 }
 
-/* Turns boundaries into steps. Adjacent segments that are not like steps are merged; together they may be like a
- * step. */
+/* Turns boundaries into steps. Merges adjacent segments that are not similar to steps, because the merged segment may
+ * be similar to a step. */
 static int period_cut_add_steps(struct ws_period_kind *kind, const struct ws_vector *places, struct ws_vector *steps)
 {
     const uint32_t *list = places->data;

@@ -4,7 +4,7 @@
 
 #include "analysis/steps/period_level.h"
 
-/* Fills the period's steps. Returns 0 or -ENOMEM. */
+/* Fills period->steps with the start of each step. Returns 0 or -ENOMEM. */
 int ws_period_cut(const struct ws_period_text *text, const struct ws_period_level *level, struct ws_period *period);
 
 #endif

@@ -6,20 +6,21 @@
 
 #include "base/minmax.h"
 
-/* Up to VOTERS segments, spread over the recording, vote. Up to CANDIDATES of them are candidates. A segment votes
- * for each candidate that it resembles. The winner is the pattern of a step: all segments that resemble the winner
- * belong to the kind. */
+/* Up to VOTERS segments, spread over the recording, vote. Up to CANDIDATES of these segments are candidates. A
+ * segment votes for each candidate that is similar to it. The votes decide which candidate wins. All segments that
+ * are similar to the winner form the kind of the steps. */
 enum { VOTERS = 64, CANDIDATES = 16, OPERATIONS_LOOKED_AT = 1 << 21, LEAST_VOTERS = 12 };
 
-/* Two segments are alike if they share at least like_names of their names, and the ratio of their numbers of
- * operations is between like_least and like_most. */
+/* Two segments are alike if at least the share like_names of their names is the same, and the ratio of their numbers
+ * of operations is between like_least and like_most. */
 static const double like_names = 0.7, like_least = 0.5, like_most = 1.6;
 
-/* A step with kernels for another tensor shape is a variant of the kind. It has an optimizer, shares at least
- * varied_names of the kind's names, and its number of operations differs by at most the share same_length. */
+/* A step with kernels for another tensor shape is a variant of the kind. It has an optimizer and at least the share
+ * varied_names of the kind's names. Its number of operations differs from the kind's by at most the share
+ * same_length. */
 static const double same_length = 0.1, varied_names = 0.4;
 
-/* A name belongs to the kind if at least this share of the winner's voters has the name. */
+/* A name belongs to the kind if at least this share of the segments that voted for the winner has the name. */
 static const double kinds_own = 0.8;
 
 /* A candidate has many votes if it has at least this share of the largest number of votes. */
@@ -33,8 +34,8 @@ struct segment {
 struct vote {
     struct segment voters[VOTERS];
     size_t voter_count, candidate_count;
-    uint16_t *candidates;                /* by name: a bit for each candidate that has the name */
-    unsigned common[VOTERS][CANDIDATES]; /* number of names that voter and candidate share */
+    uint16_t *candidates;                /* by number of a name: a bit for each candidate that has the name */
+    unsigned common[VOTERS][CANDIDATES]; /* number of names that the voter and the candidate have in common */
 };
 
 static struct segment *candidate(struct vote *vote, size_t number)
@@ -55,7 +56,8 @@ static void choose_voters(const struct ws_period_level *level, struct vote *vote
     }
 }
 
-/* Is the name seen for the first time in the current segment? Each segment has a stamp of its own. */
+/* Is this the first occurrence of the name in the segment that is being examined? Marks the name as seen, with the
+ * stamp (the number) of this segment. */
 static bool is_new(struct ws_period_kind *kind, uint32_t name)
 {
     bool new = kind->seen[name] != kind->stamp;
@@ -92,7 +94,8 @@ static bool updates(const struct ws_period_text *text, uint32_t from, uint32_t t
     return false;
 }
 
-/* The number of voters that resemble a candidate, and the index of the first of them. */
+/* `votes` is the number of segments that voted for a candidate. `first` is the index of the first of these
+ * segments. */
 struct count {
     size_t votes, first;
 };
@@ -109,8 +112,9 @@ static struct count count_votes(struct vote *vote, size_t number)
     return count;
 }
 
-/* Elects a candidate. Of the candidates with many votes, the one that has the earliest voter wins: the main work
- * mostly comes first, and evaluation last. If steps have an optimizer, the candidate must have one. */
+/* Returns the winner. This is the candidate with the earliest voter among the candidates with many votes, because the
+ * main work mostly comes first, and evaluation last. If the level's segments have an optimizer, the winner must have
+ * an optimizer too. */
 static size_t elect(const struct ws_period_text *text, const struct ws_period_level *level, struct vote *vote)
 {
     struct count counts[CANDIDATES] = { { 0, 0 } };
@@ -132,7 +136,7 @@ static size_t elect(const struct ws_period_text *text, const struct ws_period_le
     return best;
 }
 
-/* Collects the names that most voters of the elected candidate have (kinds_own). */
+/* Collects the names that occur in most of the segments that voted for the winner (at least the share kinds_own). */
 static void period_kind_describe(struct ws_period_kind *kind, struct vote *vote, size_t best)
 {
     uint32_t lengths[VOTERS];
@@ -187,7 +191,7 @@ static bool has_length_of(const struct ws_period_kind *kind, double operations)
     return operations >= like_least * kind->operations && operations <= like_most * kind->operations;
 }
 
-/* The number of the kind's names that the segment has. */
+/* Returns the number of the kind's names that occur in the segment. */
 static unsigned count_shared(struct ws_period_kind *kind, uint32_t from, uint32_t to)
 {
     const struct ws_period_text text = *kind->text;

@@ -1,5 +1,5 @@
-/* The kind of the steps: the largest group of similar segments of a level, described by the names in them. Other
- * segments of the same level may be other work, such as evaluation.
+/* The kind of the steps: the largest group of similar segments of a level, described by the operations' names in
+ * these segments. Other segments of the same level may be other work, such as evaluation.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_KIND_H
 #define WALLSHIM_ANALYSIS_STEPS_PERIOD_KIND_H
@@ -8,16 +8,16 @@
 
 struct ws_period_kind {
     const struct ws_period_text *text;
-    uint8_t *has;   /* by name: nearly all segments of the kind have the name */
-    uint32_t *seen; /* by name: the stamp of the last segment in which the name was seen */
-    uint32_t stamp; /* stamp of the current segment */
+    uint8_t *has;   /* by number of a name: 1 if nearly all segments of the kind have the name */
+    uint32_t *seen; /* by number of a name: `stamp` of the last examined segment in which the name occurred */
+    uint32_t stamp; /* number of the segment that is being examined */
     struct {
-        uint32_t *seen; /* by name: `from` of the last growing segment that has the name, + 1 */
+        uint32_t *seen; /* by number of a name: `from` + 1 of the latest growing segment that has the name */
         uint32_t from, to;
         unsigned found;
     } growing;
-    unsigned names;    /* number of names in `has` */
-    bool updates;      /* segments of the kind have an optimizer's kernel */
+    unsigned names;    /* number of names that are set in `has` */
+    bool updates;      /* the segments of the kind have an optimizer's kernel */
     double operations; /* median number of operations per segment */
 };
 
@@ -25,11 +25,11 @@ struct ws_period_kind {
 int ws_period_kind_find(const struct ws_period_text *text, const struct ws_period_level *level,
                         struct ws_period_kind *kind);
 
-/* Is the segment of this kind? */
+/* Is the segment of operations `from` to `to` - 1 of this kind? */
 bool ws_period_kind_is(struct ws_period_kind *kind, uint32_t from, uint32_t to);
 
-/* Like ws_period_kind_is, for a segment that grows at its end. A call with the same `from` as the call before reads
- * only the operations that are new. */
+/* Like ws_period_kind_is, for a segment that grows at its end. A call with the same `from` as the previous call reads
+ * only the operations that were added since that call. */
 bool ws_period_kind_grows_into(struct ws_period_kind *kind, uint32_t from, uint32_t to);
 
 /* Is the segment a variant of this kind, with kernels for another tensor shape? */

@@ -3,17 +3,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* A level is measured on about MOST_OPERATIONS operations, but on at least ENOUGH_SEGMENTS segments. */
+/* The figures of a level come from segments with about MOST_OPERATIONS operations in sum, but from at least
+ * ENOUGH_SEGMENTS segments. */
 enum { MOST_OPERATIONS = 1 << 20, ENOUGH_SEGMENTS = 32 };
 
-/* If there are at least MANY_SEGMENTS segments, counts are unlikely to agree by chance in most segments. */
+/* If there are at least MANY_SEGMENTS segments, a name can hardly occur equally often in most of them by chance. */
 enum { MANY_SEGMENTS = 12 };
 
-/* A name is steady if it occurs about equally often in at least this share of the segments. If counts are random, few
- * segments agree on a number. */
+/* A name is steady if it occurs about equally often in at least this share of the segments. If a name occurs at
+ * random, few segments have the same number of occurrences. */
 static const double steady_share = 0.6;
 
-/* Shares of the segments: "nearly all" segments and "most" segments. */
+/* The shares of segments that count as "nearly all" segments and as "most" segments. */
 static const double nearly_all = 0.8, in_most = 0.5;
 
 static void period_level_swap(uint32_t *a, uint32_t *b)
@@ -48,21 +49,22 @@ uint32_t ws_period_median(uint32_t *values, size_t count)
     return values[wanted];
 }
 
-/* Counts of a name per segment. A majority vote (Boyer and Moore) finds the number that more than half of the
- * segments have. A second pass counts the segments that have this number. */
+/* Numbers of occurrences of a name per segment. A majority vote (Boyer and Moore) finds the number of occurrences
+ * that more than half of the segments have. A second pass counts the segments with this number. */
 struct tally {
-    uint32_t segment; /* number of the last segment in which the name occurs, from 1 on */
-    uint32_t now;     /* occurrences of the name in this segment */
+    uint32_t segment; /* number (from 1 on) of the latest segment in which the name occurred */
+    uint32_t now;     /* number of occurrences of the name in `segment` so far */
     uint32_t segments;
-    uint32_t usual; /* the count per segment that leads the vote */
+    uint32_t usual; /* number of occurrences per segment that leads the majority vote */
     uint32_t votes;
-    uint32_t agree; /* number of segments with the usual count */
+    uint32_t agree; /* number of segments in which the name occurs `usual` times */
     uint64_t sum;
 };
 
-/* Does the count equal the usual number? With many segments, a deviation is allowed, because some kernels do not run
- * in each repetition. The standard deviation of random counts is the square root of the usual number. Two fifths of
- * this deviation are allowed. */
+/* Is the number of occurrences in the current segment (`now`) the usual number? If there are many segments, a
+ * deviation from the usual number is allowed, because some kernels do not run in each repetition. The standard
+ * deviation of random counts is the square root of the usual number. Two fifths of this standard deviation are
+ * allowed. */
 static bool agrees(const struct tally *tally, bool many)
 {
     uint64_t off = tally->now > tally->usual ? tally->now - tally->usual : tally->usual - tally->now;
@@ -111,7 +113,7 @@ static int measure_lengths(const struct ws_period_text *text, struct ws_period_l
     return 0;
 }
 
-/* The segments to examine: all segments, or enough segments from the middle. */
+/* Chooses the segments to examine: all segments, or enough segments from the middle of the recording. */
 static void choose_region(const struct ws_period_level *level, size_t *from, size_t *to)
 {
     size_t segments = ws_level_cuts(level) - 1;
@@ -135,7 +137,7 @@ static size_t count_typical(const struct ws_period_level *level)
     return typical;
 }
 
-/* Counts how often each name occurs in each typical segment. Calls `done` for a name and a segment when the count is
+/* Counts how often each name occurs in each typical segment. Calls `done` when the count of a name in a segment is
  * complete. */
 static void period_level_count_names(const struct ws_period_text *text, const struct ws_period_level *level,
                                      struct tally *tallies, void (*done)(struct tally *, bool))
@@ -165,8 +167,8 @@ static void period_level_count_names(const struct ws_period_text *text, const st
     }
 }
 
-/* The kinds of operations in segments, by enum ws_period_hint. `times` = mean number of operations of the kind per
- * segment. `usual` = most segments contain the same name of this kind. */
+/* What segments do, by kind of operation (enum ws_period_hint). `times`: mean number of operations of the kind per
+ * segment. `usual`: at least one name of this kind occurs in most segments. */
 struct doing {
     double times[WS_HINT_COUNT];
     bool usual[WS_HINT_COUNT];
@@ -176,8 +178,8 @@ static void note_doings(struct ws_period_level *level, const struct doing *doing
 {
     level->updates = doing->usual[WS_HINT_UPDATE];
     level->graphs = doing->usual[WS_HINT_GRAPH];
-    /* Batches may be copied in advance, several in one segment and none in other segments. So the mean per segment
-     * decides. */
+    /* A program may copy batches in advance: several in one segment, and none in other segments. So `fed` and `read`
+     * depend on the mean number of copies per segment. */
     level->fed = doing->times[WS_HINT_FROM_HOST] >= nearly_all;
     level->read = doing->times[WS_HINT_TO_HOST] >= nearly_all;
 }

@@ -1,4 +1,6 @@
-/* Internal to the search for a period (period.h): grams, and the segments between the occurrences of a gram. */
+/* Definitions that only the search for a period uses (period.h). A gram is a name of operations, or a pair of names
+ * in a row on a stream. A level is the division of the operations into segments, one from each occurrence of a gram
+ * to the next. */
 #ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_LEVEL_H
 #define WALLSHIM_ANALYSIS_STEPS_PERIOD_LEVEL_H
 
@@ -8,14 +10,14 @@
  * WS_PERIOD_NAMES; different pairs may have the same number. */
 enum { WS_GRAMS = 2 * WS_PERIOD_NAMES };
 
-/* Operations as the search reads them, by index in `order`. There may be tens of millions of operations, so pairs are
- * computed on every pass and not stored. */
+/* The operations of a device as the search reads them, by index in `order`. There may be tens of millions of
+ * operations. To save memory, pairs of names are not stored, but computed again in each pass over the operations. */
 struct ws_period_text {
     const struct ws_period_source *source;
     size_t count;
     const uint32_t *order, *shape_of; /* copies of source->order and source->ops->shape */
     const struct ws_period_shape *shapes;
-    uint32_t lane; /* the stream with most kernels */
+    uint32_t lane; /* index of the stream with most kernels */
 };
 
 static inline const struct ws_period_shape *ws_text_shape(const struct ws_period_text *text, size_t place)
@@ -28,8 +30,8 @@ static inline uint32_t ws_text_name(const struct ws_period_text *text, size_t pl
     return ws_text_shape(text, place)->name;
 }
 
-/* The number of the gram that consists of a name and the previous name on the same stream. *before keeps the previous
- * name of the stream between calls; it is 0 before the first call. */
+/* Returns the number of the gram that consists of a name and the previous name on the same stream. Between calls,
+ * *before keeps the previous name on the stream. The caller sets it to 0 before the first call. */
 static inline uint32_t ws_text_pair(uint32_t *before, uint32_t name)
 {
     uint32_t pair = (*before * 0x9e3779b1u + name * 0x85ebca6bu) >> 16;
@@ -46,28 +48,32 @@ static inline enum ws_period_hint ws_text_hint(const struct ws_period_text *text
  * with half to twice the median number of operations. */
 struct ws_period_level {
     uint32_t gram;
-    size_t count;            /* occurrences of the gram */
+    size_t count;            /* number of occurrences of the gram */
     struct ws_vector places; /* uint32_t: indices in `order` where the gram occurs */
-    bool truncated;          /* `places` has only the first occurrences */
-    size_t typical;          /* number of typical segments examined */
+    bool truncated;          /* `places` has only the gram's first occurrences, because there are too many */
+    size_t typical;          /* number of typical segments that were examined */
     double operations;       /* median number of operations per segment */
-    double regular;          /* share of all operations that is in typical segments */
+    double regular;          /* share of all operations that are in typical segments, 0 to 1 */
     double steady;           /* share of names that occur equally often in most typical segments */
-    double steady_mass;      /* share of operations with steady names */
-    unsigned names;          /* number of names in nearly all typical segments */
-    double multiplicity;     /* how often these names occur in a segment on average */
-    bool updates, graphs;    /* most typical segments have an optimizer's kernel (updates); a CUDA graph (graphs) */
-    bool fed, read; /* segments have on average about one copy or more from the host (fed), or to the host (read) */
-    uint16_t *presence; /* by name: share of typical segments that have the name, in units of 1/65535 */
-    float *mass;        /* by name: operations per typical segment */
+    /* share of operations whose names occur equally often in most typical segments (steady names) */
+    double steady_mass;
+    unsigned names;      /* number of names that occur in nearly all typical segments */
+    double multiplicity; /* mean number of times that one of the names counted by `names` occurs in a segment */
+    /* updates: most typical segments have an optimizer's kernel; graphs: most typical segments have a CUDA graph */
+    bool updates, graphs;
+    /* fed: on average, a segment has at least about one copy from the host; read: the same for copies to the host */
+    bool fed, read;
+    uint16_t *presence; /* by number of a name: share of typical segments that have the name, in units of 1/65535 */
+    float *mass;        /* by number of a name: mean number of its operations per typical segment */
 };
 
-/* Cuts the operations and examines the segments. Returns 0 or -ENOMEM. */
+/* Cuts the operations at the occurrences of the level's gram, examines the segments, and fills in the level's
+ * figures. Returns 0 or -ENOMEM. */
 int ws_period_level_measure(const struct ws_period_text *text, struct ws_period_level *level);
 
 void ws_period_level_finish(struct ws_period_level *level);
 
-/* The median; 0 if count is 0. Reorders the values. */
+/* Returns the median of the values; 0 if `count` is 0. Reorders the values. */
 uint32_t ws_period_median(uint32_t *values, size_t count);
 
 static inline size_t ws_level_cuts(const struct ws_period_level *level)

@@ -8,16 +8,18 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* If there are at least FEW_ITERATIONS steps, the last one counts as cut, as for marked steps. */
+/* If there are at least FEW_ITERATIONS steps, the last step gets the kind WS_STEP_CUT and does not count, because it
+ * may be incomplete. */
 enum { FEW_ITERATIONS = 4 };
 
-/* A range around an iteration. */
+/* A range around an iteration of an inference server, and what the range's name tells of the iteration's work. */
 struct iteration {
-    int64_t begin, end; /* ns, host clock */
+    int64_t begin, end; /* begin and end of the range; ns, host clock */
     struct ws_server_step work;
 };
 
-/* Reads the text of each label once. The many iterations of a server share few labels. */
+/* Reads the text of each label (name of ranges) once, because the many iterations of a server have few different
+ * labels. */
 static struct ws_server_step *read_labels(const struct ws_process *process)
 {
     const struct ws_label *labels = process->labels.rows.data;
@@ -28,7 +30,8 @@ static struct ws_server_step *read_labels(const struct ws_process *process)
     return steps;
 }
 
-/* Adds the thread's iterations, in order of their begin. Of nested ranges only the outer one counts. */
+/* Adds the server's iterations that the thread's ranges enclose to the list, in order of start. If ranges are nested,
+ * only the outermost one counts. */
 static int phases_collect_thread(const struct ws_process *process, const struct ws_thread_rows *thread,
                                  const struct ws_server_step *labels, struct ws_vector *iterations)
 {
@@ -48,8 +51,8 @@ static int phases_collect_thread(const struct ws_process *process, const struct 
     return 0;
 }
 
-/* Collects the iterations of the thread with the most iterations. If a draft model guesses tokens, no iterations are
- * collected. */
+/* Collects the iterations of the thread with the most iterations. Collects no iterations if a draft model guesses
+ * tokens (speculative decoding; phases.h). */
 static int phases_collect(const struct ws_process *process, struct ws_vector *iterations)
 {
     const struct ws_thread_rows *threads = process->ranges.threads.data;
@@ -120,8 +123,9 @@ static void set_phases(const struct ws_vector *iterations, struct ws_vector *ste
     }
 }
 
-/* Leaves out steady steps of all phases except the phase that takes most time. There is one exception: no marked
- * steps are left out if most of their time has no known phase. */
+/* Finds the phase (prefill, decode …) that takes most time in the steady steps. Steady steps of other phases get the
+ * kind WS_STEP_OTHER, so that they do not count. If step markers gave the steps, and steps without a known phase take
+ * most time, no step is changed. */
 static void leave_out_phases(struct ws_track_steps *result)
 {
     struct ws_step *list = result->steps.data;
@@ -157,7 +161,7 @@ static void add_step(struct ws_phase_row *row, const struct ws_step *step, const
     row->busy = ws_sum(row->busy, step->split.busy);
 }
 
-/* Sums the times of kernels, in one pass over the operations. */
+/* Adds the durations of kernels to phases->rows and phases->kernels, in one pass over the operations. */
 static void add_kernels(const struct ws_process *process, const struct ws_track *track,
                         const struct ws_track_steps *steps, struct ws_phases *phases)
 {
@@ -174,8 +178,9 @@ static void add_kernels(const struct ws_process *process, const struct ws_track 
     }
 }
 
-/* Returns the work of the iteration that began in the step. The iteration is found by its time: in a window, a step
- * keeps its number from the whole recording, so this number is not the index of an iteration. */
+/* Returns the work (requests, tokens) of the first iteration that began in the step. The iteration is found by its
+ * time. The step's number is not the index of an iteration, because in a window of a recording a step keeps the
+ * number that it has in the whole recording. */
 static const struct ws_server_step *work_of(const struct ws_vector *iterations, const struct ws_step *step)
 {
     static const struct ws_server_step unknown;
@@ -217,8 +222,8 @@ static int sum_phases(const struct ws_process *process, const struct ws_track *t
     return 0;
 }
 
-/* Fills the table from iterations that are not used as steps, because there is only one or because the program has
- * step markers. */
+/* Fills `phases` from iterations that are not used as steps. This is the case if there is only one iteration, or if
+ * the program has step markers. */
 static int sum_apart(const struct ws_report *report, const struct ws_track *track, const struct ws_vector *iterations,
                      struct ws_phases *phases)
 {

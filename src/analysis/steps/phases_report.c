@@ -23,7 +23,7 @@ json_t *ws_phase_json(enum ws_phase phase)
     return json_string(phase_names[phase].key);
 }
 
-/* Lists the phases that have steps, by time. Returns their number. */
+/* Lists the phases that have steps, in order of decreasing time. Returns the number of these phases. */
 static size_t sorted_phases(const struct ws_phases *phases, enum ws_phase *sorted)
 {
     size_t count = 0;
@@ -44,7 +44,8 @@ static int64_t mean_length(const struct ws_phase_row *row)
     return row->lasted / (int64_t)row->steps;
 }
 
-/* Returns `sum` if its value is known for all steps of the row, or 0. */
+/* `sum` is the sum of a value (requests or tokens) over the steps for which it is known, and `with` is the number of
+ * these steps. Returns `sum` if the value is known for all steps of the row, else 0. */
 static double sum_if_known(const struct ws_phase_row *row, double sum, size_t with)
 {
     return with == row->steps ? sum : 0;
@@ -103,7 +104,7 @@ void ws_phases_text(const struct ws_phases *phases, struct ws_page *page)
                        "\"kernels\": share of all kernels' time; \"tokens/s\": in the steps' time.");
 }
 
-/* Sets a key to a number, or to null if the number is 0 (not known). */
+/* Sets a key of the JSON object to a number, or to null if the number is 0 (not known). */
 static int set_known(json_t *object, const char *key, double value)
 {
     return json_object_set_new(object, key, value > 0 ? json_real(value) : json_null());

@@ -38,7 +38,8 @@ static int set_stay(json_t *object, const struct ws_range_stay *stay, size_t ste
     return status | ws_json_set(object, "host_own_ns", stay->own / of);
 }
 
-/* Adds the object for figures per step. Returns NULL if there are no steady steps. */
+/* Adds an empty JSON object "per_step", and returns it. The caller adds the figures per step to it. If there are no
+ * steady steps, adds null and returns NULL. */
 static json_t *add_step(json_t *object, size_t steps, int *status)
 {
     json_t *step = steps ? json_object() : json_null();

@@ -10,25 +10,26 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* A range that the grouping includes. */
+/* A range that counts for the grouping, which tells the kinds of ranges that count and how they form rows
+ * (range_sums.h). */
 struct chosen {
     int64_t begin, end;
     uint32_t row;
-    uint32_t parent; /* index in the list, or WS_NO_RANGE */
-    uint64_t label;  /* in a tree: hash of the label's text */
+    uint32_t parent; /* index in summer.list of the range that encloses this one; WS_NO_RANGE: none */
+    uint64_t label;  /* if the rows form a tree: hash of the text of the range's label; else 0 */
 };
 
-/* The ranges of a thread: entries first to first + count - 1 of the list. */
+/* The ranges that count of one thread: entries `first` to `first` + `count` - 1 of summer.list. */
 struct thread {
     uint32_t first, count;
-    uint32_t last; /* index found by the last search */
+    uint32_t last; /* index in summer.list of the range that the latest call of last_begun found */
 };
 
-/* State of a row during the passes over ranges and operations. */
+/* State of a row of the result while ranges and operations are added to it. */
 struct row_state {
-    uint32_t thread; /* index of the thread counted last, + 1 */
-    int64_t until;   /* the thread's host time is counted up to here */
-    uint32_t place;  /* index in the track's order of the operation counted last, + 1 */
+    uint32_t thread; /* index + 1 of the thread whose host time was added to the row last */
+    int64_t until;   /* the row already includes the host time of `thread` up to here; ns, host clock */
+    uint32_t place;  /* index in ws_track.order, + 1, of the operation that was added to the row last */
 };
 
 struct summer {
@@ -37,15 +38,20 @@ struct summer {
     const struct ws_process *process;
     const struct ws_track_steps *steps;
     struct ws_track_ranges *result;
-    uint8_t *counts;           /* by label: do its ranges count? The last entry is for lost labels */
-    struct ws_map names;       /* hash of name and parent → index of the row + 1 */
-    struct ws_map seen;        /* in a tree: hash of (label, row) → number of ranges */
-    struct ws_map below;       /* in a tree: hash of (label of the parent row, row) → number of labels */
-    struct ws_vector list;     /* struct chosen, by thread, then begin */
-    struct thread *threads;    /* by index in ws_ranges.threads */
+    /* by index of a label: 1 if ranges with this label count; last entry: labels that the trace lost */
+    uint8_t *counts;
+    struct ws_map names; /* maps the hash of a row's name and parent row to the index of the row + 1 */
+    /* if the rows form a tree: maps the hash of a label and a row to the number of ranges with this label in this
+     * row */
+    struct ws_map seen;
+    /* if the rows form a tree: maps the hash of a parent range's label and a row to the number of different labels
+     * that ranges in this row have below this parent label */
+    struct ws_map below;
+    struct ws_vector list;     /* struct chosen: all ranges that count, by thread, then by start */
+    struct thread *threads;    /* ranges of each thread, by index in ws_ranges.threads */
     struct thread **launchers; /* by index in ws_ops.threads; NULL: the thread has no ranges */
-    struct row_state *states;  /* by row */
-    int64_t *steady_before;    /* by step: host time in the steady steps before this step, ns */
+    struct row_state *states;  /* state of each row, by the row's index */
+    int64_t *steady_before;    /* by index of a step: ns of host time in the steady steps before this step */
 };
 
 /* --- which ranges count, and their names -------------------------------------------------------------- */
@@ -61,20 +67,21 @@ static const char *text_of(const struct summer *summer, uint32_t label)
     return label < summer->process->labels.rows.count ? labels[label].text.data : "";
 }
 
-/* Returns the length of the row's name, which is part of the label; 0: ranges with this label do not count. */
+/* Finds the name of a label's row in the text of the label. Sets *name to the start of this name. Returns the name's
+ * length, or 0 if ranges with this label do not count. */
 static size_t name_in(const struct summer *summer, uint32_t label, const char **name)
 {
     *name = text_of(summer, label);
     return summer->grouping->name ? summer->grouping->name(name) : strlen(*name);
 }
 
-/* The place of a range's label in `counts`; the last place is for labels that the trace lost. */
+/* Returns the index of a range's label in `counts`; the last index is for labels that the trace lost. */
 static uint32_t slot_of(const struct summer *summer, uint32_t label)
 {
     return (uint32_t)ws_min(label, summer->process->labels.rows.count);
 }
 
-/* Notes which labels count. Returns whether any range of the grouping's kind counts. */
+/* Sets `counts` for the labels whose ranges count. Returns whether any range of the kind grouping->kind counts. */
 static bool find_counting(struct summer *summer)
 {
     const struct ws_process *process = summer->process;
@@ -90,8 +97,8 @@ static bool find_counting(struct summer *summer)
     return any;
 }
 
-/* Finds the row of a name below a parent row, or adds it. Labels with the same name share a row. Returns the row's
- * index + 1, or 0 if memory runs out. */
+/* Finds the row for a label's name below the row `parent`, or adds this row. Labels with the same name share a row.
+ * Returns the row's index + 1, or 0 if memory runs out. */
 static uint32_t range_sums_add_row(struct summer *summer, uint32_t label, uint32_t parent)
 {
     struct ws_vector *rows = &summer->result->rows;
@@ -112,7 +119,8 @@ static uint32_t range_sums_add_row(struct summer *summer, uint32_t label, uint32
     return (uint32_t)(*number = rows->count);
 }
 
-/* Counts the different labels of each row of a tree. Labels with the same text count as one. Returns 0 or -ENOMEM. */
+/* Adds the label of the range to the counts of different labels (`labels`, `labels_below`) of the range's row. Labels
+ * with the same text count as one label. Returns 0 or -ENOMEM. */
 static int note_label(struct summer *summer, const struct chosen *chosen)
 {
     const struct chosen *list = summer->list.data;
@@ -133,8 +141,8 @@ static int note_label(struct summer *summer, const struct chosen *chosen)
     return 0;
 }
 
-/* Finds the row of a range. `slot` belongs to the range's label. For a flat list, it keeps the row's index + 1 for
- * the next call. */
+/* Finds the row of a range. If the rows form no tree, *slot keeps the index + 1 of the row for later ranges with this
+ * label. */
 static int find_row(struct summer *summer, struct chosen *chosen, uint32_t label, uint32_t *slot)
 {
     const struct chosen *list = summer->list.data;
@@ -152,8 +160,8 @@ static int find_row(struct summer *summer, struct chosen *chosen, uint32_t label
     return note_label(summer, chosen);
 }
 
-/* Returns the range that encloses the range at `place`, or WS_NO_RANGE. `stack` holds the ranges that are open before
- * this range begins; the call pushes this range onto it. */
+/* Returns the index of the range that encloses the range at `place`, or WS_NO_RANGE. `stack` holds the ranges that
+ * are open when the range at `place` begins. Pushes this range onto the stack. */
 static uint32_t nest_range(const struct chosen *list, uint32_t *stack, uint32_t *depth, uint32_t place)
 {
     while (*depth && list[stack[*depth - 1]].end <= list[place].begin)
@@ -224,12 +232,12 @@ static int range_sums_choose(struct summer *summer)
 
 /* --- operations in the ranges ------------------------------------------------------------------------- */
 
-/* An operation and the gap that it ended. */
+/* An operation of the device, and the gap (idle time of the device) before it. */
 struct item {
-    uint32_t place; /* index in the track's order */
+    uint32_t place; /* index of the operation in ws_track.order */
     int64_t begin, end;
-    int64_t launched;          /* host time of the launch */
-    int64_t idle, idle_steady; /* all of the gap; the part in steady steps */
+    int64_t launched;          /* time at which the host launched the operation; ns, host clock */
+    int64_t idle, idle_steady; /* ns: length of the gap; length of its part in steady steps */
     bool steady;               /* the operation began in a steady step */
 };
 
@@ -249,8 +257,8 @@ static void range_sums_add_work(struct ws_range_work *work, const struct item *i
     work->steady.sum = ws_sum(work->steady.sum, item->end - item->begin);
 }
 
-/* The last range of a thread that began at or before `time`, or WS_NO_RANGE. Tries the neighbours of the last
- * result first, because launches are mostly in order of time. */
+/* Returns the index of the last range of a thread that began at or before `time`, or WS_NO_RANGE. First tries the
+ * result of the previous call and the next range, because most calls come in order of time. */
 static uint32_t last_begun(const struct chosen *list, struct thread *thread, int64_t time)
 {
     uint32_t low = thread->first, high = low + thread->count, near = thread->last;
@@ -310,7 +318,7 @@ static void sum_operations(struct summer *summer, const struct ws_gaps *gaps)
             item.idle = ws_gap_length(&gap);
             item.idle_steady = ws_steady_part(&gap_walk, gap.begin, gap.end);
         }
-        uint32_t place = ws_op_thread_place(ops, op); /* index 0 if the launch is not known */
+        uint32_t place = ws_op_thread_place(ops, op); /* index 0 stands for operations without a known launch */
         struct thread *thread = summer->launchers[place];
         if (!thread || !add_to_ranges(summer, thread, &item))
             range_sums_add_work(&outside[place].work, &item);
@@ -331,7 +339,7 @@ static int sum_steps(struct summer *summer)
     return summer->steady_before ? 0 : -ENOMEM;
 }
 
-/* The last step that the host began at or before `time`, or NULL. */
+/* Returns the last step whose begin on the host is at or before `time`, or NULL if there is none. */
 static const struct ws_step *step_begun(const struct ws_track_steps *steps, int64_t time)
 {
     const struct ws_step *list = steps->steps.data;
@@ -346,7 +354,7 @@ static const struct ws_step *step_begun(const struct ws_track_steps *steps, int6
     return low ? &list[low - 1] : NULL;
 }
 
-/* Host time in steady steps before `time`, ns. */
+/* Returns how many ns of the host time before `time` are in steady steps. */
 static int64_t steady_until(const struct summer *summer, int64_t time)
 {
     const struct ws_step *step = step_begun(summer->steps, time);
@@ -363,9 +371,8 @@ static bool ends_in_steady(const struct summer *summer, const struct chosen *cho
     return ws_step_is_steady(step) && last < step->host_end;
 }
 
-/* Adds a range's host time to the own time of its row, and subtracts it from the own time of the enclosing range's
- * row.
- */
+/* Adds a range's host time to the own time of its row, and subtracts it from the own time of the row of the enclosing
+ * range. */
 static void add_own_stay(const struct summer *summer, const struct chosen *chosen)
 {
     struct ws_range_row *rows = summer->result->rows.data, *row = &rows[chosen->row];

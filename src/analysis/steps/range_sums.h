@@ -1,5 +1,5 @@
-/* Sums the work of a device over ranges, for the analyses of ranges, operators and modules. ranges.h defines the
- * figures. */
+/* Sums the work of a device over ranges, for the analyses of ranges, operators and modules. ranges.h defines the sums
+ * (`busy`, `sum`, `idle` …). */
 #ifndef WALLSHIM_ANALYSIS_STEPS_RANGE_SUMS_H
 #define WALLSHIM_ANALYSIS_STEPS_RANGE_SUMS_H
 
@@ -8,20 +8,21 @@
 
 #include "analysis/steps/ranges.h"
 
-/* The deepest level of nesting that is kept. There is a limit because each operation is counted once per level. */
+/* At most this many nested levels of ranges are kept. There is a limit because each operation is added to the ranges
+ * of all levels around it. */
 enum { WS_RANGES_DEEPEST = 64 };
 
-/* Which ranges count, and how they form rows. */
+/* Which ranges count, and how they form the rows of the result. */
 struct ws_range_grouping {
-    enum ws_range_kind kind; /* without a range of this kind there are no rows */
-    enum ws_range_kind also; /* a second kind that counts, or the same kind again */
+    enum ws_range_kind kind; /* ranges of this kind count; if there are none, there are no rows */
+    enum ws_range_kind also; /* ranges of this kind count too; the same as `kind` if there is no second kind */
 
     /* A flat list has a row for each name. A tree has a row for each path of names: a range's row is below the row of
-     * the range that encloses it. The operations and the `sum` of a row's `work` are those of its `own` plus those of
-     * its children's `work`. */
+     * the range that encloses it. In a tree, `operations` and `sum` in a row's `work` are those in its `own` plus
+     * those in the `work` of its children. */
     bool tree;
 
-    /* Finds the row's name in the text of a label. *name points to the text and is moved to the begin of the row's
+    /* Finds the row's name in the text of a label. *name points to the text and is moved to the start of the row's
      * name. Returns the length of the row's name, or 0 if ranges with this label do not count. If the function is
      * NULL, all ranges count, and the row's name is the whole text. */
     size_t (*name)(const char **name);

@@ -58,6 +58,7 @@ static bool has_section(const void *memory)
 const struct ws_analysis ws_analysis_ranges = {
     .name = "ranges",
     .title = "Ranges of the program",
+    .host_times = true,
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_ranges),
     .needs = { &ws_analysis_activity, &ws_analysis_steps },
@@ -71,6 +72,7 @@ const struct ws_analysis ws_analysis_ranges = {
 const struct ws_analysis ws_analysis_operators = {
     .name = "operators",
     .title = "Operators of the framework",
+    .host_times = true,
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_ranges),
     .needs = { &ws_analysis_activity, &ws_analysis_steps },

@@ -59,8 +59,9 @@ static bool is_first_thread(const struct ws_process *process, uint32_t id)
     return thread && pid && thread->tid == strtoul(pid, NULL, 10);
 }
 
-/* Prints rows for work outside all ranges. Returns true if there are rows for several threads, or a row for a thread
- * that has no ranges or is not the program's first thread. Most programs set their ranges on the first thread. */
+/* Prints a row for each thread that launched work outside all ranges. Returns true if there are rows for several
+ * threads, or a row for a thread that has no ranges or is not the program's first thread. Most programs set their
+ * ranges on the first thread. */
 static bool print_outside(struct ws_table *table, const struct ws_process *process,
                           const struct ws_range_scale *scale, const struct ws_track_ranges *result, size_t *more)
 {
@@ -130,7 +131,9 @@ void ws_ranges_text(const struct ws_report *report, size_t subject, const void *
     const struct ws_track_ranges *result = memory;
     const struct ws_range_scale scale = ws_range_scale_of(report, subject);
     if (!result->rows.count) {
-        ws_page_text(page, "The trace holds no ranges that the program set (NVTX, record_function).");
+        const char *tool = ws_process_meta(process, "nvtx_tool");
+        ws_page_text(page, "The trace holds no ranges that the program set (NVTX, record_function).%s%s",
+                     tool ? " NVTX handed them to another tool: " : "", tool ? tool : "");
         return;
     }
     ws_page_text(page, "Work launched in the ranges that the program set (NVTX, record_function), %s:",
@@ -151,8 +154,8 @@ void ws_ranges_text(const struct ws_report *report, size_t subject, const void *
                   "of its own, so its work is in no range of the thread that waits for it.");
 }
 
-/* Prints the operators as torch.profiler's key_averages() does: with the operators that they call, and without them
- * ("own"). */
+/* Prints the operators as torch.profiler's key_averages() does. Each operator has two times: one with the operators
+ * that it calls, and one without them ("own"). */
 void ws_operators_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
     static const struct ws_table_column columns[] = {

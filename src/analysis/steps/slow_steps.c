@@ -6,7 +6,7 @@
 
 enum { MOST_EXPLAINED = 256 };
 
-/* The steady step whose length is nearest to the median. */
+/* Returns the steady step whose duration is nearest to the median. */
 static const struct ws_step *usual_step(const struct ws_track_steps *steps)
 {
     const struct ws_step *list = steps->steps.data, *usual = NULL;
@@ -21,8 +21,8 @@ static const struct ws_step *usual_step(const struct ws_track_steps *steps)
     return usual;
 }
 
-/* Adds up by name the time of the operations that began in a step. The sums are unsigned, so that impossible times in
- * a damaged trace wrap around without undefined behaviour. */
+/* Adds the durations of the operations that began in a step to times[], which has an entry for each operation name.
+ * The sums are unsigned, so that impossible times in a damaged trace wrap around without undefined behaviour. */
 static void slow_steps_add_times(const struct ws_process *process, const struct ws_track *track,
                                  const struct ws_step *step, uint64_t *times)
 {

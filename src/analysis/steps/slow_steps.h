@@ -1,10 +1,10 @@
-/* Explains slow steps: which parts of them took longer than usual. */
+/* Explains slow steps: which parts of a slow step took longer than usual. */
 #ifndef WALLSHIM_ANALYSIS_STEPS_SLOW_STEPS_H
 #define WALLSHIM_ANALYSIS_STEPS_SLOW_STEPS_H
 
 #include "analysis/steps/steps.h"
 
-/* X(NAME, key in JSON, name in a report): parts of a step that do not overlap. */
+/* X(NAME, key in JSON, name in a report): parts that divide the time of a step without overlap. */
 #define WS_SLOW_PARTS(X)                                        \
     X(IDLE, "idle_ns", "idle")                                  \
     X(COMPUTE, "compute_ns", "compute")                         \
@@ -19,14 +19,18 @@ enum ws_slow_part {
 };
 
 struct ws_slow_step {
-    uint32_t step;     /* index into ws_track_steps.steps */
-    uint32_t name;     /* index into ws_model.names: the operation with the largest extra time; WS_NOWHERE: none */
-    int64_t name_more; /* the operation's extra time: ns more than in the step that is nearest to the median length */
-    int64_t more[WS_SLOW_PART_COUNT]; /* ns more than the median; negative: less */
+    uint32_t step; /* index into ws_track_steps.steps */
+    uint32_t name; /* index into ws_model.names: name of the operations with most extra time; WS_NOWHERE: none */
+    /* extra time of operations with this name: ns more than in the steady step whose duration is nearest to the
+     * median */
+    int64_t name_more;
+    /* by part: ns by which the part is longer in this step than its median over steady steps; negative: it is
+     * shorter */
+    int64_t more[WS_SLOW_PART_COUNT];
 };
 
-/* Fills ws_track_steps.slow_steps with the first slow steps, up to a limit. ws_track_steps.slow is the number of all
- * slow steps. Returns 0 or -ENOMEM. */
+/* Fills steps->slow_steps with the first 256 slow steps. The number of all slow steps is in steps->slow. Returns 0 or
+ * -ENOMEM. */
 int ws_slow_steps_explain(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *steps);
 
 #endif

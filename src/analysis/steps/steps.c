@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "analysis/activity/activity.h"
+#include "analysis/steps/even_steps.h"
 #include "analysis/steps/found_steps.h"
 #include "analysis/steps/given_steps.h"
 #include "analysis/steps/marked_steps.h"
@@ -13,8 +14,7 @@
 #include "base/minmax.h"
 
 /* Thresholds. steps.h explains them and gives their sources. */
-static const int warm_up_percent = 125, stock_percent = 75, slow_percent = 150, unsteady_percent = 10, slow_in = 20,
-                 short_in = 10;
+static const int warm_up_percent = 125, stock_percent = 75, slow_percent = 150, unsteady_percent = 10, short_in = 10;
 
 const char *ws_step_kind_name(enum ws_step_kind kind)
 {
@@ -42,7 +42,8 @@ static int64_t steps_length_of(const struct ws_step *step)
     return step->end - step->begin;
 }
 
-/* Finds the operations of each step and computes its split (activity/split.h), in one pass over the operations. */
+/* Finds the operations of each step, and divides the step's time into compute, communication, idle and so on
+ * (activity/split.h), in one pass over the operations. */
 static int split_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result)
 {
     const struct ws_process *process = ws_model_process(report->model, track->process);
@@ -121,8 +122,8 @@ static bool within_warm(const struct ws_step *step, int64_t median)
     return step->kind != WS_STEP_STEADY || steps_length_of(step) / warm_up_percent <= median / 100;
 }
 
-/* Counts the leading steps that are shorter than usual. Such steps use up a stock, for example batches loaded before
- * the first step. Returns 0 if more than a few later steps are as short. */
+/* Counts the first steps that are shorter than usual. They are short because they use a stock, for example batches
+ * loaded before the first step. Returns 0 if more than a few later steps are that short too. */
 static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
 {
     const struct ws_step *list = steps->data;
@@ -138,8 +139,8 @@ static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
     return all - leading > steady / short_in ? 0 : leading;
 }
 
-/* Marks two kinds of leading steps as warm-up: short steps that use up a stock, then all steps before the first two
- * steps in a row that are not too long. */
+/* Marks the first steps as warm-up: the short steps that use a stock (count_on_stock), and the steps after them until
+ * two successive steps are not too long. */
 static void leave_out_warm_up(struct ws_vector *steps, int64_t median)
 {
     struct ws_step *list = steps->data;
@@ -161,7 +162,8 @@ static bool holds_counted(const struct ws_ops *ops, const struct ws_track *track
     return false;
 }
 
-/* Leaves out steps that became longer because hardware counters were read, unless too few other steps are left. */
+/* Finds the steps that became longer because hardware counters were read. Gives them the kind WS_STEP_COUNTED, so
+ * that they do not count. If too few other steps are left, changes nothing. */
 static void leave_out_counted(const struct ws_report *report, const struct ws_track *track, struct ws_vector *steps)
 {
     const struct ws_ops *ops = &ws_model_process(report->model, track->process)->ops;
@@ -177,8 +179,9 @@ static void leave_out_counted(const struct ws_report *report, const struct ws_tr
             list[i].kind = WS_STEP_STEADY;
 }
 
-/* Leaves out steps during which recording was off for a time: their true length and idle time are not known. If
- * recording was off at the begin of a step, the step begins when recording is on again. */
+/* Finds the steps during which recording was off for a time. Gives them the kind WS_STEP_PAUSED, because their true
+ * duration and idle time are not known. If recording was off at the start of a step, moves the start to the time when
+ * recording is on again. */
 static void leave_out_paused(const struct ws_track_activity *activity, struct ws_vector *steps)
 {
     const struct ws_hole *holes = activity->holes.data;
@@ -220,7 +223,7 @@ static void steps_measure(struct ws_track_steps *result, const int64_t *lengths,
     }
     result->judged = count >= WS_STEPS_TO_JUDGE;
     result->stable = result->judged && result->quartile_range <= result->median / 100 * unsteady_percent &&
-                     result->slow <= count / slow_in;
+                     result->p95 <= result->median / 100 * WS_STEPS_STABLE_P95;
 }
 
 int64_t ws_step_part(const struct ws_step *step, size_t part)
@@ -297,8 +300,8 @@ static int measure_all(struct ws_track_steps *result)
     return 0;
 }
 
-/* Finds the steps. This is an analysis of its own, so that it can run in parallel with the analysis of activity,
- * which takes about as long. */
+/* Finds the begin and end of the steps. This is a separate analysis, so that it can run in parallel with the analysis
+ * of activity, which takes about as long. */
 static int run_bounds(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_track *track = ws_model_track(report->model, subject);
@@ -314,6 +317,8 @@ static int run_bounds(const struct ws_report *report, size_t subject, void *memo
         status = ws_marked_steps(report, track, result);
     if (!status && report->steps != WS_STEPS_ONLY_MARKED && result->source == WS_STEPS_NONE)
         status = ws_server_steps(report, track, result);
+    if (!status && report->steps == WS_STEPS_AUTO && result->source == WS_STEPS_NONE)
+        status = ws_even_steps(report, track, result);
     if (!status && report->steps != WS_STEPS_ONLY_MARKED && result->source == WS_STEPS_NONE)
         status = ws_found_steps(report, track, result);
     return status;

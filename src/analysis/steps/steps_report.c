@@ -22,6 +22,7 @@ static const struct {
     [WS_PROOF_UPDATE] = { "likely", "each updates the model" },
     [WS_PROOF_RANGES] = { "confirmed", "the program's ranges repeat with them" },
     [WS_PROOF_NAMES] = { "confirmed", "the names of the program's ranges repeat with them" },
+    [WS_PROOF_EVEN] = { "likely", "ranges that the program named after steps come back evenly" },
     [WS_PROOF_SERVER] = { "confirmed", "an inference server sets a range around each iteration" },
     [WS_PROOF_LENGTH] = { "likely",
                           "the names of the program's ranges repeat after this time; the device was so far behind "
@@ -57,7 +58,7 @@ static void print_left_out(const struct ws_track_steps *result, struct ws_page *
 static void print_times(const struct ws_track_steps *result, struct ws_page *page)
 {
     char median[WS_FORMAT_SIZE], p95[WS_FORMAT_SIZE], least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE],
-        range[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
+        range[WS_FORMAT_SIZE], more[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     if (result->kinds[WS_STEP_STEADY] == 1)
         ws_page_fact(page, "step time", "%s", ws_format_time(median, result->median));
     else
@@ -69,9 +70,10 @@ static void print_times(const struct ws_track_steps *result, struct ws_page *pag
         return;
     }
     ws_page_fact(page, "stable?",
-                 "%s  half of the steps within %s (stable: up to 10 %% of the median), %s slow (stable: up to one "
-                 "in 20)",
+                 "%s  half of the steps within %s (stable: up to 10 %% of the median), p95 %s above it (stable: up "
+                 "to %d %%), %s slow",
                  result->stable ? "yes" : "no ", ws_format_share(range, result->quartile_range, result->median),
+                 ws_format_share(more, result->p95 - result->median, result->median), WS_STEPS_STABLE_P95 - 100,
                  ws_format_count(count, result->slow));
 }
 
@@ -101,7 +103,8 @@ static const struct {
 #undef SLOW
 };
 
-/* Prints a cell with each part that makes up more than a quarter of the step's extra time. */
+/* Prints a cell with the parts of a slow step (idle, compute …) that each contribute more than a quarter of its extra
+ * time. */
 static void more_cell(const struct ws_track_steps *result, const struct ws_slow_step *slow, struct ws_table *table)
 {
     const struct ws_step *step = (const struct ws_step *)result->steps.data + slow->step;
@@ -116,8 +119,8 @@ static void more_cell(const struct ws_track_steps *result, const struct ws_slow_
     ws_table_cell(table, "%s", text);
 }
 
-/* Prints two cells: the largest extra time of an operation, and the operation's name. If this time is at most a tenth
- * of the step's extra time, the first cell is empty and the second says "none". */
+/* Prints two cells for the operation with the largest extra time: this time, and the operation's name. If this time
+ * is at most a tenth of the step's extra time, the first cell is empty and the second says "none". */
 static void operation_cells(const struct ws_report *report, const struct ws_track_steps *result,
                             const struct ws_slow_step *slow, struct ws_table *table)
 {
@@ -132,7 +135,8 @@ static void operation_cells(const struct ws_report *report, const struct ws_trac
     ws_table_name(table, ws_model_name(report->model, slow->name)->text);
 }
 
-/* Times are printed relative to `begin`, as in the device's other sections. */
+/* Prints the table of slow steps. Times are printed relative to `begin`, as in the other sections of the report on
+ * this device. */
 static void print_slow(const struct ws_report *report, const struct ws_track_steps *result, int64_t begin,
                        struct ws_page *page)
 {
@@ -285,7 +289,7 @@ static int json_summary(const struct ws_track_steps *result, json_t *object)
     return status;
 }
 
-/* The most steps that are listed one by one: loops of a few operations may have millions of steps. */
+/* At most this many steps are listed one by one: loops of a few operations may have millions of steps. */
 enum { MOST_ROWS = 1 << 16 };
 
 int ws_steps_json(const struct ws_report *report, size_t subject, const void *memory, json_t *object)

@@ -1,20 +1,28 @@
-/* Data that the trace lacks and that could change the verdict. Three kinds of data can be missing: operations during
- * a time in which work was queued, operations of recorded launches, and launches of recorded operations. */
+/* Tells which data the trace lacks that could change the verdict. The trace can lack operations that ran while work
+ * was queued, the operations of recorded launches, and the launches of recorded operations. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_MISSING_H
 #define WALLSHIM_ANALYSIS_VERDICT_MISSING_H
 
 #include "analysis/verdict/wall.h"
 
-/* Decides whether data that was not recorded could change the wall. This is possible if the time that was not
- * recorded is longer than the time of the wall, or if the trace holds only a sample of the operations. If it is
- * possible, writes why there is no verdict. Otherwise writes "". */
+/* Decides whether data that was not recorded could change the wall: what limits the device most (wall.h). This is
+ * possible if the time that was not recorded is longer than the time of the wall, or if the trace holds only a sample
+ * of the operations. If the wall could change, writes why there is no verdict. Otherwise writes "". */
 void ws_missing_reason(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                        char reason[WS_REASON_TEXT]);
 
-/* Does the user need another recording, because this recording by another profiler lacks too much? */
+/* Returns true if another profiler wrote the trace, and the trace lacks so much that the user must record again with
+ * wallshim. */
 bool ws_missing_needs_recording(const struct ws_report *report, size_t track, const struct ws_track_wall *wall);
 
-/* Prints a line for each kind of data that is missing. */
+/* The first advice if ws_missing_needs_recording returns true. */
+#define WS_RECORD_AGAIN "record again, with all operations: wallshim record -- COMMAND"
+
+/* Prints how many operations were launched before the recording began, if there are many of them. The default page
+ * (summary.h) tells this number in its first line instead. */
+void ws_missing_before_text(const struct ws_report *report, size_t track, struct ws_page *page);
+
+/* Prints a line for each kind of missing data, except operations that were launched before the recording. */
 void ws_missing_text(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                      struct ws_page *page);
 

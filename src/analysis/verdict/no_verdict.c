@@ -25,8 +25,9 @@ static bool lost_work(const struct ws_process *process)
     return false;
 }
 
-/* Why a trace from another profiler holds no device activity; NULL: the trace is wallshim's own. Other profilers
- * record device activity only if they are told to, if they are permitted to, and if no second profiler records it. */
+/* Returns why a trace from another profiler holds no device activity. Returns NULL if wallshim wrote the trace.
+ * Another profiler records device activity only if the user told it to, if it has the permission, and if no second
+ * profiler records device activity. */
 static const char *why_no_imported(const struct ws_process *process)
 {
     const char *import = ws_process_meta(process, "import");
@@ -41,7 +42,8 @@ static const char *why_no_imported(const struct ws_process *process)
                                            "ProfilerActivity.CUDA";
 }
 
-/* Why the trace has no device at all. A file that was cut may lack the rows that describe devices. */
+/* Returns why the trace has no device at all. A trace file whose end is missing may lack the rows that describe
+ * devices. */
 static const char *why_no_device(const struct ws_report *report)
 {
     for (size_t i = 0; i < report->model->processes.count; i++)

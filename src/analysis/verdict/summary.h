@@ -1,8 +1,8 @@
-/* The report that is shown by default. It shows the recording, the wall, the advice and the heaviest kernels on one
- * page.
+/* The report that is shown by default, on one page. It shows facts about the recording, the wall (what limits the
+ * device most), advice, and the kernels that take most time.
  *
  * The report has at most WS_SUMMARY_LINES lines on a page of 100 columns. If the report would be longer, it shows
- * fewer kernels and devices, and then less advice. */
+ * fewer kernels and less advice, and then fewer devices. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_SUMMARY_H
 #define WALLSHIM_ANALYSIS_VERDICT_SUMMARY_H
 

@@ -7,6 +7,7 @@
 #include "analysis/activity/activity.h"
 #include "analysis/comm/comm.h"
 #include "analysis/gaps/gaps.h"
+#include "analysis/gaps/initialization.h"
 #include "analysis/gaps/savings.h"
 #include "analysis/kernels/kernels.h"
 #include "analysis/memory/copies.h"
@@ -15,16 +16,20 @@
 #include "analysis/verdict/wall_kernels.h"
 #include "base/minmax.h"
 
-/* There is no verdict if more than this percentage of operations has no device times. Our choice. */
+/* There is no verdict if more than this percentage of the operations has no device times. The limit is our choice. */
 enum { UNTIMED_LIMIT = 5 };
+
+/* Divisor. There is no verdict if less than 1/REST_LEAST of the time is left after idle time in first-call
+ * initialization is subtracted. The limit is our choice. */
+enum { REST_LEAST = 20 };
 
 static bool wall_exceeds(int64_t part, int64_t whole, int percent)
 {
     return (double)part > (double)whole * percent / 100.0;
 }
 
-/* Moves copies within the device from exposed copies to a part of their own: they take memory bandwidth and no host
- * link. */
+/* Moves the time of copies within the device from the part "exposed copies" to a part of its own, because these
+ * copies use the device's memory bandwidth, and not the link to the host. */
 static void split_copies(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     const struct ws_track_copies *copies = ws_report_result(report, &ws_analysis_copies, subject);
@@ -33,8 +38,21 @@ static void split_copies(const struct ws_report *report, size_t subject, struct 
     *exposed -= result->parts[WS_PART_DEVICE_COPIES];
 }
 
-/* Adds up the parts over all steady steps, or over the recording. The caller divides the sums by the number of
- * steps. */
+/* Subtracts the idle time in first-call initialization from the parts and the length, so that the verdict does not
+ * cover it. */
+static void leave_out_first_calls(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
+{
+    const struct ws_track_initialization *first = ws_report_result(report, &ws_analysis_initialization, subject);
+    for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
+        int64_t part = ws_max(ws_min(first->idle[cause], result->parts[cause]), 0);
+        result->parts[cause] -= part;
+        result->first_calls += part;
+    }
+    result->length -= result->first_calls;
+}
+
+/* Adds up the parts of a step (result->parts) over all steady steps. If there are none, fills the parts from the
+ * whole recording. The caller divides the sums by the number of steps. */
 static int sum_parts(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
@@ -59,7 +77,8 @@ static int sum_parts(const struct ws_report *report, size_t subject, struct ws_t
         result->parts[WS_PART_EXPOSED_MEMORY] += list[i].split.exposed_memory;
         compute += list[i].split.group[WS_GROUP_COMPUTE];
     }
-    /* Idle time outside the gaps, such as between bursts within a step, has no known cause. */
+    /* Some idle time is in no recorded gap, for example the time between two bursts of recording within a step. The
+     * cause of this time is not known. */
     int64_t idle =
         result->length - compute - result->parts[WS_PART_EXPOSED_COMM] - result->parts[WS_PART_EXPOSED_MEMORY];
     for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
@@ -67,6 +86,7 @@ static int sum_parts(const struct ws_report *report, size_t subject, struct ws_t
         idle -= result->parts[cause];
     }
     result->parts[WS_PART_UNEXPLAINED] += idle;
+    leave_out_first_calls(report, subject, result);
     split_copies(report, subject, result);
     return ws_wall_split_kernels(report, subject, steps, compute, result);
 }
@@ -80,6 +100,7 @@ static void average(struct ws_track_wall *result)
 {
     int64_t steps = (int64_t)result->steps;
     result->length /= steps;
+    result->first_calls /= steps;
     for (int part = 0; part < WS_PART_COUNT; part++)
         result->parts[part] /= steps;
     for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
@@ -122,8 +143,8 @@ static enum ws_wall wall_judge(const struct ws_track_wall *result)
             largest = (enum ws_wall)wall;
     if (result->parts[WS_PART_GRAPHS] > result->by_wall[largest])
         largest = WS_WALL_NONE;
-    /* If CUDA graphs take the most time, the wall of that time is not known. Then only a delay that deserves a
-     * warning can be the wall. */
+    /* If CUDA graphs that were timed as a whole take the most time, the wall of that time is not known. In that case
+     * only a delay (overhead, communication) that is long enough for a warning can be the wall. */
     bool is_known = largest != WS_WALL_NONE;
     for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
         int limit = ws_wall_limit((enum ws_wall)wall) * (is_known ? 100 : WS_WALL_WARNED_OF) / 100;
@@ -146,7 +167,7 @@ enum ws_part ws_wall_cause(const struct ws_track_wall *result, enum ws_wall wall
     return (enum ws_part)largest;
 }
 
-/* If waits for input are the wall, finds the wall of the rest of the step. */
+/* If waits for input are the wall, sets result->behind to the wall of the rest of the step. */
 static void find_wall_behind(struct ws_track_wall *result)
 {
     struct ws_track_wall rest = *result;
@@ -159,8 +180,9 @@ static void find_wall_behind(struct ws_track_wall *result)
     result->behind_cause = ws_wall_cause(&rest, result->behind);
 }
 
-/* The saving from removing several causes together, minus the sum of their single savings. The result is limited to
- * the idle time that other advice leaves. */
+/* Returns the ns that are saved only if several causes of idle time are removed together: the saving from removing
+ * them together minus the sum of their single savings. The result is at most the idle time that remains if the user
+ * follows all other advice. */
 static int64_t won_together(const struct ws_report *report, size_t subject, const struct ws_track_wall *result)
 {
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
@@ -175,7 +197,7 @@ static int64_t won_together(const struct ws_report *report, size_t subject, cons
     return ws_max(ws_min(more, idle), 0);
 }
 
-/* Collects the advice of all analyses on this device. */
+/* Collects the advice that all analyses give on this device. */
 static int wall_gather(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     int status = 0;
@@ -198,11 +220,13 @@ static const char *why_none(const struct ws_track *track, const struct ws_track_
         return untimed ? "the trace holds no device times" : "no operation on this device is in the trace";
     if (wall_exceeds((int64_t)untimed, (int64_t)(track->count + untimed), UNTIMED_LIMIT))
         return "too many operations have no device times";
+    if (result->first_calls && result->length < (result->length + result->first_calls) / REST_LEAST)
+        return "nearly all of the judged time was first-call initialization; record more, or warm up first";
     return result->length > 0 ? NULL : "the recording is too short";
 }
 
-/* The part of exposed communication that was waiting for other ranks. The rest is transfer. Returns -1 if the
- * device's collectives were not matched with those of other ranks. */
+/* Returns the ns of exposed communication in which the device waited for other ranks. The rest of the exposed
+ * communication is transfer. Returns -1 if the device's collectives were not matched with those of other ranks. */
 static int64_t wall_comm_waiting(const struct ws_report *report, size_t subject, const struct ws_track_wall *result)
 {
     const struct ws_track_collectives *cost = ws_report_result(report, &ws_analysis_collectives, subject);
@@ -210,7 +234,7 @@ static int64_t wall_comm_waiting(const struct ws_report *report, size_t subject,
     return cost->all.matched ? ws_clamp(comm - transfer, (int64_t)0, comm) : -1;
 }
 
-/* Finds the wall from the figures, or the reason why there is no verdict. */
+/* Finds the wall from the parts of the step. If there is no verdict, sets why_none. */
 static void wall_find(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     result->wall = wall_judge(result);
@@ -243,8 +267,8 @@ static int wall_run(const struct ws_report *report, size_t subject, void *memory
     result->comm_waiting = wall_comm_waiting(report, subject, result);
     result->advice = WS_ADVICE_LIST;
     return causes->is_sampled ? 0
-                              : wall_gather(report, subject,
-                                            result); /* a sample of the operations does not show what can be saved */
+                              /* a trace that holds only a sample of the operations does not show what can be saved */
+                              : wall_gather(report, subject, result);
 }
 
 static void wall_finish(void *memory)
@@ -258,7 +282,8 @@ static const struct ws_track_wall *wall_wall_of(const struct ws_report *report, 
     return track == WS_NOWHERE ? NULL : ws_report_result(report, &ws_analysis_wall, track);
 }
 
-/* Returns the straggler for which other ranks wait longest, among the stragglers that have a verdict. */
+/* Returns the index of the device whose rank other ranks wait for longest (the straggler). Only stragglers with a
+ * verdict count. */
 static size_t wall_latest(const struct ws_report *report)
 {
     const struct ws_job_comm *job = ws_report_result(report, &ws_analysis_comm_match, 0);
@@ -271,8 +296,8 @@ static size_t wall_latest(const struct ws_report *report)
     return latest;
 }
 
-/* Should the report show the first device rather than the second? A device with a verdict comes first, then a device
- * with steps, then the device with longer steps. */
+/* Should the report show the device of `wall` rather than the device of `before`? A device with a verdict is
+ * preferred, then a device with steps, then the device with longer steps. */
 static bool wall_goes_first(const struct ws_track_wall *wall, const struct ws_track_wall *before)
 {
     if (!wall->is_measured || !before)

@@ -10,15 +10,16 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* The time of kernels by part, wall and source. Only hand_out cuts the times to whole ns. */
+/* Times of kernels in ns, before rounding. `time` is by part of the step, wall, and source of the roofline class.
+ * `by_class` is by wall and enum ws_kernel_class. */
 struct divided {
     double time[WS_PART_COUNT][WS_WALL_COUNT][WS_WORK_SOURCES];
     double by_class[WS_WALL_COUNT][WS_CLASS_COUNT];
     double all;
 };
 
-/* Adds up the times of operations by shape. There are few shapes, so times[] stays in the cache, and the CPU can add
- * to several sums at once. */
+/* Adds the durations of operations to times[], which has an entry for each shape. There are few shapes, so times[]
+ * fits into the CPU's cache, and the CPU can add to several entries at once. */
 static void add_operations(double *times, const struct ws_ops *ops, const struct ws_track *track, size_t first,
                            size_t count)
 {
@@ -28,7 +29,8 @@ static void add_operations(double *times, const struct ws_ops *ops, const struct
     }
 }
 
-/* Adds up the times of operations by name: those in steady steps, or all operations if there are no steady steps. */
+/* Adds the durations of operations to names[], which has an entry for each operation name. Counts only operations in
+ * steady steps, or all operations if there are no steady steps. */
 static int times_by_name(const struct ws_report *report, const struct ws_track *track,
                          const struct ws_track_steps *steps, bool per_step, double *names)
 {
@@ -49,7 +51,8 @@ static int times_by_name(const struct ws_report *report, const struct ws_track *
     return 0;
 }
 
-/* A matrix times a vector does not count as matrix work: it reads each weight for two FLOPs. */
+/* A product of a matrix and a vector does not count as matrix work: it does only two FLOPs per weight that it reads,
+ * so memory bandwidth limits it. */
 static bool is_matmul(const struct ws_report *report, size_t name)
 {
     return ws_class_is_matmul(ws_report_class(report, name)) &&
@@ -66,7 +69,7 @@ static enum ws_wall wall_by_name(const struct ws_report *report, size_t name)
     return class == WS_CLASS_GEMM && ws_matmul_has_few_rows(&matmul) ? WS_WALL_BANDWIDTH : WS_WALL_COMPUTE;
 }
 
-/* The wall of the kernel according to the roofline; WS_WALL_NONE: not known. */
+/* Returns the wall of the kernel according to the roofline, or WS_WALL_NONE if it is not known. */
 static enum ws_wall wall_by_roofline(const struct ws_roofline_row *row)
 {
     switch (row ? row->class : WS_ROOF_UNKNOWN) {
@@ -81,8 +84,8 @@ static enum ws_wall wall_by_roofline(const struct ws_roofline_row *row)
     }
 }
 
-/* The part of the kernel's time whose class comes from row->source. The class of the rest of the classed time comes
- * from the kernel's name. */
+/* Returns the part of the kernel's time whose roofline class comes from row->source. For the rest of the time, only
+ * the kernel's name can give a class. */
 static double known_of(const struct ws_roofline_row *row, double time)
 {
     if (row->source == WS_WORK_NAME || row->source == WS_WORK_COUNTER || row->total <= 0)
@@ -90,7 +93,8 @@ static double known_of(const struct ws_roofline_row *row, double time)
     return time * (double)ws_sum(row->known, row->bounded) / (double)row->total;
 }
 
-/* A graph that was timed as a whole is a part of its own, because its kernels are not known. */
+/* Adds the time of one operation name to `divided`. CUDA graphs that were timed as a whole are a part of the step of
+ * their own, because their kernels are not known. */
 static void divide_name(const struct ws_report *report, size_t name, double time, const struct ws_roofline_row *row,
                         struct divided *divided)
 {
@@ -121,7 +125,8 @@ static void add_time(struct ws_track_wall *result, int part, int wall, int sourc
     result->kernels[wall][source] += time;
 }
 
-/* Scales the times so that their sum is `compute`. Adds the rounding error to the time of kernels without a class. */
+/* Scales the times in `divided` so that their sum is `compute`, and rounds them. Adds the rounding error to the time
+ * of kernels without a roofline class. */
 static void hand_out(const struct divided *divided, int64_t compute, struct ws_track_wall *result)
 {
     double scale = divided->all > 0 ? (double)compute / divided->all : 0;

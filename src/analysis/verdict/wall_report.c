@@ -20,12 +20,16 @@ static int advice_json(json_t *list, const struct ws_advice *advice, size_t coun
             status |= ws_json_set(row, "saving_ns_per_step", advice[i].saving_ns);
         status |= json_object_set_new(row, "text", ws_json_text(advice[i].what));
         status |= json_object_set_new(row, "where", ws_json_text(advice[i].where));
+        if (*advice[i].code)
+            status |= json_object_set_new(row, "line_text", ws_json_text(advice[i].code));
         status |= json_object_set_new(row, "evidence", ws_json_text(advice[i].evidence));
     }
     return status;
 }
 
-/* Adds the time of a roofline class as `time_key`, and the division of this time by source as `from_key`. */
+/* Adds two keys to the JSON object. The value of `time_key` is the wall's time. The value of `from_key` is an object
+ * with the part of this time for each source of the kernels' FLOPs and bytes (shape, counter, name …). For the wall
+ * bandwidth, both values include copies within the device. */
 static int put_class(json_t *object, const struct ws_track_wall *result, enum ws_wall wall, const char *time_key,
                      const char *from_key)
 {
@@ -40,7 +44,7 @@ static int put_class(json_t *object, const struct ws_track_wall *result, enum ws
     return status;
 }
 
-/* Adds the time of kernels, and of copies within the device, by roofline class. */
+/* Adds the time of kernels and of copies within the device to the JSON object, by roofline class. */
 static int put_classes(json_t *wall, const struct ws_track_wall *result)
 {
     json_t *classes = json_object();
@@ -63,7 +67,8 @@ static int put_wall(json_t *object, const struct ws_track_wall *result)
     status |= json_object_set_new(wall, "name", known ? json_string(ws_wall_name(result->wall)) : json_null());
     status |= json_object_set_new(wall, "cause", known ? json_string(ws_part_name(result->cause)) : json_null());
     status |= json_object_set_new(wall, "per_step", json_boolean(result->per_step));
-    status |= ws_json_set(wall, "step_ns", result->length);
+    status |= ws_json_set(wall, "step_ns", result->length + result->first_calls);
+    status |= ws_json_set(wall, "first_calls_ns", result->first_calls);
     status |= ws_json_set(wall, "wall_ns", known ? result->by_wall[result->wall] : 0);
     status |= json_object_set_new(wall, "by_names", json_boolean(result->by_names));
     status |= put_classes(wall, result);

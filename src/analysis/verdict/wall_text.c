@@ -5,7 +5,7 @@
 
 #include "analysis/verdict/verdict.h"
 
-/* What a part of a step is spent on, worded as the end of a sentence. */
+/* Texts that tell what a part of a step is spent on, as the end of a sentence. */
 static const char *const spent[WS_PART_COUNT] = {
     [WS_PART_INPUT] = "waiting for input",
     [WS_PART_SYNC] = "after the host had waited for the GPU",
@@ -34,7 +34,7 @@ const char *ws_verdict_spent_on(const struct ws_track_wall *wall, enum ws_part p
     if (part == WS_PART_MATMUL && wall->wall == WS_WALL_BANDWIDTH)
         return "in matrix work that memory limits";
     if (part == WS_PART_EXPOSED_COMM && 2 * wall->comm_waiting > wall->parts[part])
-        return "in collectives, waiting for other ranks";
+        return "in collectives, mostly waiting for other ranks";
     return part == WS_PART_INPUT && !wall->trains ? "waiting for input or requests" : spent[part];
 }
 
@@ -45,7 +45,21 @@ const char *ws_wall_unit(const struct ws_track_wall *wall)
     return "the recording";
 }
 
-/* Prints the delays of the GPU that are not the wall but deserve a warning. */
+const char *ws_wall_base(const struct ws_track_wall *wall)
+{
+    return wall->first_calls ? "the rest" : wall->per_step ? "a step" : "the recording";
+}
+
+const char *ws_wall_judged(const struct ws_track_wall *wall)
+{
+    if (!wall->first_calls)
+        return ws_wall_unit(wall);
+    if (wall->per_step)
+        return wall->steps > 1 ? "the rest of an average step" : "the rest of the only whole step";
+    return "the rest of the recording";
+}
+
+/* Prints the delays of the GPU (overhead, communication) that are not the wall, but long enough for a warning. */
 void ws_wall_print_beside(const struct ws_track_wall *wall, struct ws_page *page)
 {
     static const enum ws_wall delays[] = { WS_WALL_OVERHEAD, WS_WALL_COMMUNICATION };
@@ -85,8 +99,8 @@ void ws_wall_write_suggested(const struct ws_track_wall *wall, char *text, size_
                  ws_format_share(bandwidth, by_bandwidth, wall->length));
 }
 
-/* Prints how a step divides between the walls, largest first. If the wall of the verdict is not the largest, prints
- * why. */
+/* Prints each wall's share of a step, largest first. If the wall of the verdict is not the largest wall, also prints
+ * why it is the verdict. */
 void ws_wall_print_shares(const struct ws_track_wall *wall, struct ws_page *page)
 {
     char share[WS_FORMAT_SIZE], text[320] = "";

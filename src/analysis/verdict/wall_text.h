@@ -1,30 +1,40 @@
-/* The lines of the first section that show the walls' shares of a step. */
+/* Texts about walls (what can limit the device; wall.h), and the lines of the report's first section that show each
+ * wall's share of a step. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_WALL_TEXT_H
 #define WALLSHIM_ANALYSIS_VERDICT_WALL_TEXT_H
 
 #include "analysis/verdict/wall.h"
 #include "report/page.h"
 
-/* What a part of a step is spent on, worded as the end of a sentence. The words do not depend on the wall; those of
- * ws_verdict_spent_on do. */
+/* Returns what a part of a step is spent on, as the end of a sentence ("waiting for input"). Unlike the text of
+ * ws_verdict_spent_on, this text is the same for all programs. */
 const char *ws_part_spent(enum ws_part part);
 
-/* Returns the time span of the figures: "an average step", "the only whole step" or "the recording". */
+/* Returns the period of time that the times in `wall` cover: "an average step", "the only whole step" or "the
+ * recording". */
 const char *ws_wall_unit(const struct ws_track_wall *wall);
 
-/* The wall's time without the kernels that count for the wall only because of their names. */
+/* Like ws_wall_unit, but returns "the rest of the recording" if the verdict does not cover first-call
+ * initialization. */
+const char *ws_wall_judged(const struct ws_track_wall *wall);
+
+/* Returns in short what the printed shares are shares of: "a step", "the recording" or "the rest". */
+const char *ws_wall_base(const struct ws_track_wall *wall);
+
+/* Returns the ns of the wall `of`, without the kernels that count for it only because of their names. */
 int64_t ws_wall_sure(const struct ws_track_wall *wall, enum ws_wall of);
 
-/* The part of a step whose wall the roofline does not know. */
+/* Returns the ns of those kernels and CUDA graphs in a step for which the roofline gives no wall. */
 int64_t ws_wall_unknown(const struct ws_track_wall *wall);
 
-/* Writes ", where names suggest compute 25.0 %, bandwidth 5.1 %"; "" for less than 1 % of a step. */
+/* Writes ", where names suggest compute 25.0 %, bandwidth 5.1 %". Writes "" if this is less than 1 % of a step. */
 void ws_wall_write_suggested(const struct ws_track_wall *wall, char *text, size_t capacity);
 
-/* Prints the delays of the GPU that are not the wall but deserve a warning. */
+/* Prints the delays of the GPU (overhead, communication) that are not the wall but deserve a warning. */
 void ws_wall_print_beside(const struct ws_track_wall *wall, struct ws_page *page);
 
-/* Prints the shares of the walls according to the roofline, and the share that the roofline does not know. */
+/* Prints each wall's share of a step according to the roofline, and the share for which the roofline gives no
+ * wall. */
 void ws_wall_print_shares(const struct ws_track_wall *wall, struct ws_page *page);
 
 #endif

@@ -1,5 +1,5 @@
-/* A cuDNN whose calls cost nothing. Descriptors are only addresses; descriptors of convolutions are arrays of
- * sizes. */
+/* Replaces cuDNN by functions that compute nothing, so that only the shim's work is measured. Descriptors are only
+ * addresses; descriptors of convolutions are arrays of sizes. */
 #include "abi/cuda.h"
 #include "abi/cudnn.h"
 

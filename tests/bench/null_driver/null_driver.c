@@ -164,6 +164,11 @@ DRIVER_FUNCTION(cuFuncGetParamInfo, (ws_CUfunction function, size_t index, size_
     return index < 6 ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_VALUE;
 }
 
+DRIVER_FUNCTION(cuCtxSynchronize, (void))
+{
+    return WS_CUDA_SUCCESS;
+}
+
 DRIVER_FUNCTION(cuLaunchKernel, (ws_CUfunction function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
                                  unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared,
                                  ws_CUstream stream, void **params, void **extra))

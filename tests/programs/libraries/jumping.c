@@ -1,6 +1,6 @@
-/* A library between the shim and the driver. This library's cuStreamQuery, cuLaunchKernel and ncclAllReduce may leave
- * by longjmp, like a call that a signal handler or a C++ exception leaves. This library's cuLaunchKernel may also
- * raise a signal, as if the launch were interrupted. */
+/* A library between the shim and the driver. Its cuStreamQuery, cuLaunchKernel and ncclAllReduce may leave by
+ * longjmp, like a call that a signal handler or a C++ exception leaves. Its cuLaunchKernel may also raise a signal,
+ * as if the launch were interrupted. */
 #include "abi/cuda.h"
 #include "abi/nccl.h"
 
@@ -14,8 +14,8 @@ extern jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
 jmp_buf *jump_out, *jump_out_of_launch, *jump_out_of_collective;
 extern int interrupt_launches;
 int interrupt_launches;
-/* The steps of meet_waits: one thread's wait for an event enters a stream while another thread launches into the same
- * stream. */
+/* The steps of meet_waits (../jumping.c): one thread's wait for an event enters a stream while another thread
+ * launches into the same stream. */
 enum { WAIT_COMES = 1, LAUNCH_COMES, WAIT_IS_IN, LAUNCH_IS_IN };
 extern int meeting;
 int meeting; /* the last step that was reached; 0: none */

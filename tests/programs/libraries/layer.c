@@ -1,10 +1,10 @@
 /* A layer between a program and the driver, like libraries that divide a GPU among programs. The layer is preloaded
- * and has a dlsym of its own, which returns the layer's own functions for some driver functions. LAYER selects the
- * real dlsym that it calls:
+ * and has a dlsym of its own, which returns the layer's own functions for some driver functions. The environment
+ * variable LAYER selects the dlsym to which it passes other look-ups:
  *
- *   next      the next one after the layer (dlvsym with RTLD_NEXT)
- *   default   the first one of this version in the search order (dlvsym with RTLD_DEFAULT)
- *   libc      libc's own, even if other libraries have one
+ *   next      the next dlsym after the layer's (dlvsym with RTLD_NEXT)
+ *   default   the first dlsym of libc's version in the search order (dlvsym with RTLD_DEFAULT)
+ *   libc      libc's own dlsym, even if other libraries define one
  *
  * The layer's dlsym also finds "layer_secret", a name that is in no symbol table. */
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
-/* A library whose constructor takes long, inside dlopen and with the loader's lock held. With SLOW the constructor
- * sleeps. Without SLOW the constructor starts a thread that makes its first CUDA calls, and waits for this thread. */
+/* A library whose constructor takes long, inside dlopen and with the loader's lock held. If built with SLOW, the
+ * constructor sleeps. Otherwise it starts a thread that makes its first CUDA calls, and waits for this thread. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* A library that uses CUDA, loaded and closed again and again by ../stress.c. */
+/* A library that uses CUDA. ../stress.c loads and closes it again and again. */
 #include "../program.h"
 
 int loaded_run(ws_CUfunction function, ws_CUstream stream, int times);

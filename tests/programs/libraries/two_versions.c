@@ -1,5 +1,5 @@
-/* Built twice for each VERSION: as a cuBLAS whose function returns this version, and, with -DCALLER, as a library
- * that is linked with this cuBLAS. */
+/* Built twice for each VERSION: as a stand-in for cuBLAS whose function returns this version, and, with -DCALLER, as
+ * a library that is linked with this stand-in. */
 #define NAME(version) call_##version
 #define CALL(version) NAME(version)
 

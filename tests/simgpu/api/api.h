@@ -2,9 +2,9 @@
  *
  * API(name, parameters, arguments) { body } exports one function. Before the body runs, the call is refused when the
  * driver is not initialised, or when the function is newer than SIMGPU_DRIVER_VERSION. API_TWIN also exports the
- * function's twin (_ptsz, _ptds), whose null stream is the calling thread's own default stream. Both run the same
- * body; only sim_stream_get gives them different streams. API_SAME exports one more name for a function defined above
- * it. */
+ * function's twin (the same name with _ptsz or _ptds). In a twin, the null stream is the calling thread's own default
+ * stream. Function and twin run the same body; only sim_stream_get gives them different streams. API_SAME exports one
+ * more name for a function that was defined before. */
 #ifndef SIMGPU_API_H
 #define SIMGPU_API_H
 
@@ -31,8 +31,8 @@ static inline ws_CUresult api_enter(const char *name, int version)
     return __builtin_expect(sim_config.capture_strict != 0, 0) ? sim_capture_doubts(name) : WS_CUDA_SUCCESS;
 }
 
-/* With SIMGPU_HOLD_SIGNALS no signal handler runs inside a call of the simulated driver. So a handler may call the
- * driver: the interrupted thread never holds one of the driver's locks. */
+/* With SIMGPU_HOLD_SIGNALS no signal handler runs inside a call of the simulated driver. A handler may therefore call
+ * the driver: the thread that it interrupts never holds one of the driver's locks. */
 static inline bool api_hold_signals(sigset_t *before)
 {
     sigset_t all;
@@ -83,7 +83,7 @@ static inline void api_let_signals(bool held, const sigset_t *before)
     API_NAME(name, body_##like, arguments, parameters, false)    \
     API_NAME(name##suffix, body_##like, arguments, parameters, true)
 
-/* Checks at the begin of most function bodies. */
+/* NEED and the macros after it are the checks with which most function bodies begin. */
 #define NEED(condition)                         \
     do {                                        \
         if (!(condition))                       \

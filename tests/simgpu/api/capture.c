@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-/* The documentation does not say whether a capture allows these calls. Some load code, as a launch would; others
- * create objects. */
+/* The documentation does not say whether a capture allows these calls. Some of them load code, as a launch would; the
+ * others create or query objects. */
 ws_CUresult sim_capture_doubts(const char *name)
 {
     static const char *const doubtful[] = {

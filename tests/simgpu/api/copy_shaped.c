@@ -173,7 +173,7 @@ static ws_CUresult batch_3d(size_t count, const ws_CUDA_MEMCPY3D_BATCH_OP *list,
         ws_CUDA_MEMCPY3D full = { .WidthInBytes = list[i].extent.width,
                                   .Height = list[i].extent.height,
                                   .Depth = list[i].extent.depth };
-        /* Arrays are not supported: their extent is in elements, and the size of an element is not known here. */
+        /* A batch supports no arrays: their extent is in elements, and the size of an element is not known here. */
         for (int end = 0; end < 2; end++)
             if (ends[end]->type != WS_CU_MEMCPY_OPERAND_TYPE_POINTER)
                 return WS_CUDA_ERROR_NOT_SUPPORTED;
@@ -223,14 +223,14 @@ struct array_shape_2d {
 static unsigned format_bytes(ws_CUenum format)
 {
     switch (format) {
-    case 0x01: /* unsigned and signed bytes */
+    case 0x01: /* formats of signed and unsigned bytes */
     case 0x08:
         return 1;
-    case 0x02: /* 16-bit integers and halves */
+    case 0x02: /* formats of 16-bit integers and half-precision floats */
     case 0x09:
     case 0x10:
         return 2;
-    case 0x03: /* 32-bit integers and floats */
+    case 0x03: /* formats of 32-bit integers and floats */
     case 0x0a:
     case 0x20:
         return 4;
@@ -312,7 +312,7 @@ API(cuArrayDestroy, (struct sim_array * array), (array))
     return WS_CUDA_SUCCESS;
 }
 
-/* Texture and surface objects are mere numbers: no simulated kernel reads through one. */
+/* A texture or surface object is only a number, because no simulated kernel reads through one. */
 static _Atomic unsigned long long object_ids;
 
 API(cuTexObjectCreate, (unsigned long long *object, const void *resource, const void *texture, const void *view),

@@ -107,35 +107,35 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
     return WS_CUDA_SUCCESS;
 }
 
-/* X(number, value): attributes that are not 0. */
+/* X(number, value): the device attributes (CUdevice_attribute) that are not 0. */
 /* clang-format off */
 #define ATTRIBUTES(X)                                                                                        \
-    X(1, 1024) /* threads a block */                                                                         \
-    X(2, 1024) X(3, 1024) X(4, 64) /* block dimensions */                                                    \
-    X(5, 2147483647) X(6, 65535) X(7, 65535) /* grid dimensions */                                           \
-    X(8, 48 << 10) /* shared memory a block */                                                               \
-    X(9, 64 << 10) /* constant memory */                                                                     \
-    X(10, 32) /* warp */                                                                                     \
-    X(11, 2147483647) /* pitch */                                                                            \
-    X(12, 65536) /* registers a block */                                                                     \
+    X(1, 1024) /* threads per block */                                                                       \
+    X(2, 1024) X(3, 1024) X(4, 64) /* block dimensions x, y, z */                                            \
+    X(5, 2147483647) X(6, 65535) X(7, 65535) /* grid dimensions x, y, z */                                   \
+    X(8, 48 << 10) /* bytes of shared memory per block */                                                    \
+    X(9, 64 << 10) /* bytes of constant memory */                                                            \
+    X(10, 32) /* threads of a warp */                                                                        \
+    X(11, 2147483647) /* largest pitch of a copy, bytes */                                                   \
+    X(12, 65536) /* registers per block */                                                                   \
     X(13, model->clock_khz)                                                                                  \
-    X(14, 512) /* texture alignment */                                                                       \
-    X(15, 1) /* overlap */                                                                                   \
+    X(14, 512) /* alignment of textures, bytes */                                                            \
+    X(15, 1) /* copies overlap kernels */                                                                    \
     X(16, model->sms)                                                                                        \
-    X(18, 0) X(19, 1) X(20, 0) /* integrated, map host memory, compute mode */                               \
-    X(21, 131072) X(22, 131072) X(23, 65536) X(24, 16384) X(25, 16384) X(26, 16384) /* textures */           \
+    X(18, 0) X(19, 1) X(20, 0) /* integrated GPU, can map host memory, compute mode */                       \
+    X(21, 131072) X(22, 131072) X(23, 65536) X(24, 16384) X(25, 16384) X(26, 16384) /* sizes of textures */  \
     X(27, 32768) X(28, 32768) X(29, 2048)                                                                    \
-    X(30, 512) /* surface alignment */                                                                       \
-    X(31, 1) /* concurrent kernels */                                                                        \
-    X(32, 1) /* ECC */                                                                                       \
-    X(33, device->ordinal * 16 + 0x1b) /* PCI bus */                                                         \
+    X(30, 512) /* alignment of surfaces, bytes */                                                            \
+    X(31, 1) /* can run kernels at the same time */                                                          \
+    X(32, 1) /* ECC is on */                                                                                 \
+    X(33, device->ordinal * 16 + 0x1b) /* number of its PCI bus */                                           \
     X(36, model->memory_clock_khz)                                                                           \
     X(37, model->bus_bits)                                                                                   \
     X(38, model->l2_bytes)                                                                                   \
-    X(39, 2048) /* threads an SM */                                                                          \
-    X(40, 3) /* copy engines */                                                                              \
-    X(41, 1) /* unified addressing */                                                                        \
-    X(42, 32768) X(43, 2048) /* layered 1D textures */                                                       \
+    X(39, 2048) /* threads per SM */                                                                         \
+    X(40, 3) /* number of copy engines */                                                                    \
+    X(41, 1) /* has unified addressing */                                                                    \
+    X(42, 32768) X(43, 2048) /* sizes of layered 1D textures */                                              \
     X(45, 32768) X(46, 32768) X(47, 8192) X(48, 8192) X(49, 32768)                                           \
     X(51, 32) X(52, 32768) X(53, 32768) X(54, 2046)                                                          \
     X(55, 32768) X(56, 131072) X(57, 65536) X(58, 16384) X(59, 16384) X(60, 16384)                           \
@@ -144,24 +144,24 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
     X(75, model->major)                                                                                      \
     X(76, model->minor)                                                                                      \
     X(77, 32768)                                                                                             \
-    X(78, 1) /* stream priorities */                                                                         \
-    X(79, 1) X(80, 1) /* L1 caches */                                                                        \
-    X(81, model->max_shared) /* shared memory an SM */                                                       \
-    X(82, 65536) /* registers an SM */                                                                       \
-    X(83, 1) /* managed memory */                                                                            \
+    X(78, 1) /* supports stream priorities */                                                                \
+    X(79, 1) X(80, 1) /* L1 caches global and local memory */                                                \
+    X(81, model->max_shared) /* bytes of shared memory per SM */                                             \
+    X(82, 65536) /* registers per SM */                                                                      \
+    X(83, 1) /* supports managed memory */                                                                   \
     X(85, device->ordinal)                                                                                   \
     X(86, 1) X(87, 2) X(88, 1) X(89, 1) X(90, 1) X(91, 1)                                                    \
-    /* absent: 92 to 94 (version 1 of stream memory operations), 98 (flushes of remote writes) */            \
+    /* always 0: 92 to 94 (version 1 of stream memory operations), 98 (flushing remote writes) */            \
     X(95, 1) X(96, 1)                                                                                        \
-    X(97, model->max_shared - 1024) /* shared memory a block may opt into */                                 \
+    X(97, model->max_shared - 1024) /* bytes of shared memory that a block can opt into */                   \
     X(99, 1) X(101, 1) X(102, 1) X(103, 1)                                                          \
-    X(106, 32) /* blocks an SM */                                                                            \
+    X(106, 32) /* blocks per SM */                                                                           \
     X(108, model->l2_bytes / 2) X(109, 134213632)                                                            \
-    X(111, 1024) /* shared memory reserved a block */                                                        \
+    X(111, 1024) /* bytes of shared memory reserved per block */                                             \
     X(112, 1) X(113, 1) X(114, 1)                                                                            \
-    X(115, 1) /* memory pools */                                                                             \
+    X(115, 1) /* supports memory pools */                                                                    \
     X(116, 1) X(117, 1) X(118, 1) X(119, 1)                                                                  \
-    X(120, model->major >= 9) /* cluster launch */                                                           \
+    X(120, model->major >= 9) /* supports launches of clusters */                                            \
     X(121, 1)                                                                                                \
     X(122, sim_config.stream_values != 0) X(123, sim_config.stream_values != 0) /* stream memory operations */ \
     X(127, model->major >= 9)                                                                                \

@@ -62,7 +62,8 @@ API(cuGraphNodeGetType, (struct sim_node * node, ws_CUenum *type), (node, type))
     return WS_CUDA_SUCCESS;
 }
 
-/* A list of nodes for the caller: `out` has room for `room` nodes; `count` is the number of nodes found. */
+/* A list of nodes for the caller. `out` is the caller's array (NULL: only count), which has room for `room` nodes;
+ * `count` is the number of nodes found. */
 struct listing {
     struct sim_node **out;
     size_t room, count;
@@ -116,7 +117,7 @@ API(cuGraphGetEdges, (struct sim_graph * graph, struct sim_node **from, struct s
             list(&targets, graph->nodes[i]);
         }
     list_end(&sources, count);
-    *count = targets.room; /* list_end overwrote it, and the second call needs the caller's value */
+    *count = targets.room; /* list_end changed *count; restores the size of the caller's arrays */
     return list_end(&targets, count);
 }
 

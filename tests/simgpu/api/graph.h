@@ -20,7 +20,7 @@ static inline ws_CUresult exec_check(const struct sim_exec *exec)
     return exec && exec->magic == SIM_EXEC ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_VALUE;
 }
 
-/* Turn a node's parameters into work. context NULL: the current context. */
+/* Turn a node's parameters into work for this context (NULL: the current context). */
 ws_CUresult sim_kernel_work(struct sim_work *work, const ws_CUDA_KERNEL_NODE_PARAMS_v1 *from, ws_CUkernel kernel,
                             struct sim_context *context);
 ws_CUresult sim_copy_work(struct sim_work *work, const ws_CUDA_MEMCPY3D *from, struct sim_context *context);

@@ -72,7 +72,7 @@ API_TWIN(cuGraphUpload, _ptsz, (struct sim_exec * exec, ws_CUstream handle), (ex
     return sim_stream_get(handle, &stream);
 }
 
-/* A captured launch becomes a child graph with the same steps. */
+/* A launch of an executable graph on a capturing stream becomes a child graph with the same steps. */
 static ws_CUresult capture_launch(struct sim_exec *exec, struct sim_stream *stream)
 {
     struct sim_work work = { .kind = SIM_WORK_EMPTY, .unit = SIM_ENGINE_NONE };

@@ -157,7 +157,7 @@ struct alloc_parameters {
     ws_CUdeviceptr address;
 };
 
-/* The memory is allocated now and freed with the node; launches of the graph do not allocate. */
+/* The memory is allocated in this call and freed with the node. Launches of the graph allocate nothing. */
 API(cuGraphAddMemAllocNode, (NODE_PARAMETERS, struct alloc_parameters *parameters), (NODE_ARGUMENTS, parameters))
 {
     struct sim_context *context;
@@ -306,7 +306,7 @@ API(cuGraphMemcpyNodeGetParams, (struct sim_node * node, ws_CUDA_MEMCPY3D *param
     TRY(node_check(node));
     NEED(node->type == WS_CU_GRAPH_NODE_TYPE_MEMCPY);
     *parameters = node->copy;
-    if (!parameters->WidthInBytes) { /* a captured copy: the parameters are made from its work */
+    if (!parameters->WidthInBytes) { /* a captured copy: makes the parameters from the node's work */
         const struct sim_copy *copy = &node->work.copy;
         *parameters = (ws_CUDA_MEMCPY3D){ .srcMemoryType = WS_CU_MEMORYTYPE_UNIFIED,
                                           .srcDevice = (ws_CUdeviceptr)copy->from,

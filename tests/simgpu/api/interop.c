@@ -1,5 +1,5 @@
 /* Functions for graphics interfaces. The real library exports them, although NVIDIA's stub library does not. Programs
- * look them up; ffmpeg does not start if one is missing. Here all of them return "not supported". */
+ * look these functions up, and ffmpeg does not start if one is missing. Here each of them returns "not supported". */
 #include "api/api.h"
 
 #define WITH_OPENGL(X)            \

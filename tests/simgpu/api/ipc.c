@@ -1,5 +1,5 @@
-/* Device memory for another process: the pages become a nameless file, which the other process opens through /proc.
- */
+/* Device memory that another process can use: its pages become a nameless file, which the other process opens through
+ * /proc. */
 #include "api/api.h"
 
 #include <fcntl.h>
@@ -71,7 +71,7 @@ API(cuIpcCloseMemHandle, (ws_CUdeviceptr address), (address))
     NEED(sim_memory_find(address, &range) && range.start == address && range.mapped && range.context);
     TRY(sim_context_wait(range.context));
     sim_memory_remove(address, &range);
-    /* cuIpcOpenMemHandle mapped the whole block. Only the pages of this allocation are unmapped. */
+    /* cuIpcOpenMemHandle mapped the whole block. Here only the pages of this allocation are unmapped. */
     munmap((void *)(address / 4096 * 4096), range.bytes);
     return WS_CUDA_SUCCESS;
 }

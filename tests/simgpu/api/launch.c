@@ -38,7 +38,7 @@ API_TWIN(cuLaunchCooperativeKernel, _ptsz,
     return launch(function, shape, stream, parameters, NULL, false);
 }
 
-/* Records the event of a launch attribute after the kernel. */
+/* Records the event that a launch attribute names, after the kernel. */
 static ws_CUresult record_attribute(struct sim_event *event, ws_CUstream handle)
 {
     struct sim_stream *stream;

@@ -1,11 +1,12 @@
-/* Launches as CUDA 3 made them: block, parameters and shared memory are set on the function beforehand. */
+/* Launches as programs for CUDA 3 make them: separate calls set the block, parameters and shared memory of a function
+ * before the launch. */
 #include "api/api.h"
 
 #include <string.h>
 
 enum { PARAMETER_BYTES = 4096 };
 
-/* The settings of a function's next launch. */
+/* What the program has set for a function's next launch. */
 struct prepared {
     const struct sim_function *function;
     unsigned block[3], shared;

@@ -1,5 +1,5 @@
-/* Libraries: images that belong to no context. Their kernels (CUkernel) can be launched directly. A kernel also gives
- * the CUfunction that stands for it in the current context. */
+/* Libraries: images that belong to no context. Their kernels (CUkernel) can be launched directly. cuKernelGetFunction
+ * gives the CUfunction that stands for a kernel in the current context. */
 #include "api/api.h"
 
 #include <stdlib.h>
@@ -102,7 +102,7 @@ API(cuLibraryEnumerateKernels, (struct sim_function * *kernels, unsigned count, 
     return WS_CUDA_SUCCESS;
 }
 
-/* The library's module in the current context, which the first call creates. */
+/* Gives the library's module in the current context. The first call for a context creates the module. */
 static ws_CUresult module_here(struct sim_library *library, struct sim_module **module)
 {
     struct sim_context *context;

@@ -1,6 +1,6 @@
-/* The linker (cuLink…): makes one cubin of PTX, cubins, fat binaries, objects and libraries. Nothing is compiled: the
- * cubin holds the parts' kernels, the layout of their parameters, and their variables. Of several definitions of a
- * name one is kept. Undefined references are not errors. */
+/* The linker (cuLink…): makes one cubin from PTX, cubins, fat binaries, objects and libraries. Nothing is compiled:
+ * the cubin holds the parts' kernels, the layout of their parameters, and their variables. If several parts define
+ * the same name, one definition is kept. Undefined references are not errors. */
 #include "api/api.h"
 
 #include <elf.h>
@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* CUjitInputType. INPUT_LTO is refused. */
+/* Values of CUjitInputType. INPUT_LTO is refused. */
 enum { INPUT_CUBIN, INPUT_PTX, INPUT_FATBIN, INPUT_OBJECT, INPUT_LIBRARY, INPUT_LTO };
 
-/* CUjit_option */
+/* Values of CUjit_option. */
 enum { JIT_WALL_TIME = 2, JIT_INFO_LOG, JIT_INFO_LOG_BYTES, JIT_ERROR_LOG, JIT_ERROR_LOG_BYTES };
 
 struct sim_link {
@@ -28,8 +28,8 @@ static ws_CUresult link_check(const struct sim_link *link)
     return link && link->magic == SIM_LINK ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* Writes the text into the program's buffer for this log, and the text's length into the option for the log's size.
- */
+/* Writes the text into the program's buffer for this log. Writes the text's length into the value of the option that
+ * gave the buffer's size. */
 static void fill_log(const struct sim_link *link, ws_CUenum log, const char *text)
 {
     char *buffer = NULL;
@@ -95,7 +95,8 @@ static ws_CUresult add_fatbins(struct sim_module *parts, const unsigned char *at
     return bytes < sizeof(Elf64_Ehdr) ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_IMAGE;
 }
 
-/* Adds an object: a host object with device code in a section, or a device object, which is itself an image. */
+/* Adds an object file: either a host object with device code in one of its sections, or a device object, which is
+ * itself an image. */
 static ws_CUresult add_object(struct sim_module *parts, const unsigned char *data, size_t bytes)
 {
     Elf64_Ehdr header;
@@ -121,8 +122,8 @@ static ws_CUresult add_object(struct sim_module *parts, const unsigned char *dat
     return WS_CUDA_SUCCESS;
 }
 
-/* Adds the members of an archive. A member may lie at any even offset, but ELF's structures need a larger alignment.
- * So each member is copied first. */
+/* Adds the members of an archive. Each member is copied first: it may lie at any even offset, but ELF's structures
+ * need a larger alignment. */
 static ws_CUresult add_library(struct sim_module *parts, const char *data, size_t bytes)
 {
     enum { MAGIC = 8, HEADER = 60, SIZE = 48 };

@@ -1,5 +1,5 @@
-/* Managed memory. Here host and device share it, so advice has no effect, and a prefetch is an empty operation of its
- * stream. */
+/* Managed memory. Here host and device use the same memory. Advice therefore has no effect, and a prefetch is an
+ * operation that does nothing. */
 #include "api/api.h"
 
 #include <string.h>
@@ -52,11 +52,11 @@ API(cuMemRangeGetAttribute, (void *data, size_t bytes, ws_CUenum attribute, ws_C
     NEED(data && bytes >= 4 && attribute >= 1 && attribute <= 8 && count && sim_memory_find(address, &range));
     memset(data, 0, bytes);
     if (attribute == 2 || attribute == 4)
-        *(int *)data = -2; /* CU_DEVICE_INVALID: no preferred or last location */
+        *(int *)data = -2; /* CU_DEVICE_INVALID: the memory has no preferred location and no last prefetch */
     return WS_CUDA_SUCCESS;
 }
 
-/* Batches of prefetches and discards: one operation for each address. */
+/* A batch of prefetches or discards becomes one operation for each address. */
 static ws_CUresult prefetch_all(const ws_CUdeviceptr *addresses, const size_t *sizes, size_t count,
                                 ws_CUstream stream)
 {

@@ -34,7 +34,7 @@ API(cuMemAllocManaged, (ws_CUdeviceptr * pointer, size_t bytes, unsigned flags),
     return allocate(pointer, bytes, SIM_MEMORY_MANAGED, flags);
 }
 
-/* Freeing waits for the device, as the real driver does. */
+/* cuMemFree waits for the device's work, as in the real driver. */
 API(cuMemFree_v2, (ws_CUdeviceptr pointer), (pointer))
 {
     struct sim_context *context;
@@ -151,7 +151,7 @@ API(cuMemGetAddressRange_v2, (ws_CUdeviceptr * base, size_t *bytes, ws_CUdevicep
     return WS_CUDA_SUCCESS;
 }
 
-/* Pointer attributes, by number. */
+/* Writes the value of one attribute of a pointer, by the attribute's number (CUpointer_attribute). */
 static ws_CUresult attribute_of(void *data, ws_CUenum attribute, ws_CUdeviceptr pointer)
 {
     struct sim_range range;
@@ -181,7 +181,7 @@ static ws_CUresult attribute_of(void *data, ws_CUenum attribute, ws_CUdeviceptr 
         NEED(range.kind != SIM_MEMORY_DEVICE);
         value = pointer;
         break;
-    case 7: /* buffer id */
+    case 7: /* the allocation's unique number */
         value = range.id;
         break;
     case WS_CU_POINTER_ATTRIBUTE_IS_MANAGED:
@@ -196,10 +196,10 @@ static ws_CUresult attribute_of(void *data, ws_CUenum attribute, ws_CUdeviceptr 
     case WS_CU_POINTER_ATTRIBUTE_RANGE_SIZE:
         value = known ? range.bytes : 0;
         break;
-    case 13: /* mapped */
+    case 13: /* whether the address is mapped */
         value = known;
         break;
-    case 17: /* memory pool */
+    case 17: /* the memory pool of the allocation */
         value = known ? (uint64_t)range.pool : 0;
         break;
     default:

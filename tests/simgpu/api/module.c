@@ -128,7 +128,7 @@ API(cuModuleGetGlobal_v2, (ws_CUdeviceptr * address, size_t *bytes, struct sim_m
 API(cuModuleGetLoadingMode, (ws_CUenum * mode), (mode))
 {
     NEED(mode);
-    *mode = 2; /* lazy */
+    *mode = 2; /* CU_MODULE_LAZY_LOADING */
     return WS_CUDA_SUCCESS;
 }
 
@@ -138,8 +138,8 @@ static ws_CUresult function_check(const struct sim_function *function)
     return known ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_INVALID_HANDLE;
 }
 
-/* The documentation allows a CUkernel in place of a CUfunction only in launches and occupancy queries. Other calls
- * use this check. */
+/* Checks a handle for calls other than launches and occupancy queries. Only in those two does the documentation allow
+ * a CUkernel in place of a CUfunction. */
 static ws_CUresult kind_check(const struct sim_function *function, enum sim_magic kind)
 {
     if (function && function->magic == kind)

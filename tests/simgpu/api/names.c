@@ -31,7 +31,8 @@ EXPORT ws_CUresult cuGetProcAddress_v2(const char *symbol, void **function, int 
                                        ws_CUenum *status);
 EXPORT ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id);
 
-/* The per-thread twin of a function, or NULL. Its symbol has _ptsz or _ptds at the end. */
+/* Returns the twin of a function that uses the thread's own default stream, or NULL. The twin's symbol has _ptsz or
+ * _ptds at the end. */
 static const struct name *twin_of(const struct name *name, int limit)
 {
     size_t length = strlen(name->symbol);
@@ -98,7 +99,7 @@ ws_CUresult cuGetProcAddress(const char *symbol, void **function, int version, u
     return answer(symbol, function, version, flags, NULL);
 }
 
-/* The simulated driver has none of the real driver's private tables. */
+/* Fails: the simulated driver has none of the real driver's private tables. */
 ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id)
 {
     NEED(table && id);

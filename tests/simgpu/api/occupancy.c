@@ -1,4 +1,4 @@
-/* Occupancy by the limits of an SM: threads, blocks, registers and shared memory. */
+/* How many blocks of a kernel fit on an SM, by the SM's limits: threads, blocks, registers and shared memory. */
 #include "api/api.h"
 
 enum { SM_THREADS = 2048, SM_BLOCKS = 32, SM_REGISTERS = 65536 };

@@ -126,7 +126,7 @@ API(cuMemPoolGetAccess, (ws_CUenum * flags, struct sim_pool *pool, ws_CUmemLocat
 {
     NEED(flags && location);
     TRY(pool_check(pool));
-    *flags = 3; /* read and write */
+    *flags = 3; /* CU_MEM_ACCESS_FLAGS_PROT_READWRITE */
     return WS_CUDA_SUCCESS;
 }
 

@@ -25,7 +25,7 @@ API(cuStreamCreateWithPriority, (ws_CUstream * made, unsigned flags, int priorit
     return create(made, flags, priority);
 }
 
-/* Queued work still runs to its end, but the handle becomes invalid at once. */
+/* Work already queued in the stream still runs to its end, but the handle becomes invalid at once. */
 API(cuStreamDestroy_v2, (ws_CUstream handle), (handle))
 {
     struct sim_stream *stream;

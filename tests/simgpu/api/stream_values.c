@@ -1,4 +1,5 @@
-/* Stream memory operations: values in memory that streams write and wait for. Also attributes of streams. */
+/* Stream memory operations: a stream writes a value to memory, or waits for a value in memory. Also the functions for
+ * attributes of streams. */
 #include "api/api.h"
 
 static ws_CUresult value_work(ws_CUstream handle, enum sim_kind kind, ws_CUdeviceptr address, uint64_t value,
@@ -15,8 +16,8 @@ static ws_CUresult value_work(ws_CUstream handle, enum sim_kind kind, ws_CUdevic
     return sim_submit(stream, &work, sim_config.event_plain_ns, NULL);
 }
 
-/* Version 1 (without _v2) is not supported. The real driver needs a parameter of NVIDIA's kernel module for it, which
- * is off by default. */
+/* Only version 2 of these functions (with _v2) is supported. The real driver offers version 1 only if a parameter of
+ * NVIDIA's kernel module is set, and by default it is not set. */
 #define VALUE_CALL(name, type, kind, bits)                                                               \
     API_TWIN(name##_v2, _ptsz, (ws_CUstream stream, ws_CUdeviceptr address, type value, unsigned flags), \
              (stream, address, value, flags))                                                            \
@@ -78,7 +79,7 @@ API_TWIN(cuStreamBatchMemOp, _ptsz,
     return WS_CUDA_ERROR_NOT_SUPPORTED;
 }
 
-/* Attributes of a stream have no effect: the call accepts all and keeps none. */
+/* Attributes of a stream have no effect: the call accepts any attribute and keeps none. */
 API_TWIN(cuStreamSetAttribute, _ptsz, (ws_CUstream handle, ws_CUenum attribute, const void *value),
          (handle, attribute, value))
 {

@@ -11,7 +11,8 @@
 enum { MOST_COMPUTED = 1 << 22, LATENCY_NS = 2500, PARAMETERS = sizeof(struct sim_product) / sizeof(uint64_t) };
 
 /* One row for each type of the inputs: the lowest compute capability that supports the type, bytes of an element,
- * peak TFLOP/s of an H100, and the name of cuBLAS's kernel. Other chips' TFLOP/s are scaled by their peak. */
+ * peak TFLOP/s of an H100, and the name of cuBLAS's kernel. For another chip, the TFLOP/s are scaled by that chip's
+ * peak. */
 static const struct kernel {
     uint32_t type;
     int least_capability;

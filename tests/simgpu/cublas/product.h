@@ -12,7 +12,7 @@
 #include "abi/cublas.h"
 #include "abi/cuda.h"
 
-/* Inputs in fp32 that may be rounded to TF32. cuBLAS has no data type for this, only a compute type. */
+/* The type of fp32 inputs that may be rounded to TF32. cuBLAS has no data type for this, only a compute type. */
 enum { SIM_TYPE_TF32 = 0x100 };
 
 static inline uint64_t sim_product_type(ws_cublasEnum type, ws_cublasEnum compute)
@@ -20,13 +20,13 @@ static inline uint64_t sim_product_type(ws_cublasEnum type, ws_cublasEnum comput
     return type == WS_CUDA_R_32F && compute == WS_CUBLAS_COMPUTE_32F_FAST_TF32 ? SIM_TYPE_TF32 : (uint64_t)type;
 }
 
-/* The kernel's parameter block, in the layout of its image. */
+/* The kernel's parameter block, in the layout that the kernel's PTX image declares. */
 struct sim_product {
     uint64_t m, n, k, batch;
-    uint64_t type; /* of the inputs */
+    uint64_t type; /* type of the elements of A and B */
     uint64_t a, b, c;
     uint64_t lda, ldb, ldc;
-    uint64_t transposed; /* bit 0: A, bit 1: B */
+    uint64_t transposed; /* bit 0: A is transposed, bit 1: B is transposed */
 };
 
 /* Launches the product's kernel. */

@@ -1,6 +1,6 @@
-/* The simulated cuDNN's graph interface. A descriptor keeps the attributes set in it, and a reference to each
- * descriptor among them. So, as with the real cuDNN, the program may destroy a descriptor after setting it in
- * another. */
+/* The simulated cuDNN's graph interface. A descriptor keeps the attributes that the program sets in it. If an
+ * attribute's value is itself a descriptor, the outer descriptor keeps a reference to it. So the program may destroy
+ * the inner descriptor after it was set in the outer one, as with the real cuDNN. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -116,7 +116,7 @@ static void copy_attributes(struct descriptor *to, const struct descriptor *from
     to->finalized = true;
 }
 
-/* The answer to a heuristic: one configuration, of one engine for the graph. */
+/* Writes the result of a heuristic into `config`: one configuration, with one engine for the graph. */
 static void give_result(const struct descriptor *heuristic, struct descriptor *config)
 {
     const struct attribute *graph = find(heuristic, WS_CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH);
@@ -164,7 +164,7 @@ CUDNN_API(cudnnBackendFinalize, ws_cudnnBackendDescriptor target)
     return WS_CUDNN_STATUS_SUCCESS;
 }
 
-/* ---- execution */
+/* ---- execution of a plan */
 
 static const struct descriptor *held(const struct descriptor *descriptor, ws_cudnnEnum name)
 {

@@ -110,8 +110,8 @@ static double bytes(const struct sizes *sizes)
     return elements(sizes) * (double)sim_element_bytes(sizes->type);
 }
 
-/* The FLOPs are 2 · N · K · P · Q · (C / groups) · R · S. A filter's sizes are K, C / groups, R, S; the result's are
- * N, K, P, Q. */
+/* Runs a convolution. Its FLOPs are 2 · N · K · P · Q · (C / groups) · R · S: the sizes of the filter are K, C /
+ * groups, R, S, and the sizes of the result are N, K, P, Q. */
 static ws_cudnnStatus convolve(enum sim_work work, ws_cudnnHandle handle, const struct sizes *image,
                                const struct sizes *filter, const struct sizes *result)
 {

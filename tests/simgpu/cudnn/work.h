@@ -23,7 +23,7 @@ enum sim_work {
     SIM_ATTENTION_FORWARD,
     SIM_ATTENTION_BACKWARD,
     SIM_NORM,
-    SIM_TRANSFORM, /* changes the layout of a convolution's input */
+    SIM_TRANSFORM, /* a kernel that changes the layout of a convolution's input */
     SIM_WORKS
 };
 
@@ -31,7 +31,7 @@ struct sim_handle {
     ws_CUstream stream;
 };
 
-/* Bytes of an element; 0 for an unknown type. */
+/* Bytes of an element of this type; 0 for an unknown type. */
 uint64_t sim_element_bytes(ws_cudnnEnum type);
 
 /* Launches the kernel that does the work. Before a convolution it also launches a kernel that changes the input's

@@ -1,4 +1,4 @@
-/* A CUPTI from before CUDA 12.6: it has a profiler, but no range profiler. */
+/* A CUPTI of a version before CUDA 12.6: it has the older profiler, but no range profiler. */
 __attribute__((visibility("default"))) int cuptiProfilerInitialize(void *params);
 
 int cuptiProfilerInitialize(void *params)

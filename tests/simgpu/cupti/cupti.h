@@ -1,10 +1,10 @@
 /* The simulated CUPTI: the range profiler and its host side. Metrics are computed from the FLOPs and bytes of the
  * simulated GPU's kernels.
  *
- * SIMGPU_CUPTI gives the reason why calls are refused: "privileges" (missing), "another" (client) or "busy"
- * (hardware). If it is unset, calls succeed. Calls in a wrong order are refused, as by the real library. A range
- * counts all kernels that ended on the device between its push and its pop, whoever launched them. A kernel that
- * still runs does not count. */
+ * The variable SIMGPU_CUPTI makes calls fail, and says why: "privileges" (the process lacks them), "another" (another
+ * client uses the profiler) or "busy" (the hardware is busy). If it is unset, calls succeed. Calls in a wrong order
+ * are refused, as by the real library. A range counts all kernels that ended on the device between its push and its
+ * pop, whoever launched them. A kernel that still runs does not count. */
 #ifndef SIMGPU_CUPTI_CUPTI_H
 #define SIMGPU_CUPTI_CUPTI_H
 
@@ -29,7 +29,7 @@ struct config_image {
 
 struct data_image {
     uint32_t magic, ranges;
-    struct simgpu_counters counted; /* an image has room for one range */
+    struct simgpu_counters counted; /* a counter data image has room for one range */
 };
 
 /* The functions of simgpu.h, found in the driver; all NULL when the driver is not the simulated one. */

@@ -12,13 +12,13 @@ static bool begins(const char *text, const char *with)
     return !strncmp(text, with, strlen(with));
 }
 
-/* Instructions of ordinary cores. A precision's FLOPs count as fused multiply-adds as far as possible; the remainder
- * counts as additions. */
+/* The metrics that count instructions of ordinary cores, by instruction and precision. As many FLOPs of a precision
+ * as possible count as fused multiply-adds; the remainder counts as additions. */
 static const struct {
     const char *instruction;
     enum simgpu_precision precision;
-    unsigned flops; /* of one instruction; 0: no simulated kernel executes it */
-    unsigned least; /* not 0: counts only the remainder of the FLOPs modulo this number */
+    unsigned flops; /* FLOPs of one instruction; 0: no simulated kernel executes it */
+    unsigned least; /* if not 0: the metric counts only the FLOPs modulo this number */
 } instructions[] = {
     { "fadd", SIMGPU_FP32, 1, 2 }, { "fmul", SIMGPU_FP32, 0, 0 }, { "ffma", SIMGPU_FP32, 2, 0 },
     { "hadd", SIMGPU_FP16, 2, 4 }, { "hmul", SIMGPU_FP16, 0, 0 }, { "hfma", SIMGPU_FP16, 4, 0 },
@@ -40,14 +40,14 @@ static bool instruction_count(const char *chip, const char *rest, const struct s
         *value = instructions[i].flops ? (double)flops : 0;
         return true;
     }
-    /* GB100's instructions on two numbers at a time. No simulated kernel executes any. */
+    /* GB100 also has instructions that work on two numbers at a time. No simulated kernel executes them. */
     *value = 0;
     return begins(chip, "GB1") && (!strcmp(rest, "fadd2_pred_on.sum") || !strcmp(rest, "fmul2_pred_on.sum") ||
                                    !strcmp(rest, "ffma2_pred_on.sum"));
 }
 
-/* The counter in which a precision's work on tensor cores shows up, per chip. The precision's other counters are 0.
- */
+/* For each chip and precision: the one tensor core metric that shows the work. All other tensor core metrics of that
+ * precision are 0. */
 static const struct {
     const char *chip, *name;
     enum simgpu_precision precision;
@@ -97,9 +97,9 @@ bool cupti_metric(const char *chip, const char *name, const struct simgpu_counte
     return true;
 }
 
-/* The results equal those of the real host side. All gpu__ and dram__ metrics take one pass together, and all sass
- * metrics another one. Each tensor metric takes one more pass, but an op_hmma_ and an op_utchmma_ metric (of GB100)
- * share one. */
+/* The results equal those of the real library. All gpu__ and dram__ metrics together take one pass, and all sass
+ * metrics together another one. Each tensor metric takes one more pass. But on GB100 one op_hmma_ and one op_utchmma_
+ * metric share a pass. */
 uint32_t cupti_passes(const char (*names)[MOST_NAME], uint32_t count)
 {
     bool plain = false, patched = false;

@@ -12,7 +12,7 @@ struct ws_CUpti_RangeProfiler {
     enum state state;
     int device;
     void *context;
-    uint8_t *data; /* the caller's image */
+    uint8_t *data; /* the counter data image, in the caller's memory */
     uint32_t passes;
     bool popped; /* the session's one range has ended */
     struct simgpu_counters before, after;

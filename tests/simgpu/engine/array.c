@@ -1,4 +1,5 @@
-/* CUDA arrays. Each is pitched memory. No program may rely on the layout of an array, so any layout will do. */
+/* CUDA arrays. Each array is pitched memory: the real layout of an array is not documented, and no program may rely
+ * on it. */
 #include "engine/engine.h"
 
 struct side {

@@ -6,7 +6,8 @@
 
 __thread ws_CUenum sim_capture_mode __attribute__((tls_model("initial-exec"))) = WS_CU_STREAM_CAPTURE_MODE_GLOBAL;
 
-static struct sim_capture *captures; /* all captures, including ended ones, as an event may still point to one */
+/* list of all captures; ended captures stay in the list, because an event may still point to one of them */
+static struct sim_capture *captures;
 static atomic_uint active_count;
 static uint64_t capture_ids;
 
@@ -45,8 +46,8 @@ void sim_capture_tips(struct sim_stream *stream, struct sim_node **nodes, size_t
     }
 }
 
-/* A capture of one of the context's blocking streams, or NULL. Work in the legacy stream would have to wait for that
- * stream. */
+/* Returns a capture of one of the context's blocking streams, or NULL. During such a capture, work in the legacy
+ * stream is an error, since that work would have to wait for the capturing stream. */
 static struct sim_capture *blocking_capture(const struct sim_context *context)
 {
     for (struct sim_stream *stream = context->streams; stream; stream = stream->next_in_context)
@@ -64,7 +65,8 @@ static ws_CUresult implicit(const struct sim_stream *stream)
     return WS_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
 }
 
-/* Returns the error that work in the legacy stream would get now. Does not invalidate the capture. */
+/* Returns the error that work in the legacy stream would get now. Unlike such work, this check does not invalidate
+ * the capture. */
 ws_CUresult sim_capture_implicit(const struct sim_stream *stream)
 {
     if (none_active() || stream != stream->context->legacy)
@@ -75,7 +77,7 @@ ws_CUresult sim_capture_implicit(const struct sim_stream *stream)
     return unusable ? WS_CUDA_ERROR_STREAM_CAPTURE_IMPLICIT : WS_CUDA_SUCCESS;
 }
 
-/* For calls that wait for a whole context. */
+/* Returns the error for a call that waits for a whole context, if a capture forbids it. */
 ws_CUresult sim_capture_forbids(struct sim_context *context)
 {
     if (none_active())
@@ -91,7 +93,8 @@ ws_CUresult sim_capture_forbids(struct sim_context *context)
     return result;
 }
 
-/* For synchronous copies and memsets, and for other calls that wait: a capturing stream refuses such calls. */
+/* For synchronous copies and memsets, and for other calls that wait for the stream: returns an error if the stream
+ * captures. */
 ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream)
 {
     if (none_active())
@@ -121,8 +124,8 @@ ws_CUresult sim_capture_forbids_event(struct sim_event *event)
     return captured ? WS_CUDA_ERROR_CAPTURED_EVENT : sim_capture_unsafe();
 }
 
-/* For calls that are unsafe while any stream captures. Whether they fail depends on the modes of the captures and of
- * this thread. */
+/* Returns the error for a call that is unsafe while any stream captures. Whether it fails depends on the modes of the
+ * captures and of this thread. */
 ws_CUresult sim_capture_unsafe(void)
 {
     if (none_active() || sim_capture_mode == WS_CU_STREAM_CAPTURE_MODE_RELAXED)
@@ -170,8 +173,8 @@ static ws_CUenum node_type(enum sim_kind kind)
     }
 }
 
-/* With sim_lock held: whether the stream accepts work now. *captured is set if the work goes into a capture or is
- * refused. */
+/* With sim_lock held: whether the stream accepts work now. *captured is set if the work becomes part of a graph or is
+ * refused, so that the caller does not queue it. */
 static ws_CUresult entry(struct sim_stream *stream, bool *captured)
 {
     ws_CUresult result = implicit(stream);
@@ -375,7 +378,7 @@ ws_CUresult sim_capture_end(struct sim_stream *stream, struct sim_graph **graph)
     return result;
 }
 
-/* The stream is being destroyed: ends its part in a capture. With sim_lock held. */
+/* Called when the stream is destroyed: ends its part in a capture. With sim_lock held. */
 void sim_capture_abandon(struct sim_stream *stream)
 {
     struct sim_capture *capture = stream->capture;

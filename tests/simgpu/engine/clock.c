@@ -12,8 +12,8 @@ int64_t sim_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Computes in integers: this function runs in the program's threads, and floating point would set their exception
- * flags (fenv.h). */
+/* Converts host time to the device's clock. It computes in integers: it runs in the program's threads, and floating
+ * point would set the threads' exception flags (fenv.h). */
 int64_t sim_device_time(const struct sim_device *device, int64_t host_ns)
 {
     const int64_t million = 1000000;

@@ -1,4 +1,5 @@
-/* The values of the SIMGPU_* variables. One table gives the structure, the defaults and the names. */
+/* The values of the SIMGPU_* variables. The one table SIM_SETTINGS gives the members of the structure, the defaults
+ * and the variables' names. */
 #ifndef SIMGPU_CONFIG_H
 #define SIMGPU_CONFIG_H
 
@@ -10,10 +11,10 @@
 /* X(field, variable, default): whole numbers. Times are nanoseconds. */
 #define SIM_SETTINGS(X)                                                                                            \
     X(devices, "SIMGPU_DEVICES", 1)                                                                                \
-    X(memory, "SIMGPU_MEMORY", 0) /* bytes per device; 0: the model's */                                           \
+    X(memory, "SIMGPU_MEMORY", 0) /* bytes of memory per device; 0: as many as the GPU model has */                \
     X(seed, "SIMGPU_SEED", 1)                                                                                      \
     X(jitter_percent, "SIMGPU_JITTER", 0)                                                                          \
-    X(kernel_ns, "SIMGPU_KERNEL_NS", -1) /* -1: from the kernel's name */                                          \
+    X(kernel_ns, "SIMGPU_KERNEL_NS", -1) /* ns of each kernel; -1: computed from its name */                       \
     X(submit_ns, "SIMGPU_SUBMIT_NS", 1500)                                                                         \
     X(dispatch_ns, "SIMGPU_DISPATCH_NS", 1000)                                                                     \
     X(event_dispatch_ns, "SIMGPU_EVENT_DISPATCH_NS", -1) /* -1: as long as dispatch_ns */                          \
@@ -30,13 +31,13 @@
     X(kernel_data, "SIMGPU_KERNEL_DATA", 1)                                                                        \
     X(copy_data, "SIMGPU_COPY_DATA", 1)                                                                            \
     X(stream_values, "SIMGPU_STREAM_VALUES", 1)   /* 0: stream memory operations are not supported */              \
-    X(slowdown, "SIMGPU_SLOWDOWN", 1)             /* divides the model's peaks */                                  \
-    X(verbose, "SIMGPU_VERBOSE", 0)               /* 1: a line on stderr for each look-up */                       \
-    X(handles_again, "SIMGPU_HANDLES_AGAIN", 0)   /* 1: new functions get handles of freed ones */                 \
-    X(capture_strict, "SIMGPU_CAPTURE_STRICT", 0) /* 1: calls of doubtful safety fail in captures */               \
+    X(slowdown, "SIMGPU_SLOWDOWN", 1)             /* divides the peaks of the GPU model */                         \
+    X(verbose, "SIMGPU_VERBOSE", 0)               /* 1: prints a line for each look-up of a function */            \
+    X(handles_again, "SIMGPU_HANDLES_AGAIN", 0)   /* 1: new functions reuse the handles of freed functions */      \
+    X(capture_strict, "SIMGPU_CAPTURE_STRICT", 0) /* 1: in captures, calls of doubtful safety fail */              \
     X(late_exit, "SIMGPU_LATE_EXIT", 0)       /* 1: sets its exit handler with the first context, not in cuInit */ \
     X(stale_aborts, "SIMGPU_STALE_ABORTS", 0) /* 1: the use of a stale handle aborts */                            \
-    X(hold_signals, "SIMGPU_HOLD_SIGNALS", 0) /* 1: no signal handler runs inside a call */                        \
+    X(hold_signals, "SIMGPU_HOLD_SIGNALS", 0) /* 1: no signal handler runs inside a driver call */                 \
     X(truth_rows, "SIMGPU_TRUTH_ROWS", 1 << 16)                                                                    \
     X(truth_sync, "SIMGPU_TRUTH_SYNC", 0)
 
@@ -45,14 +46,14 @@ struct sim_config {
     SIM_SETTINGS(X)
 #undef X
     int driver_version;
-    const char *gpu;   /* the model's name */
-    const char *truth; /* NULL: none */
+    const char *gpu;   /* name of the GPU model */
+    const char *truth; /* path of the truth file (all operations with their times); NULL: no such file */
     struct sim_throttle throttle;
 };
 
 extern struct sim_config sim_config;
 
-/* Reads the environment the first time it is called. */
+/* Reads the environment, in the first call only. */
 void sim_config_load(void);
 
 #endif

@@ -45,8 +45,8 @@ bool sim_context_known(const struct sim_context *context)
     return known != NULL;
 }
 
-/* Initialises a new context, or a primary one after a reset. With sim_lock held. `destroyed` is cleared last, because
- * other threads read it without the lock. */
+/* Initialises a new context, or a primary context again after a reset. With sim_lock held. `destroyed` is cleared
+ * last: other threads read it without the lock, and must find the other members valid. */
 static bool context_start(struct sim_context *context)
 {
     struct sim_stream *legacy;
@@ -57,17 +57,17 @@ static bool context_start(struct sim_context *context)
         return false;
     legacy->handle = WS_CU_STREAM_LEGACY;
     context->legacy = legacy;
-    context->limits[0] = 1024;    /* stack */
-    context->limits[1] = 1 << 20; /* printf buffer */
-    context->limits[2] = 8 << 20; /* device malloc heap */
+    context->limits[0] = 1024;    /* bytes of stack per thread */
+    context->limits[1] = 1 << 20; /* bytes of the printf buffer */
+    context->limits[2] = 8 << 20; /* bytes of the heap for device malloc */
     context->limits[3] = 2;
     context->limits[4] = 2048;
-    context->limits[5] = 128; /* L2 fetch granularity */
+    context->limits[5] = 128; /* bytes that L2 fetches at once */
     context->destroyed = false;
     return true;
 }
 
-/* With sim_lock held. */
+/* Called with sim_lock held. */
 static struct sim_context *context_new(unsigned flags, struct sim_device *device, int api_version)
 {
     struct sim_context *context = sim_keep(sizeof(*context));
@@ -183,8 +183,8 @@ ws_CUresult sim_context_wait(struct sim_context *context)
     return context->sticky;
 }
 
-/* Frees everything the context owns. The context itself stays, marked as destroyed. Once it is marked, it accepts no
- * work; work already queued is done before anything is freed. */
+/* Frees everything the context owns. The context itself stays, marked as destroyed. From then on it accepts no work.
+ * Work that is already queued is done before anything is freed. */
 bool sim_context_release_resources(struct sim_context *context)
 {
     pthread_mutex_lock(&sim_lock);
@@ -248,9 +248,9 @@ static struct sim_context *primary_of(struct sim_device *device)
     return context;
 }
 
-/* If another thread is ending the context, waits until it has ended. A call from a host function is refused. The end
- * of a context waits for the context's host functions, so a host function that waits for that end would never return.
- */
+/* If another thread is destroying the primary context, waits until that is done. A call from a host function is
+ * refused: the destruction waits for the context's host functions, so the host function and the destruction would
+ * wait for each other for ever. */
 ws_CUresult sim_primary_retain(struct sim_device *device, struct sim_context **context)
 {
     if (sim_in_callback)

@@ -12,9 +12,9 @@ int64_t sim_clock_origin;
 
 #define GIB ((uint64_t)1 << 30)
 
-/* name, compute capability, SMs, kHz, memory kHz, bus bits, L2, shared memory a SM, memory, bytes/ns, flops/ns
- * (bf16), chip
- */
+/* The GPU models. Columns: name, compute capability, SMs, clock in kHz, memory clock in kHz, bits of the memory bus,
+ * bytes of L2, bytes of shared memory per SM, bytes of memory, peak bytes/ns, peak bf16 flops/ns, name of the
+ * chip. */
 static const struct sim_model models[] = {
     { "NVIDIA H100 80GB HBM3", 9, 0, 132, 1980000, 2619000, 5120, 50 << 20, 233472, 80 * GIB, 3350.0, 989000.0,
       "GH100" },

@@ -51,8 +51,8 @@ struct kept {
     max_align_t start[];
 };
 
-/* The real driver may crash when it reads the memory at a stale handle. With SIMGPU_STALE_ABORTS the simulated driver
- * aborts. */
+/* The program used a stale handle or one of the wrong kind. The real driver may crash when it reads memory through
+ * such a handle; with SIMGPU_STALE_ABORTS the simulated driver aborts. */
 void sim_misused(const char *what)
 {
     if (!sim_config.stale_aborts)
@@ -87,8 +87,8 @@ static void set_gate(int answer)
     atomic_store(&sim_gate_page.answer, answer + 1);
 }
 
-/* Whether the lock can be taken within a second. If a signal handler calls exit, the call of the driver that it
- * interrupted may hold the lock for ever. */
+/* Whether the lock can be taken within a second. It may never become free: if a signal handler calls exit, the driver
+ * call that the handler interrupted may hold the lock. */
 static bool obtainable(pthread_mutex_t *lock)
 {
     struct timespec until;
@@ -127,7 +127,7 @@ ws_CUresult sim_engine_init(void)
 {
     static pthread_mutex_t init_lock = PTHREAD_MUTEX_INITIALIZER;
     static _Atomic bool done;
-    if (done && sim_gate() == WS_CUDA_ERROR_NOT_INITIALIZED) /* a forked child */
+    if (done && sim_gate() == WS_CUDA_ERROR_NOT_INITIALIZED) /* this is a forked child */
         return WS_CUDA_ERROR_NOT_INITIALIZED;
     pthread_mutex_lock(&init_lock);
     ws_CUresult result = WS_CUDA_SUCCESS;

@@ -3,8 +3,8 @@
  * Time. All times inside the engine are host nanoseconds (CLOCK_MONOTONIC). A device's own clock is a linear function
  * of host time (clock.c). Times are converted where they leave the engine: in event times and the truth file.
  *
- * The way of an operation. A driver call describes work (struct sim_work). sim_submit turns the work into an
- * operation at the tail of a stream, or into a graph node while the stream captures. As soon as the ends of all its
+ * How an operation runs. A driver call describes work (struct sim_work). sim_submit turns the work into an operation
+ * at the tail of a stream, or into a graph node while the stream captures. As soon as the ends of all its
  * dependencies are known, schedule.c computes the operation's start and end. This is the model: times are computed,
  * not measured by sleeping threads. Later, when a call waits or queries, or the queue is long, execute.c does the
  * real work of the operations whose end has passed: it moves the bytes or computes the kernel, in dependency order.
@@ -15,11 +15,10 @@
  * else). While a host function runs, neither sim_execute_lock nor sim_lock is held. While a kernel computes,
  * sim_execute_lock is held and sim_lock is not.
  *
- * A context may be destroyed, or a primary one reset, while other threads use it. After that it accepts no work:
- * every function that queues work or creates an object first asks sim_alive, with sim_lock held. Work already queued
- * is done first; then everything the context owns is freed. So if a call looked up its stream or memory before the
- * destruction, the call is refused, and never touches freed objects. Streams of a destroyed context are not used
- * again.
+ * A context may be destroyed, or a primary one reset, while other threads use it. From then on it accepts no work:
+ * every function that queues work or creates an object first checks sim_alive, with sim_lock held. Work already
+ * queued is done; then everything the context owns is freed. A call that looked up its stream or memory before the
+ * destruction is refused, so it never touches freed objects. Streams of a destroyed context are not used again.
  *
  * Handles are pointers to structures whose memory is never returned to the system, so that a stale handle is
  * recognised by its magic number. */
@@ -59,19 +58,19 @@ struct sim_span {
     int64_t start, end;
 };
 
-/* A unit that does one thing at a time, such as a copy engine: the spans of time in which it is busy, in order. */
+/* A unit that does one thing at a time, such as a copy engine. `spans`: the times when it is busy, in order. */
 struct sim_unit {
     struct sim_span *spans;
     unsigned count, capacity;
 };
 
-/* A real GPU model: the basis of the cost model and the attributes. */
+/* A real GPU model. Durations of kernels and device attributes are computed from it. */
 struct sim_model {
     const char *name;
     int major, minor, sms, clock_khz, memory_clock_khz, bus_bits, l2_bytes, max_shared;
     uint64_t memory_bytes;
     double bytes_per_ns, flops_per_ns;
-    const char *chip; /* CUPTI's name of the chip */
+    const char *chip; /* CUPTI's name of the chip, such as "GH100" */
 };
 
 struct sim_context;
@@ -89,13 +88,13 @@ struct sim_device {
     unsigned primary_references, primary_flags;
     uint64_t memory_total, memory_used;
     struct sim_pool *default_pool, *current_pool;
-    struct simgpu_counters counters; /* under sim_lock */
+    struct simgpu_counters counters; /* protected by sim_lock */
     ws_CUuuid uuid;
 };
 
 struct sim_dependency {
     struct sim_stream *stream;
-    uint64_t number; /* of the operation in that stream */
+    uint64_t number; /* the operation's number in that stream */
 };
 
 enum sim_kind {
@@ -119,26 +118,26 @@ struct sim_copy {
     char *to;
     const char *from;
     size_t width, height, depth, to_pitch, from_pitch, to_slice, from_slice;
-    void *staging; /* buffer with a copy of a pageable source; freed after the copy */
+    void *staging; /* a copy of the source's bytes, if the source is pageable; freed after the operation */
 };
 
 struct sim_memset {
     char *to;
-    size_t pitch, width, height; /* width in elements */
+    size_t pitch, width, height; /* width in elements, pitch in bytes */
     unsigned value, element;
 };
 
 struct sim_arguments {
     unsigned references, count;
     size_t bytes;
-    void **pointers; /* `count` pointers into values */
+    void **pointers; /* pointers[i] is the address of argument i in `values` */
     char values[];
 };
 
 struct sim_launch {
     struct sim_function *function;
     unsigned grid[3], block[3], shared_bytes;
-    struct sim_arguments *arguments; /* NULL: not kept */
+    struct sim_arguments *arguments; /* copies of the kernel's arguments; NULL: not needed */
     struct simgpu_work counted;
 };
 
@@ -174,27 +173,28 @@ struct sim_work {
     };
 };
 
-/* WAITING: the end of a dependency is not known yet. STARTED: the start is known, but the end depends on something
- * outside the model. RUNNING: after STARTED, the operation's host function or begin function runs. POLLED: the
- * operation has begun, and its poll function is asked whether it has ended. TIMED: start and end are known. */
+/* How much of an operation's start and end is known. WAITING: the end of a dependency is not known yet. STARTED: the
+ * start is known, but the end depends on something outside the model. RUNNING: after STARTED, the operation's host
+ * function or begin function runs. POLLED: the operation has begun, and its poll function is called until it returns
+ * the end. TIMED: start and end are known. */
 enum sim_state { SIM_WAITING, SIM_STARTED, SIM_RUNNING, SIM_POLLED, SIM_TIMED };
 
 struct sim_op {
     struct sim_op *next;
     struct sim_stream *stream;
-    uint64_t number; /* in its stream, from 1 */
+    uint64_t number; /* its place in the order of its stream, from 1 */
     enum sim_state state;
     int tid;
     uint64_t correlation;
     int64_t submit, ready, start, end;
-    struct sim_dependency *dependencies; /* operations whose real work is done before this one's */
+    struct sim_dependency *dependencies; /* operations whose real work must be done before this one's */
     unsigned dependency_count, dependency_capacity;
-    struct sim_op **waiters; /* operations to notify when this one's end is known */
+    struct sim_op **waiters; /* operations to notify when the end of this one is known */
     unsigned waiter_count, waiter_capacity;
     unsigned unresolved; /* number of dependencies whose end is not known yet */
     struct sim_op *next_watched;
-    bool ran;         /* its real work is done */
-    int64_t there_at; /* when the awaited value was first seen in memory; 0: not there at the last look */
+    bool ran;         /* the operation's real work is done */
+    int64_t there_at; /* of a wait for a value: when the value was first seen in memory; 0: not seen yet */
     struct sim_work work;
 };
 
@@ -204,16 +204,16 @@ struct sim_stream {
     unsigned flags;
     int priority;
     uint64_t id;
-    ws_CUstream handle; /* the program's handle of the stream */
+    ws_CUstream handle; /* the handle that the program uses for the stream */
     atomic_bool destroyed;
     bool internal;
-    struct sim_op *head, *tail, *waiting; /* waiting: the first operation whose times are not known */
+    struct sim_op *head, *tail, *waiting; /* waiting: the first operation without known times */
     unsigned count;
     uint64_t issued, done;
     int64_t last_start, last_end;
     bool last_was_kernel, last_was_event;
     struct sim_capture *_Atomic capture;
-    struct sim_node **capture_tips; /* the nodes that the next captured node depends on */
+    struct sim_node **capture_tips; /* the nodes on which the next captured node will depend */
     unsigned capture_tip_count;
     struct sim_stream *next_in_context, *next_free, *next_to_settle, *next_busy, *previous_busy;
     bool to_settle;
@@ -223,13 +223,13 @@ struct sim_event {
     _Atomic enum sim_magic magic;
     struct sim_context *_Atomic context;
     atomic_uint flags;
-    uint64_t generation; /* counts records: only the newest record gives the event its time */
+    uint64_t generation; /* number of the newest record; only that one gives the event its time */
     bool recorded, timed;
     struct sim_stream *stream;
     uint64_t number;
     struct sim_op *op;
     int64_t end, device_time;
-    struct sim_capture *_Atomic capture; /* the capture it was recorded in; a captured record gives no time */
+    struct sim_capture *_Atomic capture; /* if set, the event was recorded in this capture and has no time */
     struct sim_node **capture_tips;
     unsigned capture_tip_count;
     struct sim_event *next_in_context, *previous_in_context, *next_free;
@@ -243,17 +243,17 @@ struct sim_context {
     unsigned references;
     int api_version;
     bool primary;
-    atomic_bool destroyed;      /* accepts no work; its objects are being freed, or have been */
+    atomic_bool destroyed;      /* the context accepts no work; its objects are or will soon be freed */
     _Atomic uint64_t id;        /* changes when a primary context is reset */
-    _Atomic ws_CUresult sticky; /* an error of the device that every later call reports */
+    _Atomic ws_CUresult sticky; /* a device error, which every later call returns */
     struct sim_stream *_Atomic legacy, *streams;
     struct sim_event *events;
     struct sim_module *modules;
     struct sim_context *next;
     size_t limits[16];
     int cache_config, shared_config;
-    uint64_t peers; /* a bit for each device whose memory it may access */
-    /* For a green context: its primary context, its CUgreenCtx, and the thread to which it is current. */
+    uint64_t peers; /* bit n: the context may access the memory of device n */
+    /* Only for a green context: its primary context, its CUgreenCtx, and the id of the thread that has it current. */
     struct sim_context *whole;
     void *green;
     atomic_int holder;
@@ -266,15 +266,15 @@ extern struct sim_stream *sim_busy; /* list of all streams with work, in no orde
 extern struct sim_device sim_devices[];
 extern int sim_device_count;
 
-/* The answer of sim_gate, plus 1; 0 means NOT_INITIALIZED. Other threads may hold the driver's locks at a fork, so a
- * forked child must not use the driver. The kernel zeroes this page in every forked child (MADV_WIPEONFORK), even
- * after a bare system call. */
+/* What sim_gate returns, plus 1; 0 means NOT_INITIALIZED. A forked child must not use the driver, because another
+ * thread may have held the driver's locks at the fork. So the operating system zeroes this page in every forked child
+ * (MADV_WIPEONFORK), even if the child was made by a bare system call. */
 struct sim_gate_page {
-    _Alignas(65536) _Atomic int answer; /* aligned to the largest page size of any kernel */
+    _Alignas(65536) _Atomic int answer; /* alone on its page, however large pages are */
 };
 extern struct sim_gate_page sim_gate_page;
 
-/* Nearly every driver call asks this first. Returns NOT_INITIALIZED, SUCCESS or DEINITIALIZED. */
+/* The first check of nearly every driver call. Returns NOT_INITIALIZED, SUCCESS or DEINITIALIZED. */
 static inline int sim_gate(void)
 {
     int answer = atomic_load_explicit(&sim_gate_page.answer, memory_order_relaxed);
@@ -284,18 +284,18 @@ extern __thread bool sim_per_thread __attribute__((tls_model("initial-exec")));
 
 /* engine.c */
 const char *sim_intern(const char *text);
-void sim_misused(const char *what); /* the program used a stale handle, or one of the wrong kind */
-void *sim_keep(size_t bytes);       /* zeroed memory that is never freed, for the objects behind handles */
+void sim_misused(const char *what); /* called when the program used a stale handle or one of the wrong kind */
+void *sim_keep(size_t bytes);       /* returns zeroed memory that is never freed, for the objects behind handles */
 int sim_thread_id(void);
 ws_CUresult sim_engine_init(void);
 void sim_first_context(void);
 
 /* clock.c */
-extern int64_t sim_clock_origin; /* host time at which each device's clock reads its offset */
+extern int64_t sim_clock_origin; /* the host time at which each device's clock equals its clock_offset */
 int64_t sim_now(void);
 int64_t sim_device_time(const struct sim_device *device, int64_t host_ns);
 void sim_spin_until(int64_t host_ns);
-void sim_pay(int64_t ns); /* the calling thread spins for this long: the cost of a call */
+void sim_pay(int64_t ns); /* spins for this long in the calling thread: the cost of a call */
 void sim_wait_until(int64_t host_ns);
 
 /* device.c */
@@ -306,7 +306,7 @@ struct sim_device *sim_device_at(ws_CUdevice ordinal);
 ws_CUresult sim_current(struct sim_context **context);
 struct sim_context *sim_current_or_null(void);
 ws_CUresult sim_context_check(const struct sim_context *context);
-bool sim_context_known(const struct sim_context *context); /* the pointer is, or was, a context */
+bool sim_context_known(const struct sim_context *context); /* whether the pointer is, or was, a context */
 ws_CUresult sim_context_create(struct sim_context **created, unsigned flags, struct sim_device *device,
                                int api_version);
 ws_CUresult sim_context_destroy(struct sim_context *context);
@@ -325,7 +325,7 @@ ws_CUresult sim_context_wait(struct sim_context *context);
 ws_CUresult sim_primary_retain(struct sim_device *device, struct sim_context **context);
 ws_CUresult sim_primary_release(struct sim_device *device, bool reset);
 
-/* stream.c. sim_alive, with sim_lock held: whether the stream takes work. */
+/* stream.c. sim_alive returns SUCCESS if the stream accepts work; call it with sim_lock held. */
 ws_CUresult sim_alive(const struct sim_stream *stream);
 struct sim_stream *sim_stream_new(struct sim_context *context, unsigned flags, int priority);
 ws_CUresult sim_stream_create(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream);
@@ -334,7 +334,7 @@ void sim_stream_forget(struct sim_stream *stream);
 ws_CUresult sim_stream_wait(struct sim_stream *stream);
 bool sim_stream_idle(struct sim_stream *stream, int64_t now);
 
-/* schedule.c. sim_submit queues an operation, and keeps the caller busy for host_ns, the cost of the call. */
+/* schedule.c. sim_submit queues an operation, and keeps the caller busy for host_ns, the cost of the driver call. */
 ws_CUresult sim_submit(struct sim_stream *stream, struct sim_work *work, int64_t host_ns, uint64_t *number);
 void sim_make_room(struct sim_stream *stream, unsigned most);
 struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *work, int64_t submit);
@@ -342,15 +342,15 @@ void sim_depend(struct sim_op *op, struct sim_op *on);
 void sim_settle(struct sim_stream *stream);
 void sim_op_timed(struct sim_op *op);
 ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number);
-/* Both with sim_lock held. sim_last_queued: the number (correlation) of the newest operation of all streams.
- * sim_finish_queued waits until a busy stream has done some of its operations up to that number. It releases the lock
- * while it waits. */
+/* sim_last_queued: the number (correlation) of the newest operation of all streams. sim_finish_queued waits for the
+ * stream's first operation, or for all its operations if none is newer than `last`. It releases the lock while it
+ * waits. The stream must be busy. Call these two functions with sim_lock held. */
 uint64_t sim_last_queued(void);
 void sim_finish_queued(struct sim_stream *stream, uint64_t last);
 
-/* execute.c. sim_drain does the real work of operations that have ended in the model. sim_copy_meanwhile serves a
- * caller that waits for a copy: it moves the bytes while the copy runs in the model. Without it, the call would take
- * the model's time plus the time to move the bytes. */
+/* execute.c. sim_drain does the real work of operations that have ended in the model. sim_copy_meanwhile is for a
+ * caller that waits for a copy: it moves the bytes during the time that the copy takes in the model. Otherwise the
+ * call would take the model's time plus the time to move the bytes. */
 void sim_drain(void);
 void sim_copy_meanwhile(struct sim_stream *stream, uint64_t number);
 bool sim_dependencies_done(const struct sim_op *op);
@@ -359,14 +359,15 @@ bool sim_work_is_free(const struct sim_work *work);
 void sim_arguments_release(struct sim_arguments *arguments);
 void sim_work_finish(struct sim_work *work);
 
-/* watch.c: the driver thread. With sim_lock held. */
+/* watch.c: the driver thread. sim_watch makes that thread watch an operation. Call it with sim_lock held. */
 void sim_watch(struct sim_op *op);
-/* Both end the waits whose value is in memory. sim_values_end needs sim_lock held; sim_values_look takes it. */
+/* sim_values_end (with sim_lock held) and sim_values_look (without) end the waits whose value is in memory. */
 extern _Atomic unsigned sim_values_watched;
 void sim_values_end(void);
 
-/* Called when a wait for a value was put into its stream. After that, driver calls look at the value too, because the
- * driver thread may look much later. So a value stored before a driver call is seen at the latest in that call. */
+/* Called when a wait for a value was put into its stream. From then on each driver call looks whether the value is in
+ * memory, because the driver thread may look much later. A value stored before a driver call is thus seen in that
+ * call at the latest. */
 void sim_value_queued(struct sim_op *op);
 static inline void sim_values_look(void)
 {
@@ -395,7 +396,7 @@ struct sim_range {
     struct sim_context *context;
     struct sim_device *device;
     struct sim_pool *pool;
-    bool mapped; /* virtual memory management: freed by unmap */
+    bool mapped; /* made by virtual memory management (cuMemMap), so cuMemUnmap frees it */
 };
 enum { SIM_POOL_THRESHOLD = 4, SIM_POOL_RESERVED, SIM_POOL_RESERVED_HIGH, SIM_POOL_USED, SIM_POOL_USED_HIGH };
 struct sim_pool {
@@ -422,11 +423,12 @@ void sim_memory_unshare(uint64_t start);
 void sim_memory_release_context(struct sim_context *context);
 void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignment);
 
-/* transfer.c. The side of a copy's source or destination, as the caller gives it; ANY: the address tells. */
+/* transfer.c. What the caller of a copy says about its source or destination. ANY: the address shows whether it is
+ * host or device memory. */
 enum sim_side { SIM_SIDE_ANY, SIM_SIDE_HOST, SIM_SIDE_DEVICE };
 /* Whether the calling thread waits for a copy. SYNC: only in a synchronous call. ALWAYS: also in an asynchronous
- * call. NEVER: not for copies inside and between devices. STAGED: not, because the small pageable source is copied
- * into a buffer at once. */
+ * call. NEVER: it does not wait; for copies inside and between devices. STAGED: it does not wait, because the small
+ * pageable source is copied into a buffer at once. */
 enum sim_hold { SIM_HOLD_SYNC, SIM_HOLD_ALWAYS, SIM_HOLD_NEVER, SIM_HOLD_STAGED };
 ws_CUresult sim_transfer(struct sim_stream *stream, const struct sim_copy *copy, enum sim_side from_side,
                          enum sim_side to_side, bool async);
@@ -439,7 +441,7 @@ ws_CUresult sim_memset_describe(struct sim_work *work, const struct sim_device *
 struct sim_array {
     enum sim_magic magic;
     struct sim_context *context;
-    size_t width, height, depth, width_bytes, pitch; /* width in elements */
+    size_t width, height, depth, width_bytes, pitch; /* width in elements, pitch in bytes */
     unsigned format, channels, flags;
     uint64_t address;
 };
@@ -456,10 +458,10 @@ struct sim_kernel {
     double (*flops)(void **parameters);
     double (*bytes)(void **parameters);
     simgpu_count count;
-    ws_CUresult fault; /* error that the device reports after this kernel */
+    ws_CUresult fault; /* error that the device reports once this kernel has run */
 };
 const struct sim_kernel *sim_kernel_find(const char *name);
-bool sim_computes_nothing(const struct sim_kernel *kernel); /* SIMGPU_KERNEL_DATA=0 */
+bool sim_computes_nothing(const struct sim_kernel *kernel); /* the kernel only takes time (SIMGPU_KERNEL_DATA=0) */
 int64_t sim_kernel_duration(const struct sim_kernel *kernel, const char *name, struct sim_device *device,
                             void **parameters, const unsigned grid[3], const unsigned block[3]);
 extern const struct sim_kernel sim_kernels[];
@@ -467,7 +469,7 @@ int64_t sim_jitter(int64_t duration, uint64_t key);
 
 #include "engine/module.h"
 
-/* capture.c: the effect of a stream capture on a call. *captured: the call became a part of a graph, or failed to. */
+/* capture.c: what a stream capture does to a call. *captured: the call was added to a graph, or was refused. */
 ws_CUresult sim_capture_forbids(struct sim_context *context);
 ws_CUresult sim_capture_implicit(const struct sim_stream *stream);
 ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream);
@@ -486,10 +488,10 @@ ws_CUresult sim_launch_describe(struct sim_work *work, struct sim_function *func
 /* counters.c */
 void sim_count_launch(struct simgpu_work *work, const struct sim_kernel *kernel, void **parameters,
                       const unsigned grid[3], const unsigned block[3]);
-void sim_count_end(const struct sim_op *op); /* with sim_lock held */
+void sim_count_end(const struct sim_op *op); /* call with sim_lock held */
 
 /* truth.c */
-void sim_truth_write(const struct sim_op *op); /* with sim_lock held */
+void sim_truth_write(const struct sim_op *op); /* call with sim_lock held */
 bool sim_truth_full(void);
 void sim_truth_flush(void);
 extern pthread_mutex_t sim_truth_lock;

@@ -5,8 +5,8 @@
 
 static struct sim_event *free_events;
 
-/* All functions of this file need sim_lock. The memory may come from a freed event that other threads still read. So
- * the fields are set one by one without clearing the memory, and `generation` is not reset. */
+/* All functions of this file need sim_lock. A new event may reuse the memory of a freed one that other threads still
+ * read. So the members are set one by one without clearing the memory, and `generation` is not reset. */
 ws_CUresult sim_event_create(struct sim_context *context, unsigned flags, struct sim_event **made)
 {
     *made = NULL;
@@ -47,12 +47,12 @@ void sim_event_forget(struct sim_event *event)
         event->next_in_context->previous_in_context = event->previous_in_context;
     free(event->capture_tips);
     event->magic = 0;
-    event->generation++; /* a record still queued no longer counts */
+    event->generation++; /* a record that is still queued no longer gives a time */
     event->next_free = free_events;
     free_events = event;
 }
 
-/* The record that was just queued now gives the event its time. */
+/* Called when a record of the event was queued: from now on this record gives the event its time. */
 void sim_event_recorded(struct sim_op *op)
 {
     struct sim_event *event = op->work.event.event;

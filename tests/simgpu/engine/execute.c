@@ -70,7 +70,7 @@ static void work_run(struct sim_work *work)
     sim_work_finish(work);
 }
 
-/* Whether there is no real work to do when the operation ends. */
+/* Whether the operation has no real work that must be done when it ends. */
 bool sim_work_is_free(const struct sim_work *work)
 {
     switch (work->kind) {
@@ -93,7 +93,7 @@ void sim_arguments_release(struct sim_arguments *arguments)
         free(arguments);
 }
 
-/* Frees the memory that the description owns: a launch's arguments or a copy's buffer. */
+/* Frees the memory that belongs to this work: a launch's arguments or a copy's buffer. */
 void sim_work_finish(struct sim_work *work)
 {
     if (work->kind == SIM_WORK_KERNEL)
@@ -119,7 +119,8 @@ static void execute_first(struct sim_stream *stream)
         struct sim_dependency dependency = op->dependencies[i];
         while (dependency.stream->done < dependency.number)
             execute_first(dependency.stream);
-        /* The recursion released sim_lock for a time, and another thread may have retired an op without real work. */
+        /* The call above released sim_lock for a time, so another thread may have removed an operation without real
+         * work. */
         if (stream->head != op || op->number != number)
             return;
     }
@@ -134,7 +135,7 @@ static void execute_first(struct sim_stream *stream)
     sim_retire_head(stream);
 }
 
-/* The stream whose first operation has the earliest end, if that end has passed. */
+/* Of all streams, returns the one whose first operation ends earliest, if that end has passed. */
 static struct sim_stream *next_due(int64_t now)
 {
     struct sim_stream *found = NULL;
@@ -149,7 +150,7 @@ static struct sim_stream *next_due(int64_t now)
 }
 
 /* Does the real work in the order of the operations' ends, over all streams. So a program with a data race between
- * streams gets the same result as on a device with these times. */
+ * streams gets the result that a device would give whose operations end at these times. */
 void sim_drain(void)
 {
     pthread_mutex_lock(&sim_execute_lock);
@@ -165,7 +166,8 @@ void sim_drain(void)
         sim_truth_flush();
 }
 
-/* With sim_lock held: the copy, if it is the stream's first operation and its time is known. */
+/* With sim_lock held: returns the copy of this number if it is the stream's first operation and its time is known,
+ * else NULL. */
 static struct sim_op *copy_due(const struct sim_stream *stream, uint64_t number)
 {
     struct sim_op *op = stream->head;
@@ -183,7 +185,7 @@ void sim_copy_meanwhile(struct sim_stream *stream, uint64_t number)
     if (!op)
         return;
     sim_wait_until(start);
-    sim_drain(); /* first the work of all operations that ended before the copy's start */
+    sim_drain(); /* first the work of operations that ended before the copy begins */
     pthread_mutex_lock(&sim_execute_lock);
     pthread_mutex_lock(&sim_lock);
     op = copy_due(stream, number);

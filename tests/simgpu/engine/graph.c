@@ -11,7 +11,8 @@ struct sim_graph *sim_graph_create(void)
     return graph;
 }
 
-/* Called after a description was copied: the copy shares the arguments, which get one more reference. */
+/* Called after a work description was copied. Both descriptions use the same arguments, so the arguments get one more
+ * reference. */
 void sim_work_share(struct sim_work *work)
 {
     if (work->kind == SIM_WORK_KERNEL && work->launch.arguments)

@@ -7,48 +7,51 @@
 struct sim_node {
     enum sim_magic magic;
     struct sim_graph *graph;
-    ws_CUenum type; /* CUgraphNodeType */
+    ws_CUenum type; /* a value of CUgraphNodeType */
     struct sim_work work;
     struct sim_context *context;
     struct sim_node **dependencies;
     unsigned dependency_count, dependency_capacity;
     struct sim_graph *child;
-    unsigned index; /* its place among the graph's nodes; valid only while a function walks the graph */
+    unsigned index; /* the node's index in graph->nodes; not kept up to date: functions set it before they use it */
     bool marked;
-    struct sim_node *original; /* in the graph this one was cloned from */
-    ws_CUDA_MEMCPY3D copy;     /* copy and memset: the program's parameters, for GetParams */
+    struct sim_node *original; /* in a cloned graph: the node that this one is a copy of */
+    /* parameters of a copy or memset as the program gave them; the GetParams functions return them */
+    ws_CUDA_MEMCPY3D copy;
     ws_CUDA_MEMSET_NODE_PARAMS memset;
 };
 
 struct sim_graph {
     enum sim_magic magic;
-    struct sim_node **nodes; /* in order of creation */
+    struct sim_node **nodes; /* in the order in which they were created */
     unsigned count, capacity;
-    bool owned; /* a child graph, which is freed with its node */
+    bool owned; /* it is a child graph, and is freed with its node */
     bool capturing;
 };
 
-/* A node of an executable graph. The nodes of child graphs become steps of the same graph. */
+/* A node of an executable graph. The nodes of child graphs also become steps of the outermost graph. */
 struct sim_step {
     const struct sim_node *source;
     struct sim_work work;
-    unsigned *dependencies; /* indices of earlier steps */
+    unsigned *dependencies; /* indices of the earlier steps that it waits for */
     unsigned dependency_count;
-    unsigned branch;    /* which of the executable graph's streams runs it */
-    bool enabled, last; /* last: nothing depends on it */
-    struct sim_op *op;  /* of the launch being queued */
+    unsigned branch;    /* index of the stream in `branches` that runs it */
+    bool enabled, last; /* last: no other step depends on it */
+    struct sim_op *op;  /* its operation in the launch that is being queued */
 };
 
 struct sim_exec {
     enum sim_magic magic;
     struct sim_context *context;
-    uint64_t context_id; /* the context's id at instantiation; if the id has changed, the branches are gone */
+    /* context->id when the graph was instantiated; if context->id has changed, the streams in `branches` are gone */
+    uint64_t context_id;
     struct sim_step *steps;
     unsigned count, capacity;
     struct sim_stream **branches;
     unsigned branch_count;
     uint64_t flags;
-    struct sim_stream *last_stream; /* stream, number and operation that the previous launch ended with */
+    /* these three: where the previous launch ended (stream, operation's number, operation) */
+    struct sim_stream *last_stream;
     uint64_t last_number;
     struct sim_op *last_op;
 };

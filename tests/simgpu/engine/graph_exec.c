@@ -1,12 +1,12 @@
 /* Executable graphs. A launch queues each node as an operation on one of the graph's own streams, between a begin and
- * an end operation on the stream of the launch. So order, overlap and times come from the same model as for all other
- * work. */
+ * an end operation on the stream of the launch. Order, overlap and times thus come from the same model as for all
+ * other work. */
 #include "engine/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* At least this many launches of one graph can be queued, however many nodes the graph has. */
+/* This many launches of one executable graph can be queued at least, however many nodes the graph has. */
 enum { LAUNCHES_AHEAD = 16 };
 
 static int step_add(struct sim_exec *exec, const struct sim_node *source, const struct sim_work *work)
@@ -39,7 +39,8 @@ static bool step_depend(struct sim_exec *exec, int step, int on)
 
 static int flatten(struct sim_exec *exec, const struct sim_graph *graph, int begin, int *ends, unsigned *end_count);
 
-/* Returns the step that dependent nodes have to wait for. A child graph has several steps. */
+/* Adds a node as a step, or as several steps if it is a child graph. Returns the step that dependent nodes have to
+ * wait for. */
 static int add_node(struct sim_exec *exec, const struct sim_graph *graph, unsigned index, const int *steps, int begin)
 {
     const struct sim_node *node = graph->nodes[index];
@@ -68,7 +69,8 @@ static int add_node(struct sim_exec *exec, const struct sim_graph *graph, unsign
     return end;
 }
 
-/* Adds the graph's nodes as steps, each after its dependencies. ends: the steps on which no other step depends. */
+/* Adds the graph's nodes as steps, each after its dependencies. `ends` receives the steps on which no other step
+ * depends. */
 static int flatten(struct sim_exec *exec, const struct sim_graph *graph, int begin, int *ends, unsigned *end_count)
 {
     int *steps = malloc((graph->count + 1) * sizeof(*steps));
@@ -94,7 +96,7 @@ static int flatten(struct sim_exec *exec, const struct sim_graph *graph, int beg
         }
     }
     if (left)
-        result = -1; /* a cycle */
+        result = -1; /* the dependencies form a cycle */
     for (unsigned i = 0; result == 0 && i < graph->count; i++)
         if (exec->steps[steps[i]].last)
             ends[(*end_count)++] = steps[i];
@@ -102,8 +104,8 @@ static int flatten(struct sim_exec *exec, const struct sim_graph *graph, int beg
     return result;
 }
 
-/* Gives each step a stream. If no other step follows one of its dependencies yet, the step takes that dependency's
- * stream; otherwise it gets a new stream. */
+/* Gives each step a stream. A step takes over the stream of one of its dependencies, if no other step has taken that
+ * stream over from it. Otherwise the step gets a new stream. */
 static bool place_on_branches(struct sim_exec *exec)
 {
     bool *taken = calloc(exec->count + 1, sizeof(*taken));
@@ -215,7 +217,8 @@ ws_CUresult sim_exec_launch(struct sim_exec *exec, struct sim_stream *stream)
 {
     struct sim_work work = { .kind = SIM_WORK_GRAPH_BEGIN, .unit = SIM_ENGINE_NONE, .name = "graph" };
     pthread_mutex_lock(&sim_lock);
-    /* A graph may have more nodes than a stream's queue takes, so the graph's own streams have longer queues. */
+    /* A graph may have more nodes than a program's stream can queue. So the graph's own streams have longer
+     * queues. */
     for (unsigned i = 0; i < exec->branch_count; i++)
         sim_make_room(exec->branches[i], (unsigned)sim_config.queue_depth + exec->count * LAUNCHES_AHEAD);
     sim_make_room(stream, (unsigned)sim_config.queue_depth);

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ENTRY = 0x10 }; /* in a symbol's st_other: the function is a kernel */
+enum { ENTRY = 0x10 }; /* this bit in a symbol's st_other: the function is a kernel */
 
-/* Items of .nv.info sections: a format, an attribute, and 16 bits, which hold a value or the size of the data that
- * follows. */
+/* Codes in .nv.info sections. An item is a format (8 bits), an attribute (8 bits), and 16 bits, which hold a value or
+ * the size of the data that follows. */
 enum { FORMAT_SIZED = 4, KPARAM_INFO = 0x17, REGCOUNT = 0x2f };
 
 struct elf {
@@ -53,7 +53,8 @@ static bool next_item(const unsigned char **at, const unsigned char *end, struct
     return true;
 }
 
-/* data: an index (32 bits), ordinal and offset (16 bits each), and 32 bits whose upper part is the size. */
+/* Adds a parameter. data: an index (32 bits), the ordinal and offset (16 bits each), and 32 bits whose upper part is
+ * the size. */
 static bool add_parameter(struct sim_function *function, const unsigned char *data)
 {
     uint16_t ordinal, offset;

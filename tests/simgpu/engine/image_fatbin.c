@@ -17,14 +17,14 @@ struct fatbin_header {
 struct fatbin_entry {
     uint16_t kind, version;
     uint32_t header_bytes;
-    uint64_t bytes; /* to the next entry */
+    uint64_t bytes; /* from the end of this header to the next entry */
     uint32_t compressed_bytes, options;
     uint16_t minor, major;
     uint32_t architecture, name, name_bytes;
     uint64_t flags, unused, plain_bytes;
 };
 
-/* Adds to *length the bytes that extend it: in LZ4 a byte of 255 means that another byte follows. */
+/* Adds the further bytes of an LZ4 length to *length. After each byte of 255, one more byte of the length follows. */
 static bool long_length(const unsigned char **at, const unsigned char *end, size_t *length)
 {
     unsigned char byte;
@@ -66,7 +66,7 @@ static bool unpack_lz4(const unsigned char *at, size_t bytes, char *to, size_t r
     return done == room;
 }
 
-/* libzstd is opened only when an image needs it, so that the simulated driver does not depend on it. */
+/* Opens libzstd only when an image needs it, so that the simulated driver does not depend on it. */
 static bool unpack_zstd(const unsigned char *from, size_t bytes, char *to, size_t room)
 {
     void *library = dlopen("libzstd.so.1", RTLD_NOW);

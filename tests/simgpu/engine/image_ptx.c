@@ -1,4 +1,4 @@
-/* PTX text: its entries with the layout of their parameters, and its global variables. */
+/* PTX text: its kernels (.entry) with the layout of their parameters, and its global variables. */
 #include "engine/engine.h"
 
 #include <ctype.h>
@@ -58,8 +58,8 @@ struct declaration {
     unsigned alignment;
 };
 
-/* Reads the declaration after .param or .global: alignment, type, name, [length]. Returns the character that ended
- * it. */
+/* Reads the declaration after .param or .global: alignment, type, name, [length]. Returns the character at which the
+ * declaration ended. */
 static char read_declaration(struct text *text, struct declaration *declaration)
 {
     const char *token;
@@ -78,7 +78,7 @@ static char read_declaration(struct text *text, struct declaration *declaration)
             if (next_token(text, &token, &length))
                 declaration->alignment = (unsigned)strtoul(token, NULL, 10);
         } else if (is(token, length, ".ptr")) {
-            /* Skips the next tokens, which describe the memory behind the pointer. */
+            /* The next tokens describe the memory that the pointer points to. They are skipped. */
             struct text ahead = *text;
             while (next_token(&ahead, &token, &length) && *token == '.') {
                 *text = ahead;

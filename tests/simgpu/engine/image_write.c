@@ -53,7 +53,7 @@ struct writer {
     unsigned section_count;
 };
 
-/* data NULL: the section has no bytes in the file (SHT_NOBITS). Returns the section's index. */
+/* Adds a section and returns its index. If data is NULL, the section has no bytes in the file (SHT_NOBITS). */
 static unsigned add_section(struct writer *writer, const char *prefix, const char *name, unsigned type,
                             const void *data, size_t size)
 {
@@ -91,7 +91,8 @@ static void add_globals(struct writer *writer, const struct sim_module *module, 
     }
 }
 
-/* The kernel's symbol, its registers, its parameters (index, ordinal and offset, size), its shared memory. */
+/* Adds what describes a kernel: its symbol, its registers, its parameters (index, ordinal and offset, size), its
+ * shared memory. */
 static void add_function(struct writer *writer, const struct sim_function *function, unsigned info_section)
 {
     uint32_t symbol = add_symbol(writer, function->name, STT_FUNC, ENTRY, info_section, 0, 0);

@@ -27,7 +27,8 @@ static uint64_t hash_of(const char *name, const unsigned grid[3])
     return mix(hash ^ mix(grid[0] | (uint64_t)grid[1] << 32) ^ mix(grid[2] + 77u));
 }
 
-/* Random, but reproducible: a thread that makes the same calls with the same seed gets the same durations. */
+/* Changes a duration at random, but reproducibly: a thread that makes the same calls with the same seed gets the same
+ * durations. */
 int64_t sim_jitter(int64_t duration, uint64_t key)
 {
     static __thread uint64_t calls __attribute__((tls_model("initial-exec")));

@@ -1,5 +1,6 @@
-/* The built-in kernels. Parameters: the output pointer comes first; pointers have 64 bits, n and sizes are 32-bit
- * integers, factors are floats. The PTX that declares these kernels must have the same parameters. */
+/* The built-in kernels. The comment beside each kernel lists its parameters. The output pointer comes first. Pointers
+ * have 64 bits, n and sizes are 32-bit integers, factors are floats. The PTX that declares these kernels must have
+ * the same parameters. */
 #include "engine/engine.h"
 
 #include <math.h>
@@ -32,31 +33,31 @@ static uint64_t spin_duration(void **parameters, const unsigned grid[3] __attrib
     return *(uint64_t *)parameters[0];
 }
 
-ELEMENTWISE(fill_f32, 2, 1, 0) /* out, value, n */
+ELEMENTWISE(fill_f32, 2, 1, 0) /* parameters: out, value, n */
 {
     for (size_t i = 0; i < N(2); i++)
         F(0)[i] = X(1);
 }
 
-ELEMENTWISE(vector_add, 3, 3, 1) /* out, a, b, n */
+ELEMENTWISE(vector_add, 3, 3, 1) /* parameters: out, a, b, n */
 {
     for (size_t i = 0; i < N(3); i++)
         F(0)[i] = F(1)[i] + F(2)[i];
 }
 
-ELEMENTWISE(saxpy, 3, 3, 2) /* y, x, a, n: y += a x */
+ELEMENTWISE(saxpy, 3, 3, 2) /* parameters: y, x, a, n; computes y += a x */
 {
     for (size_t i = 0; i < N(3); i++)
         F(0)[i] += X(2) * F(1)[i];
 }
 
-ELEMENTWISE(scale, 3, 2, 1) /* out, in, factor, n */
+ELEMENTWISE(scale, 3, 2, 1) /* parameters: out, in, factor, n */
 {
     for (size_t i = 0; i < N(3); i++)
         F(0)[i] = X(2) * F(1)[i];
 }
 
-ELEMENTWISE(relu, 2, 2, 1) /* out, in, n */
+ELEMENTWISE(relu, 2, 2, 1) /* parameters: out, in, n */
 {
     for (size_t i = 0; i < N(2); i++)
         F(0)[i] = F(1)[i] > 0 ? F(1)[i] : 0;
@@ -67,13 +68,13 @@ static float gelu_of(float x)
     return 0.5f * x * (1 + tanhf(0.7978845608f * (x + 0.044715f * x * x * x)));
 }
 
-ELEMENTWISE(gelu, 2, 2, 10) /* out, in, n */
+ELEMENTWISE(gelu, 2, 2, 10) /* parameters: out, in, n */
 {
     for (size_t i = 0; i < N(2); i++)
         F(0)[i] = gelu_of(F(1)[i]);
 }
 
-ELEMENTWISE(gelu_grad, 3, 3, 20) /* out, in, grad, n */
+ELEMENTWISE(gelu_grad, 3, 3, 20) /* parameters: out, in, grad, n */
 {
     for (size_t i = 0; i < N(3); i++) {
         float x = F(1)[i], t = tanhf(0.7978845608f * (x + 0.044715f * x * x * x));
@@ -82,7 +83,7 @@ ELEMENTWISE(gelu_grad, 3, 3, 20) /* out, in, grad, n */
     }
 }
 
-ELEMENTWISE(bias_add, 3, 2, 1) /* out, in, bias, n, columns */
+ELEMENTWISE(bias_add, 3, 2, 1) /* parameters: out, in, bias, n, columns */
 {
     for (size_t i = 0; i < N(3); i++)
         F(0)[i] = F(1)[i] + F(2)[i % N(4)];
@@ -98,14 +99,14 @@ static float dropout_of(float x, float probability, size_t seed, size_t i)
     return (float)(random >> 8) / 16777216.0f < keep ? x / keep : 0;
 }
 
-ELEMENTWISE(dropout, 4, 2, 2) /* out, in, probability, seed, n */
+ELEMENTWISE(dropout, 4, 2, 2) /* parameters: out, in, probability, seed, n */
 {
     for (size_t i = 0; i < N(4); i++)
         F(0)[i] = dropout_of(F(1)[i], X(2), N(3), i);
 }
 
-/* bias_add, gelu and dropout in one kernel: out, before, in, bias, probability, seed, n, columns. `before` gets the
- * input of gelu. */
+/* Does bias_add, gelu and dropout in one kernel. Parameters: out, before, in, bias, probability, seed, n, columns.
+ * `before` receives the input of gelu. */
 ELEMENTWISE(bias_gelu_dropout, 6, 3, 13)
 {
     for (size_t i = 0; i < N(6); i++) {
@@ -115,25 +116,25 @@ ELEMENTWISE(bias_gelu_dropout, 6, 3, 13)
     }
 }
 
-ELEMENTWISE(add_residual, 3, 3, 1) /* out, in, residual, n */
+ELEMENTWISE(add_residual, 3, 3, 1) /* parameters: out, in, residual, n */
 {
     for (size_t i = 0; i < N(3); i++)
         F(0)[i] = F(1)[i] + F(2)[i];
 }
 
-ELEMENTWISE(sgd_update, 3, 3, 2) /* w, g, lr, n */
+ELEMENTWISE(sgd_update, 3, 3, 2) /* parameters: weights, gradients, learning rate, n */
 {
     for (size_t i = 0; i < N(3); i++)
         F(0)[i] -= X(2) * F(1)[i];
 }
 
-ELEMENTWISE(mse_grad, 3, 3, 2) /* grad, prediction, target, n */
+ELEMENTWISE(mse_grad, 3, 3, 2) /* parameters: grad, prediction, target, n */
 {
     for (size_t i = 0; i < N(3); i++)
         F(0)[i] = 2 * (F(1)[i] - F(2)[i]) / (float)N(3);
 }
 
-ELEMENTWISE(reduce_sum, 2, 1, 1) /* out (one float), in, n */
+ELEMENTWISE(reduce_sum, 2, 1, 1) /* parameters: out (one float), in, n */
 {
     double sum = 0;
     for (size_t i = 0; i < N(2); i++)
@@ -141,7 +142,7 @@ ELEMENTWISE(reduce_sum, 2, 1, 1) /* out (one float), in, n */
     F(0)[0] = (float)sum;
 }
 
-ELEMENTWISE(mse_loss, 3, 2, 3) /* out (one float), prediction, target, n */
+ELEMENTWISE(mse_loss, 3, 2, 3) /* parameters: out (one float), prediction, target, n */
 {
     double sum = 0;
     for (size_t i = 0; i < N(3); i++)
@@ -149,7 +150,7 @@ ELEMENTWISE(mse_loss, 3, 2, 3) /* out (one float), prediction, target, n */
     F(0)[0] = (float)(sum / (double)N(3));
 }
 
-/* Kernels over rows × columns. */
+/* A kernel over a matrix of rows × columns. For each element it moves `words` floats and does `operations` FLOPs. */
 #define ROWWISE(name, rows, columns, words, operations)              \
     COST(name, bytes)                                                \
     {                                                                \
@@ -161,7 +162,7 @@ ELEMENTWISE(mse_loss, 3, 2, 3) /* out (one float), prediction, target, n */
     }                                                                \
     RUN(name)
 
-ROWWISE(layer_norm, 2, 3, 2, 8) /* out, in, rows, columns */
+ROWWISE(layer_norm, 2, 3, 2, 8) /* parameters: out, in, rows, columns */
 {
     size_t columns = N(3);
     for (size_t row = 0; row < N(2); row++) {
@@ -179,7 +180,7 @@ ROWWISE(layer_norm, 2, 3, 2, 8) /* out, in, rows, columns */
     }
 }
 
-ROWWISE(softmax, 2, 3, 2, 6) /* out, in, rows, columns */
+ROWWISE(softmax, 2, 3, 2, 6) /* parameters: out, in, rows, columns */
 {
     size_t columns = N(3);
     for (size_t row = 0; row < N(2); row++) {
@@ -195,7 +196,7 @@ ROWWISE(softmax, 2, 3, 2, 6) /* out, in, rows, columns */
     }
 }
 
-ROWWISE(embedding, 3, 4, 2, 0) /* out, table, indices, rows, columns */
+ROWWISE(embedding, 3, 4, 2, 0) /* parameters: out, table, indices, rows, columns */
 {
     size_t columns = N(4);
     for (size_t row = 0; row < N(3); row++)
@@ -203,7 +204,7 @@ ROWWISE(embedding, 3, 4, 2, 0) /* out, table, indices, rows, columns */
             F(0)[row * columns + i] = F(1)[(size_t)I(2)[row] * columns + i];
 }
 
-ROWWISE(bias_grad, 2, 3, 1, 1) /* out (a row), grad, rows, columns */
+ROWWISE(bias_grad, 2, 3, 1, 1) /* parameters: out (a row), grad, rows, columns */
 {
     size_t columns = N(3);
     for (size_t i = 0; i < columns; i++)
@@ -226,7 +227,7 @@ ROWWISE(bias_grad, 2, 3, 1, 1) /* out (a row), grad, rows, columns */
     }                                                                \
     RUN(name)
 
-PRODUCT(sgemm_nt) /* C = A Bᵀ, B of N×K */
+PRODUCT(sgemm_nt) /* C = A Bᵀ, where B is N×K */
 {
     size_t m = N(3), n = N(4), k = N(5);
     for (size_t row = 0; row < m; row++) {
@@ -239,7 +240,7 @@ PRODUCT(sgemm_nt) /* C = A Bᵀ, B of N×K */
     }
 }
 
-PRODUCT(sgemm_tn) /* C = Aᵀ B, A of K×M */
+PRODUCT(sgemm_tn) /* C = Aᵀ B, where A is K×M */
 {
     size_t m = N(3), n = N(4), k = N(5);
     for (size_t row = 0; row < m; row++) {

@@ -1,4 +1,4 @@
-/* Turns a launch's arguments into work. */
+/* Turns the arguments of a launch call into work for the engine. */
 #include "engine/engine.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct sim_arguments *arguments_new(const struct sim_function *function)
     return arguments;
 }
 
-/* The parameter buffer named in a launch's `extra`, and its size; NULL when there is none. */
+/* Returns the parameter buffer that a launch names in `extra`, and sets its size. NULL: there is no such buffer. */
 static const char *extra_buffer(void **extra, size_t *size)
 {
     const char *buffer = NULL;
@@ -67,7 +67,8 @@ static struct sim_function *checked(struct sim_function *function, struct sim_co
     return function;
 }
 
-/* shape: grid, block, dynamic shared bytes. keep: copy the arguments even if the kernel computes nothing. */
+/* Describes a launch. shape: grid x, y, z, block x, y, z, bytes of dynamic shared memory. keep: copies the arguments
+ * even if the kernel computes nothing. */
 ws_CUresult sim_launch_describe(struct sim_work *work, struct sim_function *function, struct sim_context *context,
                                 const unsigned shape[7], void **parameters, void **extra, bool keep)
 {

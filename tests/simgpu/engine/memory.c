@@ -4,8 +4,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
-/* Device memory is host memory, mapped at addresses like the real driver's. Each device asks mmap for addresses in a
- * terabyte of its own, and accepts any addresses that mmap gives. Small allocations share blocks of 2 MiB. */
+/* Device memory is host memory, mapped at addresses like the real driver's. Each device has a terabyte of addresses.
+ * Addresses from there are proposed to mmap, but any address that mmap returns is used. Small allocations share
+ * blocks of 2 MiB. */
 #define DEVICE_BASE 0x300000000000u
 #define DEVICE_SPAN 0x10000000000u
 #define BLOCK ((uint64_t)2 << 20)
@@ -31,7 +32,7 @@ static uint64_t round_up(uint64_t value, uint64_t to)
     return (value + to - 1) / to * to;
 }
 
-/* Index of the first range that ends after the address. */
+/* Index of the first range that ends above the address. */
 static size_t range_after(uint64_t address)
 {
     size_t low = 0, high = range_count;
@@ -108,7 +109,8 @@ bool sim_memory_remove(uint64_t start, struct sim_range *removed)
     return found;
 }
 
-/* Maps pages, if possible in the device's own terabyte. With memory_lock held. Returns NULL when mmap fails. */
+/* Maps pages, if possible in the device's own terabyte of addresses. With memory_lock held. Returns NULL when mmap
+ * fails. */
 void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignment)
 {
     uint64_t *hint = &hints[device->ordinal];
@@ -202,7 +204,8 @@ ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *
     uint64_t size = footprint(kind, bytes), start;
     bool counted = kind != SIM_MEMORY_PINNED;
     pthread_mutex_lock(&memory_lock);
-    if (context && context->destroyed) { /* its memory is being freed, and a new range would never be freed */
+    /* the context's memory is being freed: a range added now would never be freed */
+    if (context && context->destroyed) {
         pthread_mutex_unlock(&memory_lock);
         return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
     }
@@ -282,7 +285,7 @@ uint64_t sim_memory_used(const struct sim_device *device)
     return used;
 }
 
-/* Counts bytes of a device's memory as used, or as free again if negative. Returns false if there is not enough
+/* Counts bytes of a device's memory as used (negative: as free again). Returns false if the device has not enough
  * memory left. */
 bool sim_memory_charge(struct sim_device *device, int64_t bytes)
 {

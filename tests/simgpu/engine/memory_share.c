@@ -15,8 +15,8 @@ struct shared {
 static struct shared *all;
 static pthread_mutex_t list_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Replaces the pages by a file with the same bytes, mapped at the same addresses. Returns the file descriptor, or
- * -1. */
+/* Replaces the pages by a file with the same bytes, mapped at the same addresses. Returns the file descriptor, or -1
+ * for an error. */
 static int move_to_file(uint64_t start, uint64_t bytes)
 {
     int file = memfd_create("simgpu", MFD_CLOEXEC);
@@ -59,7 +59,7 @@ ws_CUresult sim_memory_share(const struct sim_range *range, struct sim_shared_bl
     return result;
 }
 
-/* The pages at `start` are being unmapped: if they are a file, closes the file. */
+/* Called when the pages at `start` are unmapped. If they are a shared file, closes the file. */
 void sim_memory_unshare(uint64_t start)
 {
     pthread_mutex_lock(&list_lock);

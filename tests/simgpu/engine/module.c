@@ -6,7 +6,7 @@
 #include <string.h>
 
 static struct sim_function
-    *gone; /* with SIMGPU_HANDLES_AGAIN: functions of unloaded modules, whose memory is reused */
+    *gone; /* functions of unloaded modules whose memory new functions reuse; only with SIMGPU_HANDLES_AGAIN */
 static pthread_mutex_t gone_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct sim_function *new_function(void)
@@ -59,8 +59,8 @@ struct sim_function *sim_module_add(struct sim_module *module, const char *name)
     return function;
 }
 
-/* A variable may be declared in one part of a module and defined in another. `initial` is copied; NULL: the variable
- * begins as zeros. */
+/* Adds a variable, or completes one that is already known: it may be declared in one part of a module and defined in
+ * another. `initial` is copied (NULL: the variable begins as zeros). */
 void sim_module_add_global(struct sim_module *module, const char *name, uint64_t bytes, const void *initial)
 {
     const char *known = sim_intern(name);
@@ -83,7 +83,7 @@ void sim_module_add_global(struct sim_module *module, const char *name, uint64_t
     }
 }
 
-static pthread_mutex_t globals_lock = PTHREAD_MUTEX_INITIALIZER; /* taken before memory_lock of memory.c */
+static pthread_mutex_t globals_lock = PTHREAD_MUTEX_INITIALIZER; /* must be taken before memory_lock of memory.c */
 
 /* Allocates a variable's memory at its first use. With globals_lock held. */
 static ws_CUresult place_global(struct sim_global *global, struct sim_context *context)
@@ -121,8 +121,8 @@ ws_CUresult sim_module_global(struct sim_module *module, const char *name, ws_CU
     return result;
 }
 
-/* The memory of functions is not freed, so that stale handles are recognised. With SIMGPU_HANDLES_AGAIN new functions
- * reuse that memory, and so the handles, as the real driver may do. */
+/* Frees a module, but not the memory of its functions, so that stale handles are recognised. With
+ * SIMGPU_HANDLES_AGAIN, new functions reuse that memory and thus the handles, as may happen with the real driver. */
 void sim_module_free(struct sim_module *module)
 {
     pthread_mutex_lock(&globals_lock);
@@ -166,7 +166,7 @@ ws_CUresult sim_image_parse(const void *image, struct sim_module *into)
     return sim_image_ptx(text, strlen(text), into);
 }
 
-/* Reads the whole file and appends a 0, which *size does not count. The caller frees the image. */
+/* Reads a whole file into memory that the caller frees. Appends a 0 byte, which *size does not count. */
 ws_CUresult sim_image_read_file(const char *path, void **image, size_t *size)
 {
     FILE *file = fopen(path, "rb");

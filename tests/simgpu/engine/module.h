@@ -1,5 +1,5 @@
-/* Loaded device code: modules and libraries, with their kernels, parameters and variables. See module.c and
- * image_*.c. Only engine.h includes this header, after the types that it needs. */
+/* Loaded device code: modules and libraries, with their kernels, parameters and variables. Implemented in module.c
+ * and image_*.c. Only engine.h includes this header, after the types that it needs. */
 #ifndef SIMGPU_MODULE_H
 #define SIMGPU_MODULE_H
 
@@ -31,7 +31,7 @@ struct sim_function {
 struct sim_global {
     const char *name;
     uint64_t address, bytes;
-    void *initial; /* its initial value; NULL: zeros */
+    void *initial; /* bytes of its initial value; NULL: zeros */
     struct sim_global *next;
 };
 struct sim_module {
@@ -42,12 +42,14 @@ struct sim_module {
     unsigned function_count;
     struct sim_global *globals;
     struct sim_module *next;
-    uint64_t context_id; /* the context's id at loading; a reset primary context keeps its handle but gets a new id */
+    /* id of the context when the module was loaded; a primary context that is reset keeps its handle but gets a new
+     * id */
+    uint64_t context_id;
 };
 struct sim_library {
     enum sim_magic magic;
-    struct sim_module image;    /* its functions are CUkernels, which belong to no context */
-    struct sim_module *modules; /* one for each context in which the library was used */
+    struct sim_module image;    /* its kernels, as CUkernel handles, which belong to no context */
+    struct sim_module *modules; /* list of modules, one for each context in which the library was used */
 };
 ws_CUresult sim_image_parse(const void *image, struct sim_module *into);
 ws_CUresult sim_image_read_file(const char *path, void **image, size_t *bytes);

@@ -3,7 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Whenever the length of a queue is a multiple of this number, the real work of ended operations is done. */
+/* When the length of a queue is a multiple of this number, a launch does the real work of operations that have
+ * ended. */
 enum { DRAIN_EVERY = 256 };
 
 struct sim_stream *sim_busy;
@@ -12,7 +13,8 @@ static struct sim_op *free_ops;
 static uint64_t correlations;
 static struct sim_stream *settle_list;
 
-/* How long a kernel takes that begins at this time: longer while clocks are held down. */
+/* Returns the duration of a kernel that begins at `start`. It is longer while SIMGPU_THROTTLE holds the clocks
+ * down. */
 static int64_t throttled(const struct sim_device *device, int64_t start, int64_t duration)
 {
     const struct sim_throttle *throttle = &sim_config.throttle;
@@ -21,8 +23,8 @@ static int64_t throttled(const struct sim_device *device, int64_t start, int64_t
     return duration * (device->model->clock_khz / 1000) / throttle->mhz;
 }
 
-/* Reserves the unit for `duration`, at the first time from `from` on at which it is free for so long. Returns that
- * time. */
+/* Reserves the unit (a copy engine) for `duration`, at the first time from `from` on at which the unit is free that
+ * long. Returns that time. */
 static int64_t unit_take(struct sim_unit *unit, int64_t from, int64_t duration)
 {
     int64_t now = sim_now();
@@ -59,7 +61,7 @@ static int64_t stream_ready(const struct sim_stream *stream, const struct sim_op
     return stream->last_end;
 }
 
-/* The time of an event. An event behind another event comes event_dispatch_ns later, because the device's front end
+/* The time of an event. An event directly behind another event comes event_dispatch_ns later, because the device
  * takes time for each entry of a queue. An event behind a kernel, copy or memset has the time of that operation's
  * end. */
 static int64_t event_start(const struct sim_stream *stream, int64_t ready)
@@ -89,7 +91,7 @@ static void settle_later(struct sim_stream *stream)
     settle_list = stream;
 }
 
-/* The operation's start and end are known now: notifies the operations that wait for them. */
+/* Called when the operation's start and end are known: notifies the operations that wait for these times. */
 static void timed(struct sim_op *op)
 {
     struct sim_stream *stream = op->stream;
@@ -136,7 +138,7 @@ static void settle_stream(struct sim_stream *stream)
             op->work.duration = throttled(stream->context->device, op->start, op->work.duration);
         op->end = op->start + op->work.duration;
         if (op->work.kind ==
-            SIM_WORK_GRAPH_END) /* last_end: the end of the previous operation, SIM_WORK_GRAPH_BEGIN */
+            SIM_WORK_GRAPH_END) /* then last_end is the end of the previous operation, the SIM_WORK_GRAPH_BEGIN */
             op->start = stream->last_end + sim_config.dispatch_ns;
         if (op->start > op->end)
             op->start = op->end;
@@ -161,7 +163,8 @@ void sim_settle(struct sim_stream *stream)
         settle_listed();
 }
 
-/* For an operation whose end the model cannot compute, such as a host function. The caller has set op->end. */
+/* Called when an operation has ended whose end the model cannot compute, such as a host function. The caller has set
+ * op->end. */
 void sim_op_timed(struct sim_op *op)
 {
     timed(op);
@@ -199,7 +202,8 @@ void sim_depend(struct sim_op *op, struct sim_op *on)
     }
 }
 
-/* The legacy default stream and the blocking streams of its context wait for each other. */
+/* Makes an operation on the legacy default stream wait for the blocking streams of its context. Makes an operation on
+ * one of those streams wait for the legacy stream. */
 static void depend_on_context(struct sim_op *op)
 {
     struct sim_stream *stream = op->stream, *legacy = stream->context->legacy;
@@ -243,7 +247,8 @@ static struct sim_op *op_take(void)
     return op;
 }
 
-/* With sim_lock held. The caller adds dependencies and calls sim_settle. */
+/* Adds an operation at the end of the stream. With sim_lock held. Afterwards the caller adds dependencies and calls
+ * sim_settle. */
 struct sim_op *sim_enqueue(struct sim_stream *stream, const struct sim_work *work, int64_t submit)
 {
     struct sim_op *op = op_take();
@@ -301,7 +306,7 @@ bool sim_dependencies_done(const struct sim_op *op)
     return true;
 }
 
-/* Removes operations that have ended and have no real work, so that queues stay short. */
+/* Removes ended operations that have no real work from the head of the queue, so that the queue stays short. */
 static void retire_idle(struct sim_stream *stream, int64_t now)
 {
     struct sim_op *op;
@@ -311,8 +316,8 @@ static void retire_idle(struct sim_stream *stream, int64_t now)
 }
 
 /* Waits until the stream's queue has fewer than `most` operations. With sim_lock held, which is released during the
- * wait. When the queue's length is a multiple of DRAIN_EVERY, it does the work of ended operations, so that queues
- * stay short in programs that never wait. */
+ * wait. When the queue's length is a multiple of DRAIN_EVERY, this also does the real work of ended operations. So
+ * queues stay short in programs that never wait. */
 void sim_make_room(struct sim_stream *stream, unsigned most)
 {
     if (stream->count && stream->count % DRAIN_EVERY == 0) {
@@ -328,8 +333,8 @@ void sim_make_room(struct sim_stream *stream, unsigned most)
     }
 }
 
-/* With sim_lock held: whether the stream and the event of the call still exist. The call looked them up without the
- * lock, so another thread may have destroyed them. */
+/* With sim_lock held: checks that the stream and the event of a driver call still exist. The call looked them up
+ * before it took the lock, so another thread may have destroyed them. */
 static ws_CUresult still_there(const struct sim_stream *stream, const struct sim_work *work)
 {
     bool has_event = work->kind == SIM_WORK_EVENT || work->kind == SIM_WORK_WAIT;

@@ -21,8 +21,8 @@ ws_CUresult sim_alive(const struct sim_stream *stream)
     return alive ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* With sim_lock held. The structure may come from a destroyed stream; then the numbers of operations continue from
- * that stream's. */
+/* Returns a new stream. Called with sim_lock held. May reuse the structure of a destroyed stream. The numbers of the
+ * new stream's operations then continue those of the destroyed stream. */
 struct sim_stream *sim_stream_new(struct sim_context *context, unsigned flags, int priority)
 {
     struct sim_stream *stream = free_streams;
@@ -48,7 +48,7 @@ struct sim_stream *sim_stream_new(struct sim_context *context, unsigned flags, i
     return stream;
 }
 
-/* With sim_lock held. */
+/* Called with sim_lock held. */
 ws_CUresult sim_stream_create(struct sim_context *context, unsigned flags, int priority, struct sim_stream **stream)
 {
     *stream = NULL;
@@ -58,8 +58,9 @@ ws_CUresult sim_stream_create(struct sim_context *context, unsigned flags, int p
     return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-/* With sim_lock held and the stream empty. The structure of a stream of a destroyed context is never reused: another
- * thread may have looked the stream up and be about to queue work in it. */
+/* Adds the structure of a destroyed stream to a list for reuse. Called with sim_lock held, when the stream is empty.
+ * If the context is destroyed, the structure is never reused: another thread may have looked the stream up and be
+ * about to queue work in it. */
 void sim_stream_forget(struct sim_stream *stream)
 {
     struct sim_stream **link = &stream->context->streams;
@@ -113,8 +114,8 @@ ws_CUresult sim_stream_get(ws_CUstream handle, struct sim_stream **stream)
     return *stream ? WS_CUDA_SUCCESS : WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-/* With sim_lock held: the stream if it still has work, else NULL. For the legacy stream, which waits for all blocking
- * streams of its context, the result is any of these that still has work. */
+/* With sim_lock held: returns the stream if it still has work, else NULL. For the legacy stream, returns any blocking
+ * stream of its context that still has work, since the legacy stream waits for all of these. */
 static struct sim_stream *busy_one(struct sim_stream *stream, int64_t now)
 {
     const struct sim_context *context = stream->context;
@@ -127,8 +128,8 @@ static struct sim_stream *busy_one(struct sim_stream *stream, int64_t now)
     return NULL;
 }
 
-/* With sim_lock held: a stream for which the legacy stream has to wait because it has work up to number `last`, or
- * NULL. */
+/* With sim_lock held: returns a blocking stream of the legacy stream's context that still has work with a correlation
+ * up to `last`, or NULL. The legacy stream has to wait for that work. */
 static struct sim_stream *blocking_one(const struct sim_stream *legacy, uint64_t last)
 {
     struct sim_stream *other = sim_busy;

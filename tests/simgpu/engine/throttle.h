@@ -1,7 +1,8 @@
-/* A time in which the simulated devices' clocks are held down. libcuda runs kernels more slowly in it, libnvidia-ml
- * says so.
+/* A time during which the clocks of the simulated devices are held down. The simulated libcuda runs kernels more
+ * slowly during it, and the simulated libnvidia-ml reports the lower clock and the reasons.
  *
- * SIMGPU_THROTTLE=BEGIN-END:MHZ:REASONS   CLOCK_MONOTONIC ns; REASONS: NVML's clocks event reasons, in hexadecimal */
+ * SIMGPU_THROTTLE=BEGIN-END:MHZ:REASONS, where BEGIN and END are in ns of CLOCK_MONOTONIC, MHZ is the clock during
+ * that time, and REASONS are NVML's clocks event reasons in hexadecimal. */
 #ifndef SIMGPU_THROTTLE_H
 #define SIMGPU_THROTTLE_H
 

@@ -11,7 +11,7 @@
 enum { COPY_LATENCY_NS = 1000, MEMSET_LATENCY_NS = 1500, STAGED_BYTES = 64 << 10 };
 
 struct end_of {
-    struct sim_device *device; /* NULL: host memory */
+    struct sim_device *device; /* NULL: the memory is the host's */
     bool pageable;
 };
 
@@ -53,7 +53,7 @@ static bool stage(struct sim_copy *copy)
     return true;
 }
 
-/* Fills in the work of a copy. *hold: whether the calling thread waits for it. */
+/* Fills in the work of a copy. *hold receives whether the calling thread has to wait for the copy. */
 ws_CUresult sim_transfer_describe(struct sim_work *work, const struct sim_device *device, const struct sim_copy *copy,
                                   enum sim_side from_side, enum sim_side to_side, enum sim_hold *hold)
 {

@@ -1,4 +1,4 @@
-/* The truth file: a line for each operation that ended, with times of its device's clock. */
+/* The truth file: a line for each operation that ended. Begin and end are times of the operation's device. */
 #include "engine/engine.h"
 
 #include <fcntl.h>
@@ -66,8 +66,8 @@ bool sim_truth_full(void)
     return row_count >= sim_config.truth_rows;
 }
 
-/* Buffered text of the file. stdio is not used: a signal handler may call exit in the middle of a write, and exit
- * would then wait for ever for the lock of the FILE. */
+/* Text that is buffered before it is written to the file. stdio is not used: a signal handler may call exit in the
+ * middle of a write, and exit would then wait for ever for the lock of the FILE. */
 struct text {
     size_t length;
     char bytes[1 << 16];
@@ -133,7 +133,8 @@ static void add_row(struct text *text, const struct row *row)
         (long long)sim_device_time(row->device, row->end), (unsigned long long)row->bytes, (long long)row->submit);
 }
 
-/* Call it without sim_lock. It holds the lock only while it takes the rows, not while it writes them. */
+/* Writes the rows to the file. Call it without sim_lock: it takes the lock itself while it fetches the rows, and
+ * releases it before it writes them. */
 void sim_truth_flush(void)
 {
     static struct text text;

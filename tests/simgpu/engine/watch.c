@@ -3,9 +3,9 @@
 #include <signal.h>
 #include <time.h>
 
-/* The driver thread polls collectives and values in memory every POLL_NS. A device sees a value at once, so in the
- * first EAGER_NS of a wait for a value the thread polls every EAGER_POLL_NS without sleeping. It ends after IDLE_NS
- * with nothing to do. */
+/* The driver thread polls collectives and values in memory every POLL_NS. A real device sees a value at once. So in
+ * the first EAGER_NS of a wait for a value, the thread polls every EAGER_POLL_NS without sleeping. The thread ends
+ * after it has had nothing to do for IDLE_NS. */
 enum { IDLE_NS = 500000000, POLL_NS = 20000, EAGER_NS = 300000, EAGER_POLL_NS = 1000 };
 
 __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
@@ -13,11 +13,12 @@ __thread bool sim_in_callback __attribute__((tls_model("initial-exec")));
 _Atomic unsigned sim_values_watched;
 
 static struct sim_op *watched;
-static struct sim_op *queued; /* waits for values behind unfinished operations of their stream */
+/* list of operations that wait for a value, but have not begun: earlier operations of their stream still run */
+static struct sim_op *queued;
 static pthread_cond_t wake;
 static bool started;
 
-/* Reads the value atomically, as a device does: the program may be writing it. */
+/* Reads the value in one atomic access, as a device does, because the program may be writing it. */
 static uint64_t value_now(const struct sim_work *work)
 {
     if (work->value.bytes == sizeof(uint64_t))
@@ -41,8 +42,8 @@ static bool value_there(const struct sim_work *work)
     }
 }
 
-/* Looks whether the value is in memory. The clock is read after the value. So there_at is never before the store of
- * the value, even if this thread is delayed between the two reads. */
+/* Looks whether the value is in memory. Returns the time. The clock is read after the value, so that there_at is
+ * never before the value was stored, even if this thread is delayed between the two reads. */
 static int64_t value_look(struct sim_op *op)
 {
     bool there = value_there(&op->work);
@@ -54,7 +55,7 @@ static int64_t value_look(struct sim_op *op)
     return now;
 }
 
-/* Whether the wait for a value has ended; sets op->end. */
+/* Returns whether the wait for a value has ended. If so, sets op->end. */
 static bool value_ends(struct sim_op *op)
 {
     int64_t now = value_look(op);
@@ -92,7 +93,8 @@ void sim_value_queued(struct sim_op *op)
     sim_values_watched++;
 }
 
-/* Driver calls use this too, because on a busy machine the driver thread runs late. */
+/* Ends the waits whose value is in memory. Driver calls use this too, because on a busy machine the driver thread
+ * runs late. */
 void sim_values_end(void)
 {
     for (struct sim_op *early = queued; early; early = early->next_watched)
@@ -109,7 +111,7 @@ void sim_values_end(void)
     }
 }
 
-/* Releases sim_lock, and waits until all work before the operation is done. Returns without the lock. */
+/* Waits until all work before the operation in its stream is done. Called with sim_lock, returns without it. */
 static void finish_before(struct sim_op *op)
 {
     struct sim_stream *stream = op->stream;
@@ -154,8 +156,8 @@ static int64_t next_look(const struct sim_op *op, int64_t now)
     return now + (eager ? EAGER_POLL_NS : POLL_NS);
 }
 
-/* Whether the operation needs something: it has ended, or its host function or begin function must be called. If not,
- * lowers *again to the time of the next look. */
+/* Returns whether something must be done for the operation: it has ended, or its host function or begin function must
+ * be called. Otherwise lowers *again to the time at which to look next. */
 static bool look_at(struct sim_op *op, int64_t now, int64_t *again)
 {
     bool is_value = op->work.kind == SIM_WORK_WAIT_VALUE;
@@ -194,8 +196,8 @@ static bool has_work(void)
     return watched;
 }
 
-/* The thread ends when it has nothing to do, so that it does not keep a process alive whose own threads have ended.
- */
+/* The body of the driver thread. It ends when it has nothing to do: a thread that stayed would keep the process alive
+ * after the program's own threads have ended. */
 static void *driver_thread(void *unused)
 {
     (void)unused;
@@ -227,7 +229,7 @@ static void *driver_thread(void *unused)
                 sim_op_timed(op);
             continue;
         }
-        if (again < now + POLL_NS) { /* a sleep would take longer than that */
+        if (again < now + POLL_NS) { /* the next look is so soon that a sleep would last too long */
             pthread_mutex_unlock(&sim_lock);
             sim_spin_until(again);
             pthread_mutex_lock(&sim_lock);

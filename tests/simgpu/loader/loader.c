@@ -1,6 +1,6 @@
-/* A libcuda.so.1 like that of WSL: a small library that loads the driver (here the file named by SIMGPU_BEHIND), and
- * whose functions jump to the driver's. So a function has two addresses: dlsym gives its address in this library, and
- * cuGetProcAddress gives its address in the driver. */
+/* A libcuda.so.1 like that of WSL: a small library that loads the driver (here the file that SIMGPU_BEHIND names).
+ * Its functions jump to the driver's functions of the same names. So a function has two addresses: dlsym gives the
+ * address in this library, and cuGetProcAddress gives the address in the driver. */
 #include <dlfcn.h>
 #include <stdlib.h>
 

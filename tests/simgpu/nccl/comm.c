@@ -11,7 +11,7 @@
 
 #include "simgpu.h"
 
-/* How long a rank waits for the other ranks to arrive. */
+/* Longest time that a rank waits until the other ranks have written to the shared file that they are there. */
 enum { MEETING_SECONDS = 60 };
 
 static struct nccl_driver driver;
@@ -93,7 +93,7 @@ static ws_ncclResult bind(struct ws_ncclComm_st *comm)
     return result == WS_CUDA_SUCCESS ? WS_ncclSuccess : WS_ncclUnhandledCudaError;
 }
 
-/* Creates this rank's part of the communicator with this name. It does not wait for the other ranks. */
+/* Creates this rank's part of the communicator with this name. This does not wait for the other ranks. */
 static ws_ncclResult comm_new(ws_ncclComm *made, const char *name, int size, int rank)
 {
     if (!made || size < 1 || size > NCCL_RANKS || rank < 0 || rank >= size)
@@ -184,8 +184,8 @@ struct split {
     uint64_t number;
 };
 
-/* Waits until all ranks have given their colours. The ranks of one colour, ordered by key, form the new
- * communicator. */
+/* Ends an ncclCommSplit: waits until all ranks have given their colours. The ranks with one colour, ordered by key,
+ * form a new communicator. */
 static ws_ncclResult split_finish(void *argument)
 {
     struct split split = *(struct split *)argument;
@@ -238,8 +238,8 @@ NCCL_API(ws_ncclResult, ncclCommSplit, ws_ncclComm comm, int color, int key, ws_
     return split_begin(comm, color, key, made);
 }
 
-/* The excluded ranks do not call this function, so it cannot wait for all ranks. It need not, because every caller
- * knows the excluded ranks from its arguments. */
+/* This call cannot wait for all ranks, since the excluded ranks do not call it. It also needs nothing from the
+ * excluded ranks: every caller gets their list in its arguments. */
 NCCL_API(ws_ncclResult, ncclCommShrink, ws_ncclComm comm, int *excluded, int excluded_count, ws_ncclComm *made,
          ws_ncclConfig *config, int flags)
 {

@@ -81,8 +81,8 @@ ws_ncclResult nccl_submit(const struct nccl_task *task)
     return WS_ncclSuccess;
 }
 
-/* Calls act(argument) at the end of the group, or at once outside of groups. act waits for other ranks. If the same
- * thread calls for those ranks later in the group, an immediate wait would never end. */
+/* Calls act(argument) at the end of the group, or at once outside of a group. `act` waits for other ranks of a
+ * communicator. If one thread calls for several ranks inside a group, a wait in its first call would never end. */
 ws_ncclResult nccl_later(ws_ncclResult (*act)(void *), void *argument)
 {
     if (!depth)
@@ -110,7 +110,7 @@ static bool go_together(const struct nccl_task *a, const struct nccl_task *b)
            a->stream == b->stream;
 }
 
-/* Takes the first task off the queue, with all tasks that belong to the same kernel. */
+/* Takes the first task (one NCCL call) off the queue, with all tasks that run in the same kernel. */
 static struct nccl_task *next_kernel(void)
 {
     struct nccl_task *first = queued, *last = first;

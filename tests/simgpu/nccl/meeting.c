@@ -11,7 +11,7 @@ const char *nccl_folder(void)
     return folder && *folder ? folder : "/tmp";
 }
 
-/* Maps the shared file of that name. The first rank creates the file. */
+/* Maps the communicator's shared file at this path. The first rank creates the file. */
 struct nccl_shared *nccl_meet(const char *path)
 {
     int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
@@ -27,7 +27,7 @@ struct nccl_shared *nccl_meet(const char *path)
     return shared;
 }
 
-/* The last rank to leave removes the file. */
+/* Leaves the shared file of the communicator. The last rank to leave removes the file. */
 void nccl_part(struct ws_ncclComm_st *comm)
 {
     if (!comm->shared)

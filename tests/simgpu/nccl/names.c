@@ -35,7 +35,7 @@ static const char *reduction_name(ws_ncclEnum reduction, ws_ncclEnum type)
     }
 }
 
-/* The name lies in a buffer of the calling thread, which the next call overwrites. */
+/* The name of the task's kernel, in a buffer of the calling thread, which the next call overwrites. */
 const char *nccl_kernel_name(const struct nccl_task *task)
 {
     static __thread char name[NAME_BYTES];
@@ -67,7 +67,7 @@ static void add_entry(FILE *out, const char *plain)
     fprintf(out, ".visible .entry %s(.param .align 8 .b8 args[4096]) { ret; }\n", name);
 }
 
-/* Returns PTX text; the caller frees it. */
+/* Returns the PTX text that declares all kernels; the caller frees it. */
 char *nccl_kernel_image(void)
 {
     char *text = NULL, plain[NAME_BYTES - 48];

@@ -29,8 +29,8 @@ enum nccl_kind {
     NCCL_POINT_TO_POINT,
 };
 
-/* One collective in the shared file. arrived: for each rank, the collective's number + 1 once the rank has arrived;
- * start: the time of its arrival; taken: number of ranks that have taken the result. */
+/* The state of one collective in the shared file, with a place for each rank. arrived[rank]: the collective's number
+ * plus 1 after the rank has arrived. start[rank]: when the rank arrived. taken: number of ranks with the result. */
 struct nccl_slot {
     _Atomic uint64_t arrived[NCCL_RANKS];
     _Atomic int64_t start[NCCL_RANKS];
@@ -38,18 +38,20 @@ struct nccl_slot {
 };
 
 struct nccl_pair {
-    _Atomic uint64_t sent[NCCL_PAIR_SLOTS], received[NCCL_PAIR_SLOTS]; /* the transfer's number + 1 */
+    /* The transfer with the number N uses index N % NCCL_PAIR_SLOTS. sent: N + 1 after the transfer's send has begun.
+     * received: N + 1 after its receive has begun. */
+    _Atomic uint64_t sent[NCCL_PAIR_SLOTS], received[NCCL_PAIR_SLOTS];
     _Atomic int64_t send_start[NCCL_PAIR_SLOTS], receive_start[NCCL_PAIR_SLOTS];
 };
 
 struct nccl_shared {
     atomic_int joined, left;
     struct {
-        _Atomic uint64_t number; /* of the latest ncclCommSplit that this rank has called, from 1 */
+        _Atomic uint64_t number; /* how many times this rank has called ncclCommSplit */
         atomic_int color, key;
     } split[NCCL_RANKS];
     struct nccl_slot slots[NCCL_SLOTS];
-    struct nccl_pair pairs[NCCL_RANKS][NCCL_RANKS]; /* [from][to] */
+    struct nccl_pair pairs[NCCL_RANKS][NCCL_RANKS]; /* indexed by sending rank, then receiving rank */
 };
 
 struct ws_ncclComm_st {
@@ -63,7 +65,7 @@ struct ws_ncclComm_st {
     atomic_bool aborted;
 };
 
-/* One call of the program. */
+/* One NCCL call that the program made. */
 struct nccl_task {
     struct ws_ncclComm_st *comm;
     enum nccl_kind kind;
@@ -71,20 +73,21 @@ struct nccl_task {
     void *receive;
     size_t count;
     ws_ncclEnum type, reduction;
-    int root; /* or the peer of a send or receive */
+    int root; /* the root rank, or the other rank of a send or receive */
     bool is_send;
     ws_CUstream stream;
-    uint64_t number;        /* counted per communicator, or per pair of ranks for a send or receive */
-    struct nccl_task *next; /* the next task of the same kernel */
+    uint64_t number;        /* the call's number in its communicator; of a send or receive: in its pair of ranks */
+    struct nccl_task *next; /* the next task that runs in the same kernel */
 };
 
 /* The work of one kernel: a collective, or the sends and receives of a group. */
 struct nccl_launch {
     struct nccl_task *tasks;
-    bool captured; /* part of a graph, which may run many times: its tasks get their numbers when the kernel begins */
+    /* the launch is part of a graph, which may run many times: tasks get their numbers when the kernel begins */
+    bool captured;
 };
 
-/* The driver's functions, found as the real library finds them. */
+/* The driver's functions, looked up in the same way as by the real NCCL. */
 struct nccl_driver {
     ws_CUresult (*cuCtxGetCurrent)(ws_CUcontext *);
     ws_CUresult (*cuCtxPushCurrent)(ws_CUcontext);
@@ -99,7 +102,7 @@ struct nccl_driver {
     ws_CUresult (*cuMemAlloc)(ws_CUdeviceptr *, size_t);
     ws_CUresult (*cuMemFree)(ws_CUdeviceptr);
 };
-const struct nccl_driver *nccl_driver(void); /* NULL: there is no driver, or not the simulated one */
+const struct nccl_driver *nccl_driver(void); /* NULL: there is no driver, or it is not the simulated one */
 
 /* names.c */
 const char *nccl_kernel_name(const struct nccl_task *task);
@@ -115,7 +118,7 @@ int64_t nccl_poll(void **parameters, int64_t start);
 void nccl_run(void **parameters, const unsigned grid[3], const unsigned block[3]);
 
 /* reduce.c */
-size_t nccl_type_bytes(ws_ncclEnum type); /* 0: no such type */
+size_t nccl_type_bytes(ws_ncclEnum type); /* 0: unknown type */
 void nccl_reduce(void *into, const void *from, size_t count, ws_ncclEnum type, ws_ncclEnum reduction);
 void nccl_divide(void *values, size_t count, ws_ncclEnum type, int by);
 

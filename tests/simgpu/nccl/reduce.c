@@ -20,7 +20,7 @@ static float from_bfloat(uint16_t bits)
     return value;
 }
 
-/* Rounds to nearest, ties to even. */
+/* Rounds to the nearest bfloat16, and to the even one if two are equally near. */
 static uint16_t to_bfloat(float value)
 {
     uint32_t bits;
@@ -54,10 +54,11 @@ static uint16_t to_half(float value)
         return sign | (bits > 0x7f800000 ? 0x7e00 : 0x7c00);
     if (bits >= 0x477ff000)
         return sign | 0x7c00;
-    if (bits < 0x38800000) { /* below the smallest normal number */
+    if (bits < 0x38800000) { /* below the smallest normal half-precision number */
         float magnitude;
         memcpy(&magnitude, &bits, sizeof(magnitude));
-        magnitude += 0.5f; /* rounds: the last mantissa bit of the sum is worth the half's last bit */
+        /* rounds to a subnormal half: the last mantissa bit of this sum has the value of the half's last bit */
+        magnitude += 0.5f;
         memcpy(&bits, &magnitude, sizeof(bits));
         return sign | (uint16_t)(bits - 0x3f000000);
     }

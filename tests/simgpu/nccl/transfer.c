@@ -15,7 +15,7 @@ enum { COLLECTIVE_NS = 8000, LINK = 450 };
 
 static struct {
     double bytes_per_ns;
-    bool no_data; /* collectives take their time but move no data, for sizes that would take the host too long */
+    bool no_data; /* collectives take their time but move no data (for sizes that would keep the host too long) */
 } link_model;
 
 static void read_environment(void)
@@ -44,7 +44,7 @@ static size_t bytes_of(const struct nccl_task *task)
     return task->count * nccl_type_bytes(task->type);
 }
 
-/* Bytes that this rank writes for the others to read. */
+/* Bytes that this rank writes for the other ranks to read. */
 static size_t given_bytes(const struct nccl_task *task)
 {
     const struct ws_ncclComm_st *comm = task->comm;
@@ -159,7 +159,8 @@ static double moved_bytes(const struct nccl_task *task)
     }
 }
 
-/* The time when the task's last rank arrived, or `latest` if that is later; -1: a rank has not arrived yet. */
+/* The time at which the last rank of the task arrived, or `latest` if that is later. -1: a rank has not arrived
+ * yet. */
 static int64_t all_there(const struct nccl_task *task, int64_t latest)
 {
     const struct ws_ncclComm_st *comm = task->comm;
@@ -216,7 +217,7 @@ static void reduce_all(const struct nccl_task *task, size_t offset)
     free(other);
 }
 
-/* Reads the piece at `offset` of every rank's data, and puts the pieces one after another. */
+/* Reads the part at `offset` of every rank's data, and stores these parts one after another in the result. */
 static void gather_all(const struct nccl_task *task, size_t offset)
 {
     size_t bytes = bytes_of(task);

@@ -1,9 +1,11 @@
-/* The simulated libnvidia-ml. Its devices are those of the simulated driver, found by the same UUIDs. They throttle
+/* The simulated libnvidia-ml. Its devices are those of the simulated driver, and have the same UUIDs. They throttle
  * as SIMGPU_THROTTLE says (engine/throttle.h).
  *
- * SIMGPU_NVML            init: nvmlInit_v2 fails; bare: only the SM clock is supported; errors: every question about
- *                        a device fails; unknown: no device has the UUID; lost: the GPU is lost after the third
- * sample SIMGPU_NVML_HANG_MS    each question for a clock takes this long */
+ * SIMGPU_NVML selects a failure. init: nvmlInit_v2 fails. bare: devices support only the SM clock. errors: every call
+ * about a device fails. unknown: no device has the given UUID. lost: the GPU is lost after the third sample of its
+ * clock.
+ *
+ * SIMGPU_NVML_HANG_MS: each call for a clock takes this many ms. */
 #include <string.h>
 #include <time.h>
 
@@ -44,7 +46,7 @@ static int throttles(struct sim_throttle *throttle)
     return sim_throttle_holds(throttle, now());
 }
 
-/* The answer of every function about a device. */
+/* The status that a function about a device returns. */
 static ws_nvmlReturn answer(ws_nvmlDevice device)
 {
     if (!device)
@@ -56,7 +58,7 @@ static ws_nvmlReturn answer(ws_nvmlDevice device)
     return WS_NVML_SUCCESS;
 }
 
-/* The answer of functions that `bare` devices do not support. */
+/* The status that a function returns if devices of the mode "bare" do not support it. */
 static ws_nvmlReturn full_answer(ws_nvmlDevice device)
 {
     ws_nvmlReturn result = answer(device);
@@ -76,10 +78,10 @@ API nvmlSystemGetDriverVersion(char *text, unsigned capacity)
     return WS_NVML_SUCCESS;
 }
 
-/* A device's handle is the address of its place here. */
+/* The handle of device n is the address of places[n]. */
 static char places[MOST_DEVICES];
 
-/* The driver's UUIDs are made in engine/device.c: 0x51, 0x58, … and the ordinal as the last byte. */
+/* engine/device.c makes the driver's UUIDs: they begin with 0x51, 0x58, and the last byte is the device's ordinal. */
 API nvmlDeviceGetHandleByUUID(const char *uuid, ws_nvmlDevice *device);
 API nvmlDeviceGetHandleByUUID(const char *uuid, ws_nvmlDevice *device)
 {
@@ -166,7 +168,7 @@ API nvmlDeviceGetTotalEccErrors(ws_nvmlDevice device, ws_nvmlEnum type, ws_nvmlE
                : WS_NVML_ERROR_INVALID_ARGUMENT;
 }
 
-/* PCIe counts a byte each µs. There is no NVLink. */
+/* The PCIe counters advance by one byte each µs. There is no NVLink. */
 API nvmlDeviceGetFieldValues(ws_nvmlDevice device, int count, ws_nvmlFieldValue *values);
 API nvmlDeviceGetFieldValues(ws_nvmlDevice device, int count, ws_nvmlFieldValue *values)
 {

@@ -15,7 +15,7 @@ static struct ws_windows windows_of(const struct built *job, int64_t from, int64
     return windows;
 }
 
-/* The number of operations of each process in the windows. */
+/* Asserts how many operations each process has in the windows (the parts of the recording that are analysed). */
 static void assert_read(const struct built *job, const struct ws_windows *windows, size_t count)
 {
     const char *paths[BUILT_MOST];
@@ -31,8 +31,8 @@ static void assert_read(const struct built *job, const struct ws_windows *window
     ws_model_destroy(model);
 }
 
-/* The clock of the second rank is 5 s ahead: the window is there by as much. A round takes 1320 µs; of the rounds
- * from 10 to 20 both operations are launched in it. */
+/* The second rank's clock is 5 s ahead, so its window is 5 s later. A round takes 1320 µs. A round has two
+ * operations, and the window has the ten rounds from number 10 on. */
 static void the_clock_of_collectives(void **state)
 {
     static const int64_t compute[] = { 1 * ms, 1 * ms }, offset[] = { 0, 5000 * ms };
@@ -53,7 +53,8 @@ static void the_clock_of_collectives(void **state)
     built_finish(&job);
 }
 
-/* Without collectives the hosts are compared by the time of day; on one host there is one clock. */
+/* Without collectives, the clocks of two hosts are compared by the time of day. Ranks on one host have the same
+ * clock. */
 static void the_time_of_day(void **state)
 {
     (void)state;
@@ -78,7 +79,8 @@ static void the_time_of_day(void **state)
     }
 }
 
-/* Losses that were counted in the window, or soon after it; step markers as a whole; other ranges cut. */
+/* What a window (a part of the recording) keeps: losses that were counted in the window or soon after it; whole step
+ * markers only; of other ranges, the part that lies in the window. */
 static void rows_of_a_window(void **state)
 {
     const struct ws_window window = { .begin = 1000 * ms, .end = 2000 * ms };

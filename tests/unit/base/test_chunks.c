@@ -28,7 +28,7 @@ static void rows_stay_where_they_are(void **state)
         assert_int_equal(rows[i][0], i + 1);
         assert_int_equal(rows[i][2], i + 1);
     }
-    assert_null(table.chunk[7]); /* the chunk of row 8128 and after */
+    assert_null(table.chunk[7]); /* chunk 7, which begins with row 8128, is not allocated */
     assert_null(ws_chunks_make(&table, UINT32_MAX));
     ws_chunks_finish(&table);
     assert_null(table.chunk[0]);

@@ -5,7 +5,7 @@
 
 enum { RANGE = 200, ROUNDS = 2000 };
 
-/* The set as one flag for each nanosecond: slow, but obviously right. */
+/* Adds an interval to a set that has one flag for each nanosecond: slow, but obviously right. */
 static void paint(char *flags, int64_t begin, int64_t end)
 {
     for (int64_t at = begin; at < end; at++)

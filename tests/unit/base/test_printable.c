@@ -20,10 +20,11 @@ static void texts(void **state)
         { "train.py", "train.py" },
         { "a\033[2Jb\ac\td\n", "a?[2Jb?c?d?" },
         { "\177", "?" },
-        { "a\302\233b", "a?b" }, /* CSI in one character */
+        { "a\302\233b", "a?b" }, /* the control character CSI as a single character */
         { "caf\303\251 \344\270\255 \360\237\230\200", "caf\303\251 \344\270\255 \360\237\230\200" },
-        { "gnp\342\200\256exe", "gnp?exe" },                                           /* right-to-left override */
-        { "a\342\201\246b\342\201\251\342\200\217\330\234", "a?b???" },                /* isolates and marks */
+        { "gnp\342\200\256exe", "gnp?exe" }, /* a character that makes text run from right to left */
+        /* other characters that change the direction of text */
+        { "a\342\201\246b\342\201\251\342\200\217\330\234", "a?b???" },
         { "a\342\200\213b\342\200\215\342\201\240c\357\273\277\302\255", "a?b??c??" }, /* characters of zero width */
         { "a\342\200\250b\342\200\251", "a?b?" },     /* line and paragraph separators */
         { "a\363\240\201\201b\357\270\217", "a?b?" }, /* tag, variation selector */

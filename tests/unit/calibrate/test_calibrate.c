@@ -55,7 +55,7 @@ static void rates_that_fall_are_noticed(void **state)
     ws_ceiling_note(&ceiling, 0, note, sizeof(note));
     assert_non_null(strstr(note, "fell by 20.0 %"));
 
-    for (int i = 0; i < WS_MOST_SAMPLES; i++) /* rates that go up and down do not fall */
+    for (int i = 0; i < WS_MOST_SAMPLES; i++) /* rates that go up and down are not called falling */
         times[i] = i % 2 ? 100 : 125;
     ceiling.rate = ws_rate_of(times, WS_MOST_SAMPLES, 1000);
     ceiling.drift = ceiling.rate.drift;
@@ -100,7 +100,8 @@ static void what_was_not_measured_is_the_data_sheets(void **state)
     near(ws_gpu_limit(gpu, WS_PRECISION_BF16), ws_gpu_peak(h100, WS_PRECISION_BF16));
     near(ws_gpu_bandwidth_limit(gpu), h100->bytes_per_ns);
 
-    /* A calibration may have no rate of a GEMM, as GEMMs need cuBLAS. A file written by hand must have one. */
+    /* A file that a calibration wrote may lack the rate of GEMMs, as GEMMs need cuBLAS. A file written by hand must
+     * have it. */
     write_text("gpu.json", "{ \"name\": \"unheard of\", \"calibrated\": \"2026-11-21\", \"gb_per_s\": 3000, "
                            "\"tflops\": {} }");
     assert_int_equal(ws_gpu_read(&file, "gpu.json", message, sizeof(message)), 0);
@@ -153,7 +154,8 @@ static void a_gpu_is_found_by_its_uuid_else_by_name(void **state)
     assert_non_null(strstr(all.unread, "notes.json"));
     near(bandwidth_of(&all, "GPU-3", "A", WS_GPU_CALIBRATED), 3);
     near(bandwidth_of(&all, "GPU-1", "B", WS_GPU_CALIBRATED), 4);
-    near(bandwidth_of(&all, "GPU-9", "A", WS_GPU_CALIBRATED_ON_ANOTHER), 2); /* the newest file of a GPU named A */
+    /* GPU-9 has no file of its own: the value is from the newest file of a GPU with the name A */
+    near(bandwidth_of(&all, "GPU-9", "A", WS_GPU_CALIBRATED_ON_ANOTHER), 2);
     near(bandwidth_of(&all, "", "b", WS_GPU_CALIBRATED_ON_ANOTHER), 4);
     near(bandwidth_of(&all, "GPU-9", "C", WS_GPU_UNKNOWN), 0);
     near(bandwidth_of(&all, NULL, NULL, WS_GPU_UNKNOWN), 0);

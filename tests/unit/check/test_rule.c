@@ -143,7 +143,8 @@ static json_t *load_text(void)
 
 struct expected {
     const char *rule;
-    const char *outcomes; /* a letter for each finding: h: holds, b: broken, ?: not known; "!": the rule is invalid */
+    /* a letter per finding: h: the rule holds, b: broken, ?: not known; "!": the rule is invalid */
+    const char *outcomes;
 };
 
 static void check_outcomes(const struct expected *expected, size_t count)
@@ -208,7 +209,8 @@ static void paths_are_judged(void **state)
         { "kernels[\"gemm\"].min_ns == 30 ns", "h?" },
         { "kernels[\"gemm\"].max_ns == 200 ns", "h?" },
         { "kernels[\"gemm\"].mean_ns == 75 ns", "h?" },
-        { "kernels[\"reduce\"].min_ns == 20 ns", "h?" }, /* a row without a minimum does not count as 0 */
+        /* a row of the table of kernels that has no minimum does not count as 0 */
+        { "kernels[\"reduce\"].min_ns == 20 ns", "h?" },
         { "kernels[\"reduce\"].max_ns == 60 ns", "h?" },
         { "kernels[\"untimed_a\"].min_ns > 0", "??" },
         { "kernels[\"gemm_\"].count == 6", "h?" },

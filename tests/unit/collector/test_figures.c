@@ -1,4 +1,5 @@
-/* Tests the live figures of frames: what is counted, what is not believed, and that memory and series are bounded. */
+/* Tests of the live figures that the collector computes from a trace's frames: what is counted, which values are
+ * rejected, and that memory and the number of series are bounded. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -22,9 +23,12 @@ static struct figures_source source;
 static struct figures_stream *stream;
 static struct ws_encoder *encoder;
 static int64_t start;
-static int copy = -1; /* a file that gets the frames, too */
+static const struct metrics_collector collector = {
+    .hangs = 9, .hanging = 1, .dumps = { { "request", 3 }, { "hang", 7 }, { "slow-step", 1 } }
+};
+static int copy = -1; /* a file that receives the frames as well; -1: none */
 
-/* Each call of the sink is a unit. */
+/* The encoder calls this sink once for each unit of the trace: a header or a frame. */
 static int take(void *data, const void *bytes, size_t size)
 {
     (void)data;
@@ -65,7 +69,8 @@ static void add(enum ws_family family, const void *row)
 
 #define ADD(family, ...) add(WS_FAMILY_##family, &(struct ws_##family){ __VA_ARGS__ })
 
-/* One device, whose clock began at `start`; shapes 1 kernel, 2 copy to the device, 3 kernel of NCCL. */
+/* Describes one device, whose clock began at `start`, and three shapes: 1 is a kernel, 2 a copy to the device, 3 a
+ * kernel of NCCL. */
 static void add_tables(void)
 {
     ADD(driver_function, .id = 7, .family = WS_CALL_SYNC, .name = text("cuCtxSynchronize"));
@@ -134,12 +139,12 @@ static void what_cannot_be_is_left_out(void **state)
     (void)state;
     add_tables();
     add_op(1, 0, MS, 0, 0);
-    add_op(1, 3600000LL * MS, 3600001LL * MS, 0, 0); /* in an hour */
-    add_op(1, -3600000LL * MS, 0, 0, 0);             /* before the process began */
-    add_op(1, 20 * MS, 10 * MS, 0, 0);               /* backwards */
+    add_op(1, 3600000LL * MS, 3600001LL * MS, 0, 0); /* an hour later */
+    add_op(1, -3600000LL * MS, 0, 0, 0);             /* begins before the process did */
+    add_op(1, 20 * MS, 10 * MS, 0, 0);               /* ends before it begins */
     add_op(1, INT64_MIN, INT64_MAX, 0, 0);
-    add_op(2, 2 * MS, 3 * MS, UINT64_MAX, 0);  /* more bytes than there are */
-    add_op(4000000000u, 2 * MS, 3 * MS, 0, 0); /* no such shape */
+    add_op(2, 2 * MS, 3 * MS, UINT64_MAX, 0);  /* an impossible number of bytes */
+    add_op(4000000000u, 2 * MS, 3 * MS, 0, 0); /* an unknown shape */
     ADD(shape, .id = 4000000000u, .kind = WS_OP_KERNEL, .stream = 1);
     ADD(stream, .id = UINT32_MAX, .context = UINT32_MAX);
     ADD(device, .id = UINT32_MAX, .uuid = text("GPU-1"));
@@ -166,7 +171,7 @@ static void damaged_frames_are_counted(void **state)
     ws_frame_header_write(unit, &header);
     figures_add(stream, unit, sizeof(unit));
     assert_int_equal(figures->undecoded, 1);
-    header.raw_size = WS_FRAME_BYTES_MAX; /* a few bytes that claim to become many */
+    header.raw_size = WS_FRAME_BYTES_MAX; /* few bytes, which are said to decode to the largest frame */
     header.flags = WS_FRAME_COMPRESSED;
     ws_frame_header_write(unit, &header);
     for (int i = 0; i < 10; i++)
@@ -174,7 +179,8 @@ static void damaged_frames_are_counted(void **state)
     assert_int_equal(figures->undecoded, 11);
 }
 
-/* Operations are left out when decoding takes too long; names are not, since all later frames need them. */
+/* If decoding takes too long, operations are left out. Names are decoded all the same, since all later frames need
+ * them. */
 static void decoding_has_a_budget(void **state)
 {
     (void)state;
@@ -192,7 +198,8 @@ static void decoding_has_a_budget(void **state)
     assert_int_equal(only_device()->busy_ns, 2 * MS);
 }
 
-/* A client that connects again goes on in its file; a collector that was started again reads names from there. */
+/* A client that connects again continues its file. If the collector was restarted in between, it reads the names from
+ * that file. */
 static void a_resumed_trace_has_its_names(void **state)
 {
     (void)state;
@@ -200,13 +207,14 @@ static void a_resumed_trace_has_its_names(void **state)
     copy = mkstemp(path);
     assert_true(copy >= 0);
     assert_int_equal(unlink(path), 0);
-    /* This encoder's file header has gone already, and is not looked at. */
+    /* This test's encoder wrote its file header before the file was opened, so zeros stand for the header. The
+     * collector does not look at the zeros. */
     assert_int_equal(write(copy, (char[WS_FILE_HEADER_SIZE]){ 0 }, WS_FILE_HEADER_SIZE), WS_FILE_HEADER_SIZE);
     add_tables();
     add_op(1, 0, MS, 0, 0);
     flush();
     figures_close(stream);
-    figures_tick(figures, 1000 + 2 * FIGURES_KEPT_MS); /* all is forgotten */
+    figures_tick(figures, 1000 + 2 * FIGURES_KEPT_MS); /* after this time, all figures of the process are dropped */
     assert_null(figures->first);
     stream = figures_open(figures, &source);
     figures_resume(stream, copy, (uint64_t)lseek(copy, 0, SEEK_CUR));
@@ -236,11 +244,11 @@ static void series_are_bounded(void **state)
         figures_close(streams[i]);
     figures_tick(figures, 2000);
     assert_int_equal(figures->count, FIGURES_PROCESSES_MAX);
-    source.pid = 9; /* takes the place of one that ended */
+    source.pid = 9; /* takes the place of a process that has ended */
     figures_close(figures_open(figures, &source));
     assert_int_equal(figures->count, FIGURES_PROCESSES_MAX);
     figures_tick(figures, 3000 + FIGURES_KEPT_MS);
-    assert_int_equal(figures->count, 1); /* the one that is connected */
+    assert_int_equal(figures->count, 1); /* of all processes, only the one that is still connected is left */
 }
 
 static void devices_are_bounded(void **state)
@@ -254,7 +262,8 @@ static void devices_are_bounded(void **state)
     assert_int_equal(figures->device_count, FIGURES_DEVICES_MAX);
 }
 
-/* Texts of clients can neither end a line nor a label, and a kernel's name is in no series. */
+/* The labels of a metric's series contain texts from clients. A client's text must not end a line or a label, and no
+ * series may contain a kernel's name. */
 static void labels_are_harmless(void **state)
 {
     (void)state;
@@ -268,7 +277,7 @@ static void labels_are_harmless(void **state)
     add_op(1, 0, MS, 0, 0);
     flush();
     struct metrics_text page = { .format = METRICS_PROMETHEUS };
-    metrics_write(&page, figures, &(struct metrics_collector){ 0 });
+    metrics_write(&page, figures, &collector);
     char *words = calloc(page.size + 1, 1);
     memcpy(words, page.bytes, page.size);
     assert_non_null(strstr(words, "{job=\"a\\\"} 1?#\",host=\"??\",rank=\"rrr"));
@@ -281,13 +290,54 @@ static void labels_are_harmless(void **state)
     figures_close(other);
 }
 
+static bool page_has(const char *line)
+{
+    struct metrics_text page = { .format = METRICS_PROMETHEUS };
+    metrics_write(&page, figures, &collector);
+    bool has = memmem(page.bytes, page.size, line, strlen(line));
+    free(page.bytes);
+    return has;
+}
+
+/* The program makes 100 steps of 50 ms; each step is a copy and three kernels. One step takes six times as long. */
+static void slow_steps_are_told(void **state)
+{
+    (void)state;
+    struct rhythm_step step;
+    assert_false(page_has("wallshim_slow_steps_total{"));
+    figures->slow_factor = 5;
+    figures->longest_step_ns = INT64_MAX;
+    source.here = false; /* as if the program ran on another machine: its times are not those of our clock */
+    struct figures_stream *other = figures_open(figures, &source);
+    figures_close(stream);
+    stream = other;
+    add_tables();
+    int64_t at = 0;
+    for (int i = 0; i < 101; i++) {
+        add_op(2, at, at + MS, 8, 0);
+        for (int64_t kernel = 1; kernel <= 3; kernel++)
+            add_op(1, at + kernel * 2 * MS, at + kernel * 2 * MS + MS, 0, 0);
+        at += i == 98 ? 300 * MS : 50 * MS;
+    }
+    assert_false(figures_slow_step(stream, &step));
+    flush();
+    assert_true(figures_slow_step(stream, &step));
+    assert_int_equal(step.took_ns, 300 * MS);
+    assert_int_equal(step.median_ns, 50 * MS);
+    assert_false(figures_slow_step(stream, &step));
+    assert_true(page_has("wallshim_slow_steps_total{job=\"job\",host=\"host\",rank=\"3\",pid=\"42\"} 1\n"));
+    assert_true(page_has("wallshim_collector_dumps_total{cause=\"hang\"} 7\n"));
+    assert_true(page_has("wallshim_collector_hangs_total 9\n"));
+    assert_true(page_has("wallshim_collector_jobs_hanging 1\n"));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
         TEST(frames_are_counted),    TEST(what_cannot_be_is_left_out),    TEST(damaged_frames_are_counted),
         TEST(decoding_has_a_budget), TEST(a_resumed_trace_has_its_names), TEST(series_are_bounded),
-        TEST(devices_are_bounded),   TEST(labels_are_harmless),
+        TEST(devices_are_bounded),   TEST(labels_are_harmless),           TEST(slow_steps_are_told),
     };
 #undef TEST
     return cmocka_run_group_tests(tests, NULL, NULL);

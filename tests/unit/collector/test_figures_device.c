@@ -1,4 +1,5 @@
-/* Tests the figures of a device: unions of intervals, causes of gaps, storms, and operations that come late. */
+/* Tests of the live figures of a device: busy times as unions of intervals, causes of gaps, storms (series of short
+ * kernels that the device waits for), and operations that arrive late. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +34,7 @@ static int tear_down(void **state)
     return memory.used != 0;
 }
 
-/* An operation of thread 1 that was launched at `launch`. */
+/* Adds an operation that thread 1 launched at time `launch`. */
 static void add(int64_t launch, int64_t begin, int64_t end, enum figures_group group)
 {
     const struct figures_op op = { begin, end, launch, launch + 2 * US, 1, group };
@@ -48,7 +49,8 @@ static int64_t all_gaps(void)
     return sum;
 }
 
-/* Random operations, each up to 300 places from its place in order, against a table of what runs when. */
+/* Adds random operations, each at most 300 places from the place that it has in order of time. The results are
+ * compared with a table of what runs at each time. */
 static void times_are_unions(void **state)
 {
     (void)state;
@@ -60,7 +62,7 @@ static void times_are_unions(void **state)
     for (size_t i = 0; i < 3000; i++) {
         int64_t begin = (int64_t)i * (SLOTS - 100) / 3000 + rand() % 5, length = 1 + rand() % (i % 40 ? 3 : 60);
         if (begin % 50 > 40)
-            length = 0; /* leaves gaps */
+            length = 0; /* no operation here, so that there are gaps */
         ops[i] = (struct figures_op){ begin, begin + length, begin, begin, 1, (uint32_t)rand() % FIGURES_GROUPS };
         for (int64_t at = begin; at < begin + length; at++)
             runs[at] |= (uint8_t)(1 << ops[i].group);
@@ -91,24 +93,26 @@ static void times_are_unions(void **state)
     assert_int_equal(device.late, 0);
 }
 
-/* The sweep waits half a second for operations that come out of order. */
+/* The sweep is the pass over sorted operations that adds up their times. It stays half a second behind the newest
+ * operation, because operations may arrive out of order. */
 static void late_operations_count_from_the_sweep_on(void **state)
 {
     (void)state;
     add(0, 0, 10 * MS, FIGURES_COMPUTE);
     add(0, 900 * MS, 910 * MS, FIGURES_COMPUTE);
     figures_device_tick(&device, &waits);
-    assert_int_equal(device.count, 1); /* the newest one waits */
+    assert_int_equal(device.count, 1); /* the newest operation waits */
     add(0, 600 * MS, 610 * MS, FIGURES_COMPUTE);
     figures_device_tick(&device, &waits);
-    figures_device_tick(&device, &waits); /* nothing came: all is swept */
+    figures_device_tick(&device, &waits); /* nothing new came, so all operations are counted */
     assert_int_equal(device.busy_ns, 30 * MS);
     assert_int_equal(all_gaps(), 880 * MS);
     assert_int_equal(device.late, 0);
     add(0, 500 * MS, 920 * MS, FIGURES_MEMORY);
     figures_device_settle(&device, &waits);
     assert_int_equal(device.late, 1);
-    assert_int_equal(device.busy_ns, 40 * MS); /* only what lies behind the sweep */
+    /* only the part of the late operation that the sweep has not passed is added */
+    assert_int_equal(device.busy_ns, 40 * MS);
     assert_int_equal(device.busy_ns + all_gaps(), 920 * MS);
 }
 
@@ -141,13 +145,13 @@ static void causes_of_gaps(void **state)
     figures_waits_add(&waits, &memory, 1, FIGURES_WAIT_CALLS, &sync);
     figures_waits_add(&waits, &memory, 1, FIGURES_WAIT_CALLS, &allocation);
     add(0, 0, 100 * MS, FIGURES_COMPUTE);
-    add(499 * MS + 990 * US, 500 * MS, 600 * MS, FIGURES_COMPUTE);                     /* 400 ms: sync */
-    add(500 * MS, 600 * MS + 3 * US, 700 * MS, FIGURES_COMPUTE);                       /* 3 us: dispatch */
-    add(500 * MS, 705 * MS, 900 * MS, FIGURES_COMPUTE);                                /* 5 ms: wait */
-    add(900 * MS + 40 * US, 900 * MS + 45 * US, 1000 * MS, FIGURES_COMPUTE);           /* 45 us: launch */
-    add(1399 * MS + 999 * US, 1400 * MS, 1500 * MS, FIGURES_COMPUTE);                  /* 400 ms: allocation */
-    add(1700 * MS - US, 1700 * MS, 1800 * MS, FIGURES_COMPUTE);                        /* 200 ms: unknown */
-    const struct figures_op lost = { 1900 * MS, 2000 * MS, 0, 0, 0, FIGURES_COMPUTE }; /* 100 ms without a launch */
+    add(499 * MS + 990 * US, 500 * MS, 600 * MS, FIGURES_COMPUTE); /* gap of 400 ms: the host waited (sync) */
+    add(500 * MS, 600 * MS + 3 * US, 700 * MS, FIGURES_COMPUTE);   /* gap of 3 us: dispatch */
+    add(500 * MS, 705 * MS, 900 * MS, FIGURES_COMPUTE);            /* gap of 5 ms: the queued kernel waited */
+    add(900 * MS + 40 * US, 900 * MS + 45 * US, 1000 * MS, FIGURES_COMPUTE); /* gap of 45 us: late launch */
+    add(1399 * MS + 999 * US, 1400 * MS, 1500 * MS, FIGURES_COMPUTE);        /* gap of 400 ms: the host allocated */
+    add(1700 * MS - US, 1700 * MS, 1800 * MS, FIGURES_COMPUTE);              /* gap of 200 ms: cause unknown */
+    const struct figures_op lost = { 1900 * MS, 2000 * MS, 0, 0, 0, FIGURES_COMPUTE }; /* gap of 100 ms; no launch */
     figures_device_add(&device, &memory, &waits, &lost);
     figures_device_settle(&device, &waits);
     assert_int_equal(device.gap_ns[FIGURES_CAUSE_SYNC], 400 * MS);
@@ -158,7 +162,7 @@ static void causes_of_gaps(void **state)
     assert_int_equal(device.gap_ns[FIGURES_CAUSE_UNKNOWN], 300 * MS);
 }
 
-/* A launch call of 10 ms within the gap: the report calls that launch, too. */
+/* A launch call lasts 10 ms and covers the gap. The gap's cause is "launch", as in the report of a trace. */
 static void a_long_launch_call_is_the_cause(void **state)
 {
     (void)state;
@@ -169,7 +173,7 @@ static void a_long_launch_call_is_the_cause(void **state)
     assert_int_equal(device.gap_ns[FIGURES_CAUSE_LAUNCH], 10 * MS);
 }
 
-/* Kernels of `length`, each launched `apart` after the one before: 0.4 s. */
+/* Adds kernels of this length for 0.4 s. Each is launched `apart` after the one before. */
 static void run_evenly(int64_t length, int64_t apart, int64_t queue)
 {
     for (int64_t at = 0; at < 400 * MS; at += apart)
@@ -186,7 +190,7 @@ static void short_kernels_that_are_waited_for_are_a_storm(void **state)
     run_evenly(3 * US, 30 * US, 2 * US);
     assert_true(device.storm);
     figures_device_settle(&device, &waits);
-    assert_false(device.storm); /* nothing runs now */
+    assert_false(device.storm); /* no kernel runs any more */
 }
 
 static void queued_kernels_are_no_storm(void **state)
@@ -234,7 +238,7 @@ static void waits_are_bounded_and_say_what_they_forgot(void **state)
         const struct figures_wait wait = { 0, 5, FIGURES_WAIT_SYNC };
         figures_waits_add(&waits, &memory, thread, FIGURES_WAIT_CALLS, &wait);
     }
-    assert_false(figures_waits_within(&waits, 199, 0, 5, sums)); /* no place for it */
+    assert_false(figures_waits_within(&waits, 199, 0, 5, sums)); /* thread 199 found no place in the table */
 }
 
 int main(void)

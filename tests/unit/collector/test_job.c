@@ -1,5 +1,5 @@
-/* Tests of a job's folder: the manifest comes back, files go on behind their last whole unit, nothing is overwritten.
- */
+/* Tests of a job's folder: the manifest (the list of the job's files) is read back, a trace file is continued behind
+ * its last whole unit (header or frame), and nothing is overwritten. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -105,19 +105,21 @@ static void a_file_goes_on_behind_its_last_whole_unit(void **state)
     assert_int_equal(job_read_on(file, &stream), 0);
     assert_int_equal(stream.taken, last->offset);
     assert_int_equal(stream.size, 0);
-    /* Nothing is cut off before the client is seen to go on there. */
+    /* The file is not cut at first. It is cut only when the client is known to continue behind the last whole
+     * unit. */
     assert_int_equal(fstat(file, &about), 0);
     assert_int_equal(about.st_size, last->offset + last->size - 3);
     assert_int_equal(job_trim(file, &stream), 0);
     assert_int_equal(fstat(file, &about), 0);
     assert_int_equal(about.st_size, last->offset);
-    /* A collector that saw how far the last client came need not read the file. */
+    /* If the collector itself received the last client's data, it knows the file's whole units and need not read the
+     * file. */
     recording->stream = stream;
     close(file);
     file = job_reopen(job, recording, &stream);
     assert_true(stream.begun);
     assert_int_equal(stream.taken, last->offset);
-    /* The file was shortened meanwhile: it has to be read. */
+    /* The file has become shorter since, so the collector must read it. */
     assert_int_equal(ftruncate(file, 100), 0);
     close(file);
     stream_init(&stream, &memory);
@@ -139,7 +141,7 @@ static void nothing_is_overwritten_or_followed(void **state)
     int file = job_add(job, &process, "a.wst", &recording);
     assert_string_equal(recording->file, "a-1.wst");
     close(file);
-    /* A manifest that somebody wrote cannot name other files. */
+    /* A manifest that somebody else wrote must not make the collector open other files. */
     stream_init(&stream, &memory);
     strcpy(recording->file, "a.wst");
     assert_int_equal(job_reopen(job, recording, &stream), -ENOENT);

@@ -1,4 +1,5 @@
-/* Tests the two text formats, escaping, and the choice by the header Accept. */
+/* Tests of the metrics that the collector serves: the two text formats, escaping, and the choice of the format by the
+ * HTTP header Accept. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +83,7 @@ static void the_client_chooses(void **state)
         { "application/openmetrics-text; version=0.0.1", METRICS_PROMETHEUS },
         { "application/openmetrics-text;q=0", METRICS_PROMETHEUS },
         { "application/openmetrics-text;version=1.0.0;q=0.5,text/plain;version=0.0.4;q=0.7", METRICS_PROMETHEUS },
-        /* as Prometheus 2.42 asks */
+        /* the header that Prometheus 2.42 sends */
         { "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
           "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
           METRICS_OPENMETRICS },

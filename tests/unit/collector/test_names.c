@@ -1,4 +1,4 @@
-/* Tests that a client's texts become names without a path in them. */
+/* Tests of making file names from a client's texts: a name must not contain a path. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Tests that the collector hands over whole units with right checksums, however the bytes of a trace come. */
+/* Tests that the collector passes on only whole units (header, frames) with right checksums, however the bytes of a
+ * trace are divided when they arrive. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,7 +17,7 @@
 static struct small_trace trace;
 static char *taken;
 static size_t taken_size, calls;
-static int refuse_from; /* number of the first unit that is refused; -1: none */
+static int refuse_from; /* index of the first unit that the receiver refuses; -1: none */
 
 static int take(void *data, const uint8_t *unit, size_t size)
 {
@@ -61,7 +62,7 @@ static void pieces_of_any_size_make_the_trace(void **state)
         assert_int_equal(taken_size, trace.size);
         assert_memory_equal(taken, trace.bytes, trace.size);
         assert_int_equal(calls, trace.piece_count);
-        assert_int_equal(stream.frames, trace.piece_count - 2); /* neither the header nor the trailer */
+        assert_int_equal(stream.frames, trace.piece_count - 2); /* all pieces but the header and the trailer */
         assert_int_equal(stream_add(&stream, (const uint8_t *)"x", 1, take, NULL), -EBADMSG);
         stream_finish(&stream);
         assert_int_equal(memory.used, 0);
@@ -121,7 +122,8 @@ static void memory_is_bounded(void **state)
     assert_int_equal(memory.used, 0);
 }
 
-/* The header of a frame says how large it is. Memory is taken for what has come, not for that. */
+/* The header of a frame may state any size. Memory is allocated only for bytes that have arrived, not for the stated
+ * size. */
 static void a_large_size_takes_no_memory(void **state)
 {
     (void)state;

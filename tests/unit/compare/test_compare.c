@@ -8,14 +8,15 @@
 
 static const int64_t us = 1000, ms = 1000000;
 
-/* A step consists of a GEMM, other kernels, and idle time in which the host waits for the next input. */
+/* A program whose steps consist of a GEMM, other kernels, and idle time in which the host waits for the next
+ * input. */
 struct recipe {
     const char *gemm;
     int64_t length, input;
-    const char *others[4]; /* 20 µs each */
+    const char *others[4]; /* names of further kernels, of 20 µs each */
     int64_t jitter;        /* extra ns of the GEMM in every other step */
-    uint32_t error;        /* of the time of each begin */
-    size_t steps;          /* 0: 8 */
+    uint32_t error;        /* error of each begin, ns */
+    size_t steps;          /* number of steps; 0: 8 */
     uint32_t devices;      /* number of devices that do the same work; 0: 1 */
     bool marked;
 };
@@ -71,7 +72,7 @@ static void load_sides(struct compared *compared)
 {
     assert_int_equal(ws_report_side_init(&compared->sides[0], compared->before.report), 0);
     assert_int_equal(ws_report_side_init(&compared->sides[1], compared->after.report), 0);
-    /* The reports are freed here, so each side must hold copies of all its data. */
+    /* The reports are freed before the comparison is used, so it must hold copies of all their data. */
     built_finish(&compared->before);
     built_finish(&compared->after);
 }
@@ -160,7 +161,7 @@ static void a_change_within_the_spread_of_the_steps_is_noise(void **state)
     assert_false(ws_change_is_regression(ws_comparison_total(&compared.comparison), 0.05));
     finish(&compared);
 
-    /* The same change is a regression if the steps vary less, or if there are more of them. */
+    /* The same change does count as a regression if the steps vary less, or if there are more steps. */
     before.jitter = after.jitter = 10 * us;
     compare(&compared, &before, &after);
     assert_true(ws_change_is_regression(ws_comparison_total(&compared.comparison), 0.05));
@@ -173,7 +174,8 @@ static void a_change_within_the_spread_of_the_steps_is_noise(void **state)
     finish(&compared);
 }
 
-/* The devices of a job wait for each other. So more devices give no more samples of how steps vary. */
+/* The devices of a job wait for each other, so their steps do not vary independently. More devices give no more
+ * samples. */
 static void devices_are_no_samples_of_their_own(void **state)
 {
     struct compared compared;
@@ -247,7 +249,8 @@ static void kernels_are_matched_by_name_and_by_likeness(void **state)
     finish(&compared);
 }
 
-/* Each side has two kernels that differ only in template arguments, so they cannot be paired. */
+/* Both recordings have two kernels that differ only in template arguments. It is not known which kernel of one
+ * recording corresponds to which of the other, so they are not paired. */
 static void what_cannot_be_told_is_not_matched(void **state)
 {
     struct compared compared;
@@ -268,8 +271,8 @@ static void what_cannot_be_told_is_not_matched(void **state)
 #define ELEMENTWISE(functor) \
     "void at::native::vectorized_elementwise_kernel<4, at::native::" functor ">(int, at::native::" functor ")"
 
-/* Kernels of the same wrapper template are not matched if their functors differ. They are matched if the functor is
- * the same and only its type differs. */
+/* If kernels come from the same wrapper template, they are paired only if they apply the same functor. The functor's
+ * type may differ. */
 static void functors_are_no_likeness(void **state)
 {
     struct compared compared;
@@ -290,8 +293,8 @@ static void functors_are_no_likeness(void **state)
     finish(&compared);
 }
 
-/* Rows with the same short name show the end of their full names. The two names of a pair that was matched by its
- * stem do the same. */
+/* If two rows of the comparison have the same short name, each also shows the end of its full name. If two kernels
+ * are paired because their names begin alike, both names show their ends, too. */
 static void names_alike_are_told_apart(void **state)
 {
     struct compared compared;
@@ -333,7 +336,8 @@ static void without_device_times_there_is_nothing_to_compare(void **state)
     finish(&compared);
 }
 
-/* Where no line of source code is known, a gap's place is the call that made it, as in the report. */
+/* A gap is named by its line of source code. If that is not known, the gap is named by the call that made it, as in
+ * the report. */
 static void gaps_are_told_apart_by_the_call_that_made_them(void **state)
 {
     struct built built;

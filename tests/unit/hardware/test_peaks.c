@@ -11,8 +11,8 @@ static void check(const char *name, uint32_t memory_gib, const char *row, enum w
     assert_float_equal(ws_gpu_ridge(&gpu, precision), ridge, 0.5);
 }
 
-/* Ridges in FLOPs a byte, by hand: 989.4 / 3.35 = 295; 312 / 2.039 = 153, 312 / 1.935 = 161, 312 / 1.555 = 201; 989.4
- * / 4.8 = 206. */
+/* Ridges (peak FLOP/s divided by bandwidth) in FLOPs per byte, computed by hand: 989.4 / 3.35 = 295; 312 / 2.039 =
+ * 153, 312 / 1.935 = 161, 312 / 1.555 = 201; 989.4 / 4.8 = 206. */
 static void devices_are_found_by_the_names_drivers_give(void **state)
 {
     (void)state;
@@ -118,8 +118,8 @@ static void people_name_gpus_shortly(void **state)
     assert_null(ws_gpu_named(""));
 }
 
-/* On the tensor cores of one chip, elements of half the size have twice the rate. So this test finds typing errors in
- * the table. */
+/* On the tensor cores of one chip, elements of half the size have twice the rate. The test checks this to find typing
+ * errors in the table. */
 static void rows_agree_with_themselves(void **state)
 {
     size_t count;
@@ -155,7 +155,8 @@ static void matrix_products_by_hand(void **state)
     assert_float_equal(roof.intensity, 4096 / 3.0, 1e-9);
     assert_true(roof.compute_bound && roof.attainable == roof.peak);
     assert_float_equal(roof.ns, 137438953472.0 / 989400, 1e-6);
-    roof = roof_on("h100", WS_PRECISION_FP16, ws_work_gemm(1, 4096, 4096, 1, 2)); /* a decode step's GEMM */
+    /* a GEMM of a decode step, with one row */
+    roof = roof_on("h100", WS_PRECISION_FP16, ws_work_gemm(1, 4096, 4096, 1, 2));
     assert_float_equal(roof.intensity, 1, 0.001);
     assert_false(roof.compute_bound);
 }
@@ -173,7 +174,7 @@ static void pointwise_kernels_by_hand(void **state)
     (void)state;
     assert_true(roof.intensity == 2.5);
     assert_float_equal(roof.attainable / roof.peak, 0.0085, 0.00005);
-    roof = roof_on("h100", WS_PRECISION_FP32, pointwise(elements, 2, 1, 4)); /* c = a + b */
+    roof = roof_on("h100", WS_PRECISION_FP32, pointwise(elements, 2, 1, 4)); /* a pointwise addition c = a + b */
     assert_float_equal(roof.intensity, 1 / 12.0, 1e-12);
     for (int kernels = 1; kernels < 20; kernels++) {
         struct ws_work apart = ws_work_chain(kernels, false, elements, 1, 10, 2);
@@ -183,8 +184,8 @@ static void pointwise_kernels_by_hand(void **state)
     }
 }
 
-/* An H100's peak is 989.4 TFLOP/s, that of its ordinary cores 133.8. Types for which ordinary cores have no peak are
- * converted to fp32. */
+/* The peak of an H100's tensor cores is 989.4 TFLOP/s, that of its ordinary cores 133.8. A type for which ordinary
+ * cores have no peak counts as fp32. */
 static void pointwise_work_has_the_peak_of_ordinary_cores(void **state)
 {
     struct ws_work work = pointwise(1e9, 1, 1000, 2);
@@ -192,7 +193,7 @@ static void pointwise_work_has_the_peak_of_ordinary_cores(void **state)
     (void)state;
     assert_true(roof.compute_bound && roof.attainable == 133800 && roof.peak == 989400);
     assert_float_equal(roof.ns, 1e12 / 133800, 1e-6);
-    work = pointwise(1e9, 1, 80, 2); /* 20 FLOPs a byte: below 133.8 / 3.35 = 40 */
+    work = pointwise(1e9, 1, 80, 2); /* 20 FLOPs per byte: less than the ridge 133.8 / 3.35 = 40 */
     roof = ws_roof_of_ordinary(ws_gpu_named("h100"), WS_PRECISION_BF16, &work);
     assert_false(roof.compute_bound);
     assert_float_equal(roof.attainable, 20 * 3350, 1e-6);

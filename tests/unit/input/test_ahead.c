@@ -1,5 +1,5 @@
-/* Tests of reading ahead in a thread: pieces come in order and once each, the end stays the end, and a reader may
- * stop at any piece. */
+/* Tests of a thread that reads a file ahead, in pieces. Pieces come in order, each once. After the last piece no more
+ * come. A reader may stop at any piece. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Tests of reading decimal numbers as integers: the result is exact, rounded half away from zero, and bounded. */
+/* Tests of reading decimal numbers as integers: exact, rounded half away from zero, and limited to the range of the
+ * integer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

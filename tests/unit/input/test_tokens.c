@@ -16,7 +16,7 @@
 
 static struct ws_tokens *tokens;
 
-/* Opens a file with this content. The file may be removed at once, as it is open. */
+/* Opens a file with this content. The file is removed at once, which is possible because it is open. */
 static void open_content(const char *content, size_t size)
 {
     char path[] = "/tmp/wallshim-tokens-XXXXXX";
@@ -65,7 +65,7 @@ static void test_order(void **state)
     ws_tokens_close(tokens);
 }
 
-/* Items are skipped in the array of items, and in no other array. */
+/* Broken items are skipped only in the array of items (the file's events), and in no other array. */
 static void test_broken_items(void **state)
 {
     (void)state;

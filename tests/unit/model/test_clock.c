@@ -29,7 +29,7 @@ static void one_comparison_moves_the_origin(void **state)
     assert_int_equal(ws_clock_to_host(&cursor, 100), 5000);
     assert_int_equal(cursor.error_ns, 7);
     assert_int_equal(ws_clock_to_host(&cursor, 60), 4960);
-    /* One second away from the comparison, 100 ppm of a second are added to the error. */
+    /* At a time one second away from the comparison, the error grows by 100 ppm of a second. */
     assert_int_equal(ws_clock_to_host(&cursor, 100 + second), 5000 + second);
     assert_int_equal(cursor.error_ns, 7 + 100000);
 }
@@ -59,7 +59,7 @@ static void known_drift_is_taken_out(void **state)
     assert_int_equal(cursor.error_ns, 1000);
 }
 
-/* Two comparisons 1 µs apart disagree by 3 µs. They must not make a clock that runs four times as fast. */
+/* Two comparisons 1 µs apart disagree by 3 µs. The clock that is made from them must not run four times as fast. */
 static void comparisons_close_together_do_not_bend_the_rate(void **state)
 {
     struct ws_clock points[] = { { .device_ns = 0, .host_ns = 0, .error_ns = 2000 },
@@ -115,7 +115,7 @@ static void pieces_meet_where_clocks_count_from_long_ago(void **state)
     }
 }
 
-/* A walk over all knots for each conversion would make this test take minutes. */
+/* If each conversion searched all points of the clock one by one, this test would take minutes. */
 static void times_that_jump_to_and_fro_cost_little(void **state)
 {
     enum { POINTS = 1 << 18, JUMPS = 1 << 20 };
@@ -147,7 +147,7 @@ static void extreme_times_do_not_overflow(void **state)
     assert_true(middle <= ws_clock_to_host(&cursor, INT64_MAX));
 }
 
-/* In a damaged trace, a begin may be as far from its launch as integers reach. */
+/* In a damaged trace, an operation's begin may be as far from its launch as integers allow. */
 static void begins_before_the_launch_move_to_it_within_their_errors(void **state)
 {
     (void)state;

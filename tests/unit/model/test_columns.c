@@ -90,8 +90,8 @@ static void correlations_come_back_whatever_they_are(void **state)
     ws_ops_finish(&ops);
 }
 
-/* First all rows have one thread; then two threads take turns; then some rows have no thread; then each row has a
- * thread of its own. */
+/* First all rows have the same thread. Then two threads take turns, then some rows have no thread, and then each row
+ * has a different thread. */
 static void threads_come_back_whatever_they_are(void **state)
 {
     (void)state;
@@ -117,7 +117,7 @@ static void threads_come_back_whatever_they_are(void **state)
 
 /* ---- times */
 
-enum { TIMES = 700000, RUNS = 5 }; /* enough for several threads to share the sorting */
+enum { TIMES = 700000, RUNS = 5 }; /* so many that several threads share the sorting */
 
 /* Times in blocks of 1000 rows: close together, further apart than 32-bit offsets reach, and at the limits of
  * int64_t. */

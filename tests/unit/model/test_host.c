@@ -82,7 +82,7 @@ static void ask(const struct ws_host *host, struct ws_host_cursor *cursor, const
         if (events[i].thread != thread || events[i].end <= from || events[i].begin >= until)
             continue;
         assert_true(ws_host_next(host, cursor, until, &event));
-        while (event.end <= from) /* an event of no length, exactly at `from` */
+        while (event.end <= from) /* skips an event of no length that lies exactly at `from` */
             assert_true(ws_host_next(host, cursor, until, &event));
         assert_int_equal(event.begin, events[i].begin);
         assert_int_equal(event.end, events[i].end);
@@ -125,8 +125,8 @@ static void a_cursor_gives_a_threads_events_from_any_time(void **state)
     }
 }
 
-/* Consecutive rows of one thread and kind (operations or calls) are kept as one run. One more run marks the end of a
- * list. */
+/* Consecutive rows of one thread and kind (operations or calls) are stored as one run. One more run marks the end of
+ * each list. */
 static void rows_in_order_are_one_run(void **state)
 {
     struct built built;

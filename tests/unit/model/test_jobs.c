@@ -5,9 +5,9 @@
 
 static const int64_t second = 1000000000;
 
-/* A recording's metadata; NULL: the metadata lack it. Times are in seconds of CLOCK_REALTIME. */
+/* The metadata of a recording; NULL: the recording lacks this entry. Times are in seconds of CLOCK_REALTIME. */
 struct recording {
-    const char *program, *command, *host, *rank, *world, *job, *pid, *parent, *file;
+    const char *program, *command, *host, *rank, *world, *job, *pid, *parent, *file, *together;
     int64_t from, to;
     uint64_t communicator;
     bool timeless;
@@ -25,6 +25,7 @@ static void record(struct builder *trace, const struct recording *recording)
     build_meta(trace, "pid", recording->pid);
     build_meta(trace, "parent_pid", recording->parent);
     build_meta(trace, "import_file", recording->file);
+    build_meta(trace, "together", recording->together);
     if (!recording->timeless) {
         build_meta(trace, "start_monotonic_ns", "1000000000"); /* the two clocks differ by 4 s */
         build_meta(trace, "start_realtime_ns", "5000000000");
@@ -37,7 +38,8 @@ static void record(struct builder *trace, const struct recording *recording)
     build_call(trace, "cuInit", WS_CALL_OTHER, (recording->from - 4) * second, (recording->from - 4) * second + 1);
     build_kernel(trace, 1, "kernel", (recording->to - 4) * second - 1, (recording->to - 4) * second);
     build_stream(trace, 2, 9);
-    build_shape(trace, &(struct ws_shape){ .kind = WS_OP_KERNEL, .stream = 2 }); /* of no device, and never used */
+    /* a shape that belongs to no device and is never used */
+    build_shape(trace, &(struct ws_shape){ .kind = WS_OP_KERNEL, .stream = 2 });
 }
 
 static void load(struct built *built, const struct recording *recordings, size_t count)
@@ -71,9 +73,17 @@ static void one_after_the_other_are_two_jobs(void **state)
     (void)state;
     EXPECT("ab", { .program = "python3", .from = 10, .to = 20 }, { .program = "python3", .from = 21, .to = 30 });
     EXPECT("aa", { .program = "python3", .from = 10, .to = 20 }, { .program = "python3", .from = 19, .to = 30 });
-    /* The times of these two are not known. */
+    /* Without times, these two are not one job. */
     EXPECT("ab", { .program = "python3", .from = 10, .to = 20, .timeless = true },
            { .program = "python3", .from = 10, .to = 20, .timeless = true });
+}
+
+static void attached_together_is_one_job(void **state)
+{
+    (void)state;
+    EXPECT("aab", { .program = "engine", .together = "x", .from = 10, .to = 12 },
+           { .program = "worker", .together = "x", .from = 14, .to = 15 },
+           { .program = "worker", .together = "y", .from = 14, .to = 15 });
 }
 
 static void programs_tell_jobs_apart(void **state)
@@ -88,7 +98,7 @@ static void programs_tell_jobs_apart(void **state)
            { .program = "worker", .host = "there", .pid = "8", .parent = "7", .from = 30, .to = 40 });
 }
 
-/* An earlier recording of the job that has the same rank does not separate the processes of one file. */
+/* The processes of one file stay one job, even if an earlier recording has the same rank as one of them. */
 static void processes_of_one_file_are_one_job(void **state)
 {
     (void)state;
@@ -106,12 +116,13 @@ static void ranks_are_one_job(void **state)
     EXPECT("aaab", { .program = "a:0", .rank = "0", .world = "4", .from = 10, .to = 20 },
            { .program = "a:1", .rank = "1", .world = "4", .from = 30, .to = 40 },
            { .program = "a:2", .rank = "2", .world = "4", .from = 10, .to = 20 },
-           { .program = "a:3", .rank = "3", .world = "4", .from = 500, .to = 520 }); /* of a later run */
+           /* belongs to a later run of the program */
+           { .program = "a:3", .rank = "3", .world = "4", .from = 500, .to = 520 });
     EXPECT("ab", { .program = "a", .rank = "0", .world = "4", .from = 10, .to = 20 },
            { .program = "a", .rank = "1", .world = "8", .from = 10, .to = 20 });
     EXPECT("ab", { .program = "a", .rank = "3", .world = "4", .from = 10, .to = 20 },
            { .program = "a", .rank = "3", .world = "4", .from = 10, .to = 20 });
-    /* A process that was not started as a rank is recorded as rank 0. */
+    /* A process that no launcher started is recorded as rank 0, too. */
     EXPECT("aa", { .program = "a", .rank = "0", .from = 10, .to = 20 },
            { .program = "a", .rank = "0", .from = 10, .to = 20 });
 }
@@ -127,7 +138,7 @@ static void ids_and_communicators_tie(void **state)
            { .program = "c", .communicator = 78, .from = 10, .to = 20 });
 }
 
-/* A recording that links other recordings into one job may come after them in the folder. */
+/* One recording may link others into one job. The recording that links them may come after them in the folder. */
 static void the_order_does_not_matter(void **state)
 {
     (void)state;
@@ -171,6 +182,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_after_the_other_are_two_jobs),
+        cmocka_unit_test(attached_together_is_one_job),
         cmocka_unit_test(programs_tell_jobs_apart),
         cmocka_unit_test(processes_of_one_file_are_one_job),
         cmocka_unit_test(ranks_are_one_job),

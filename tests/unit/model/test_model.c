@@ -86,9 +86,9 @@ static void what_has_no_interval_is_counted(void **state)
     uint32_t shape = kernel_shape(trace, 1);
     struct ws_op plain = build_op_of(trace, shape, 1000, 2000), op = plain;
     build_row(trace, WS_FAMILY_op, &plain);
-    op.flags = 0; /* no times */
+    op.flags = 0; /* without times */
     build_row(trace, WS_FAMILY_op, &op);
-    op.flags = WS_TIME_NONE | WS_TIME_MEASURED << 2; /* an end only */
+    op.flags = WS_TIME_NONE | WS_TIME_MEASURED << 2; /* with an end but without a begin */
     build_row(trace, WS_FAMILY_op, &op);
     op = plain;
     op.flags |= WS_OP_CAPTURED;
@@ -124,7 +124,7 @@ static void lost_descriptions_get_names_that_say_so(void **state)
     struct ws_shape nameless = { .kind = WS_OP_KERNEL, .stream = 1, .function = 17 };
     struct ws_op op = build_op_of(trace, build_shape(trace, &nameless), 1000, 1500);
     build_row(trace, WS_FAMILY_op, &op);
-    op = build_op_of(trace, 4000000000, 2000, 2200); /* no such shape */
+    op = build_op_of(trace, 4000000000, 2000, 2200); /* an unknown shape */
     build_row(trace, WS_FAMILY_op, &op);
     built_report(&built);
     assert_int_equal(built.model->tracks.count, 1);
@@ -141,7 +141,7 @@ static void what_belongs_to_no_device_has_a_track_of_its_own(void **state)
     (void)state;
     build_device(trace, 1, "First", 0, 0);
     build_device(trace, 2, "Second", 0, 0);
-    struct ws_op op = build_op_of(trace, kernel_shape(trace, 99), 1000, 1500); /* no such stream */
+    struct ws_op op = build_op_of(trace, kernel_shape(trace, 99), 1000, 1500); /* an unknown stream */
     build_row(trace, WS_FAMILY_op, &op);
     built_report(&built);
     assert_int_equal(built.model->tracks.count, 3);
@@ -204,7 +204,8 @@ static void rows_in_any_order_come_into_order(void **state)
     built_finish(&built);
 }
 
-/* Operations of several devices and streams are mixed in one file: each device gets all of its own, in order. */
+/* Operations of several devices and streams are mixed in one file: each device gets all of its own operations, in
+ * order. */
 static void each_device_gets_its_own(void **state)
 {
     enum { DEVICES = 3, STREAMS = 7, OPS = 5000 };

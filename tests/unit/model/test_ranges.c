@@ -59,7 +59,8 @@ struct frame {
     const char *name;
 };
 
-/* The outermost frame comes first. Each frame lies inside the one before. */
+/* Checks the text that is shown for nested frames. The outermost frame comes first, and each frame lies inside the
+ * one before. */
 static void check_line(const struct frame *frames, size_t count, const char *expected)
 {
     struct built built;

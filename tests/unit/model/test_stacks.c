@@ -1,4 +1,5 @@
-/* Tests lines of code objects, and the places of stacks (model/stacks.h). The tables of lines are CPython's own. */
+/* Tests of the lines of code objects, and of the places that stacks show (model/stacks.h). The tables of lines come
+ * from CPython itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -48,7 +49,7 @@ static void lines_are_those_of_the_interpreter(void **state)
     check_lines(&code, new, 10);
 }
 
-/* Bytes of any content end, and give some line. */
+/* Tables with random bytes: reading them must end, and must give some line. */
 static void damaged_tables_give_the_first_line(void **state)
 {
     (void)state;
@@ -87,7 +88,7 @@ static void build_stack(struct builder *trace, uint32_t frame, int64_t at, uint3
               &(struct ws_stack){ .frame = frame, .thread = 1, .host_ns = at, .shape = shape, .in_pause = in_pause });
 }
 
-/* A script calls a library of its own, which calls an installed package. */
+/* A script calls a library that belongs to the program, and this library calls an installed package. */
 static struct builder *begin(struct built *built)
 {
     struct builder *trace = built_begin_on(built, "H100", 1);
@@ -102,6 +103,18 @@ static struct builder *begin(struct built *built)
     build_frame(trace, 4, 1, 4);
     build_frame(trace, 5, 0, 3);
     return trace;
+}
+
+/* Adds a native frame as ws_native_frames writes it: the offset holds the line. */
+static void build_native(struct builder *trace, uint32_t id, uint32_t caller, const char *file, const char *name,
+                         uint32_t line)
+{
+    build_row(trace, WS_FAMILY_code,
+              &(struct ws_code){ .id = id,
+                                 .coding = WS_LINES_GIVEN,
+                                 .name = { name, (uint32_t)strlen(name) },
+                                 .file = { file, (uint32_t)strlen(file) } });
+    build_row(trace, WS_FAMILY_frame, &(struct ws_frame){ .id = id, .caller = caller, .code = id, .offset = line });
 }
 
 static const char *place_at(const struct built *built, int64_t time, int64_t reach)
@@ -121,13 +134,40 @@ static void a_stack_is_shown_by_the_programs_own_lines(void **state)
     build_stack(trace, 3, 1000, 0, false);
     build_stack(trace, 4, 2000, 0, false);
     build_stack(trace, 5, 3000, 0, false);
-    build_stack(trace, 99, 4000, 0, false); /* such a frame is not in the trace */
+    build_stack(trace, 99, 4000, 0, false); /* the trace has no frame 99 */
     built_read(&built);
     assert_string_equal(place_at(&built, 1000, 0), "Loader.next (data.py:41) from train (train.py:12)");
     assert_string_equal(place_at(&built, 2000, 0), "step (train.py:30)");
     assert_string_equal(place_at(&built, 3000, 0), "wait (x.py:7)");
     assert_string_equal(place_at(&built, 4000, 0), "");
     assert_string_equal(place_at(&built, 1001, 0), "");
+    built_finish(&built);
+}
+
+/* A C++ program that calls the CUDA runtime; the runtime's functions have no lines. */
+static void native_code_is_shown_by_the_programs_own_lines(void **state)
+{
+    struct built built = { 0 };
+    struct builder *trace = built_begin_on(&built, "H100", 1);
+    (void)state;
+    build_thread(trace, 1, 77, "train");
+    build_native(trace, 1, 0, "/home/me/train", "_start", 0);
+    build_native(trace, 2, 1, "/lib/x86_64-linux-gnu/libc.so.6", "__libc_start_main", 0);
+    build_native(trace, 3, 2, "/home/me/train.cc", "main", 12);
+    build_native(trace, 4, 3, "/home/me/loop.cc", "Loop::step", 41);
+    build_native(trace, 5, 4, "/usr/bin/../lib/gcc/x/include/c++/12/bits/std_function.h", "operator()", 591);
+    build_native(trace, 6, 5, "/home/me/libcudart.so.12", "cudaMemcpy", 0);
+    build_native(trace, 7, 3, "/home/me/libplug.so", "plug", 0);
+    build_native(trace, 8, 2, "/home/me/libplug.so", "libplug.so+0x1a2b", 0);
+    build_kernel(trace, 1, "k", 0, 100);
+    for (uint32_t frame = 1; frame <= 8; frame++)
+        build_stack(trace, frame, 1000 * (int64_t)frame, 0, false);
+    built_read(&built);
+    assert_string_equal(place_at(&built, 1000, 0), "_start (train)");
+    assert_string_equal(place_at(&built, 3000, 0), "main (train.cc:12)");
+    assert_string_equal(place_at(&built, 6000, 0), "Loop::step (loop.cc:41) from main (train.cc:12)");
+    assert_string_equal(place_at(&built, 7000, 0), "plug (libplug.so) from main (train.cc:12)");
+    assert_string_equal(place_at(&built, 8000, 0), "libplug.so+0x1a2b");
     built_finish(&built);
 }
 
@@ -140,11 +180,11 @@ static void a_pause_is_shown_by_what_was_done_in_it(void **state)
     build_stack(trace, 4, 1000, 0, false);
     build_stack(trace, 3, 1500, 0, true);
     build_stack(trace, 4, 2000, 0, false);
-    build_stack(trace, 4, 3000, 0, false); /* of the pause before it there is no stack */
+    build_stack(trace, 4, 3000, 0, false); /* in the pause before this call, no stack was taken */
     built_read(&built);
     const char *loader = "Loader.next (data.py:41) from train (train.py:12)";
     assert_string_equal(place_at(&built, 1600, 400), loader);
-    assert_string_equal(place_at(&built, 2500, 500), loader); /* as the other pauses before this call */
+    assert_string_equal(place_at(&built, 2500, 500), loader); /* the place of an earlier pause before the same call */
     assert_string_equal(place_at(&built, 2000, 0), "step (train.py:30)");
     built_finish(&built);
 }
@@ -172,6 +212,7 @@ int main(void)
         cmocka_unit_test(lines_are_those_of_the_interpreter),
         cmocka_unit_test(damaged_tables_give_the_first_line),
         cmocka_unit_test(a_stack_is_shown_by_the_programs_own_lines),
+        cmocka_unit_test(native_code_is_shown_by_the_programs_own_lines),
         cmocka_unit_test(a_pause_is_shown_by_what_was_done_in_it),
         cmocka_unit_test(an_operation_has_the_place_of_its_shape),
     };

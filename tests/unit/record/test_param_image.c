@@ -1,4 +1,5 @@
-/* Tests of images of structures: encoding, decoding, and refusing damaged images. */
+/* Tests of images of structures (a launch's arguments as text in the trace): encoding, decoding, and refusing damaged
+ * images. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -63,7 +64,7 @@ static void an_image_that_cannot_be_is_refused(void **state)
     for (uint32_t shorter = 1; shorter < length; shorter++)
         assert_int_not_equal(decode(shorter), 0);
     assert_int_not_equal(decode(length + 1), 0);
-    text[2] = 3; /* the last word would lie beyond the end of the parameter block */
+    text[2] = 3; /* the last word would lie outside of the parameter block */
     assert_int_not_equal(decode(length), 0);
     assert_int_equal(image.count, 0);
 }

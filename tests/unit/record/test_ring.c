@@ -1,4 +1,5 @@
-/* Tests of a ring's producer: when it reads the consumer's position, and when it wakes the consumer. */
+/* Tests of the producer of a ring, the thread that writes records: when it reads the consumer's position, and when it
+ * wakes the consumer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -56,7 +57,7 @@ static void a_consumer_that_sleeps_is_woken(void **state)
     write_records(2);
     assert_int_equal(wakes, 1);
     write_records(4 * WS_RING_LOOK_EVERY);
-    assert_int_equal(wakes, 4); /* the producer wakes the consumer each time that it reads the consumer's position */
+    assert_int_equal(wakes, 4); /* one wake-up each time that the producer reads the consumer's position */
 }
 
 static void the_smallest_ring_wakes_before_it_is_half_full(void **state)

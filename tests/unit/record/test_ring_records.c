@@ -1,4 +1,4 @@
-/* Tests that the bytes in a thread's ring are read as a record only if they can be one. */
+/* Tests of reading records from a thread's ring: bytes that cannot be a record must be refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Tests of what record.h counts as host and device memory, and of its users: which copies come from the host, and
- * which copy engine runs a copy. */
+/* Tests of which kinds of memory record.h counts as host and as device memory, and of what follows: which copies come
+ * from the host, and which copy engine runs a copy. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

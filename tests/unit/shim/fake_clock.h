@@ -1,4 +1,4 @@
-/* Stand-ins for the device clock of shim/timing/times, with one context and one stream. */
+/* A fake device clock, with one context and one stream, in place of the one that shim/timing/times uses. */
 #ifndef WALLSHIM_TESTS_FAKE_CLOCK_H
 #define WALLSHIM_TESTS_FAKE_CLOCK_H
 
@@ -19,7 +19,7 @@ enum { HOST_ERROR = 100, SUBMIT = 2000, EVENT_ERROR = 500, EVENTS = 64 };
 static struct pool_event events[EVENTS];
 static struct shim_context context;
 static struct shim_stream stream;
-static int64_t host_error = HOST_ERROR, host_off; /* error that the fake clock reports, and its true offset */
+static int64_t host_error = HOST_ERROR, host_off; /* the fake clock's stated error, and how far off it truly is, ns */
 static bool clock_is_known;
 static ws_CUresult answer;
 static unsigned begun, reads, learned;
@@ -76,7 +76,7 @@ static int begin_anew(void **state)
     return 0;
 }
 
-static void put_event(uint32_t event, int64_t time)
+static inline void put_event(uint32_t event, int64_t time)
 {
     events[event - 1].time = time;
     events[event - 1].error = EVENT_ERROR;

@@ -29,17 +29,17 @@ bool shim_one_queue;
 
 static struct shim_context context;
 static struct ws_clock row;
-static int64_t now; /* the host's */
+static int64_t now; /* the host's time */
 static double drift;
 static int64_t submit;                       /* ns from the recording of an event until it passes */
-static int64_t slow_by;                      /* extra ns of a slow call */
-static unsigned slow_every, records, events; /* each slow_every-th record is slow; 0: none */
-static bool busy;                            /* no event passes */
+static int64_t slow_by;                      /* ns by which a slow call takes longer than others */
+static unsigned slow_every, records, events; /* each slow_every-th record of an event is a slow call; 0: none */
+static bool busy;                            /* the device is so busy that no event passes */
 static ws_CUresult fails;
-static struct probe last_probe; /* host times of the last probe */
-static float elapsed_ms;        /* elapsed time that the driver answers; 0: the true one */
+static struct probe last_probe; /* host times at which the last probe was recorded and seen */
+static float elapsed_ms;        /* what the driver returns as elapsed time; 0: the true time */
 static struct {
-    int64_t device, passes; /* passes: the host's time */
+    int64_t device, passes; /* when the event passes, by the device's clock and by the host's */
 } marks[MARKS];
 
 static int64_t fake_ns(void)
@@ -72,7 +72,7 @@ static ws_CUresult event_create(ws_CUevent *event, unsigned flags)
     return WS_CUDA_SUCCESS;
 }
 
-/* The event passes `after` ns from now. */
+/* Records an event that passes `after` ns from now. */
 static void mark(ws_CUevent event, int64_t after)
 {
     uintptr_t number = (uintptr_t)event;
@@ -85,7 +85,7 @@ static ws_CUresult event_record(ws_CUevent event, ws_CUstream stream)
     (void)stream;
     last_probe.before = now;
     now += CALL + (++records && slow_every && records % slow_every == 0 ? slow_by : 0);
-    last_probe.recorded = now + READING; /* time of the next reading of the clock */
+    last_probe.recorded = now + READING; /* the time that the next reading of the clock will return */
     mark(event, submit);
     return WS_CUDA_SUCCESS;
 }
@@ -127,7 +127,8 @@ static int begin_anew(void **state)
     return 0;
 }
 
-/* The true time on the context's clock, whose origin the current base sets. */
+/* The true device time at the host time `host`, in terms of the context's clock: the time of its current base event
+ * plus the ns since that event. */
 static int64_t truth(int64_t host)
 {
     const struct clock_base *base = &context.base[context.current_base];
@@ -138,7 +139,7 @@ static void check_conversion(int64_t host)
 {
     int64_t error, time = device_clock_from_host(&context, host, &error);
     assert_true(error > 0);
-    assert_in_range(llabs(time - truth(host)), 0, error + 100); /* 100: the base's own rounding */
+    assert_in_range(llabs(time - truth(host)), 0, error + 100); /* 100 ns: rounding of the base event's time */
 }
 
 #endif

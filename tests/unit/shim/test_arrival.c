@@ -1,5 +1,5 @@
 /* Tests of shim/timing/arrival, which learns from probes (events of the shim's own) when launches reach the device.
- * Clocks drift, event times are rounded, and probes come late. */
+ * In the tests, clocks drift, event times are rounded, and probes are late. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)(((uint64_t)seed * below) >> 32);
 }
 
-/* Device time at which the work of a call arrives; the call returned at host time `host`. */
+/* The true device time at which the work of a call arrives, if the call returned at host time `host`. */
 static int64_t truth(int64_t host, double drift)
 {
     return host + OFFSET + DELAY + (int64_t)(drift * (double)host);
@@ -130,11 +130,12 @@ static void a_probe_known_to_be_late_counts_less(void **state)
     arrival = (struct arrival){ 0 };
     arrival_learn(&arrival, 1000000, 2000000, 10000);
     arrival_of(&arrival, 1000000, &late);
-    assert_true(late == exact + 5000.0 * 5000); /* its error is half of the possible lateness */
+    /* the probe may be 10000 late; its standard deviation is half of that */
+    assert_true(late == exact + 5000.0 * 5000);
 }
 
-/* Six consecutive probes that are off on the same side make the estimate start anew. A probe as expected, or off on
- * the other side, ends the row. */
+/* If six probes in a row are all earlier, or all later, than expected, the estimate starts anew. A probe that is as
+ * expected, or off in the other direction, interrupts the series. */
 static void fewer_than_six_in_a_row_change_nothing(void **state)
 {
     (void)state;
@@ -152,8 +153,8 @@ static void fewer_than_six_in_a_row_change_nothing(void **state)
     assert_int_equal(arrival.probes, 1);
 }
 
-/* Even a well-known clock wanders: its error grows with the distance from the last probe in both directions, and its
- * drift changes. */
+/* A clock's drift changes, so even a well-known clock becomes uncertain. The error grows with the time from the last
+ * probe, both before and after the probe. */
 static void a_second_adds_to_the_variance(void **state)
 {
     (void)state;

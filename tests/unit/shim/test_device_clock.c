@@ -1,5 +1,6 @@
-/* Tests of shim/timing/device_clock: comparisons of the clocks by probes. A probe is an event of the shim's own,
- * recorded and queried at known host times. The true time always lies within the stated error. */
+/* Tests of shim/timing/device_clock, which compares the host's clock with the device's by probes. A probe is an event
+ * of the shim's own, recorded and queried at known host times. The true time must always lie within the stated
+ * error. */
 #include "fake_device.h"
 
 /* --- comparisons by probes ---------------------------------------------------------------------- */
@@ -15,23 +16,26 @@ static void a_probe_lies_between_its_call_and_its_query(void **state)
     assert_int_equal(row.host_ns, last_probe.before + took / 2);
     assert_int_equal(row.error_ns, took / 2 + RESOLUTION);
     assert_in_range(llabs(truth(row.host_ns) - row.device_ns), 0, row.error_ns);
-    /* The time that an empty event takes to pass, and an allowance for real work. */
+    /* submit_ns is twice the time that an empty event takes to pass: the event's time, and as much again for real
+     * work. */
     assert_int_equal(context.shortest_submit, last_probe.seen - last_probe.recorded + RESOLUTION);
     assert_int_equal(context.submit_ns, 2 * context.shortest_submit);
     assert_int_equal(context.settle_ns, context.shortest_submit);
     assert_int_equal(context.arrival.probes, 1);
     assert_int_equal(context.arrival.base, row.device_ns - last_probe.recorded);
     assert_true(context.arrival.var ==
-                200.0 * 200 + (double)took / 2 * (double)took / 2); /* the first probe may be slow */
-    assert_false(device_clock_keep(&context, now, &row));           /* too soon for a new comparison */
-    /* The second comparison comes early, so that the drift is known soon. */
+                /* plus half of `took`, as the first probe may be slow */
+                200.0 * 200 + (double)took / 2 * (double)took / 2);
+    assert_false(device_clock_keep(&context, now, &row)); /* it is too early for a new comparison */
+    /* The second comparison follows soon after the first, so that the drift is soon known. */
     int64_t began = now;
     assert_false(device_clock_keep(&context, began + 49000000, &row));
     assert_true(device_clock_keep(&context, began + 51000000, &row));
     assert_in_range(llabs(truth(row.host_ns) - row.device_ns), 0, row.error_ns);
 }
 
-/* The shortest submit time of about the last 15 seconds counts. */
+/* The clock uses the shortest submit time (from the recording of an event until it passes) of about the last 15
+ * seconds. */
 static void work_takes_as_long_as_the_shortest_lately(void **state)
 {
     (void)state;
@@ -50,7 +54,7 @@ static void work_takes_as_long_as_the_shortest_lately(void **state)
     assert_in_range(context.shortest_submit, 9000 + RESOLUTION - CALL, 9000 + RESOLUTION + CALL);
     double before = context.arrival.var;
     unsigned probes = context.arrival.probes;
-    submit = 9000 + 100 * CALL; /* the probe is known to be late, so it counts little */
+    submit = 9000 + 100 * CALL; /* a probe that takes so long is known to be late, so it counts little */
     device_clock_keep(&context, now, &row);
     assert_int_equal(context.arrival.probes, probes + 1);
     assert_true(context.arrival.var > before);
@@ -83,11 +87,11 @@ static void a_clock_that_drifts_is_followed(void **state)
             check_conversion(now - SECOND / 2);
             check_conversion(now + SECOND / 2);
             device_clock_from_host(&context, now + SECOND / 2, &error);
-            assert_true(context.fits < 6 || error < 15000); /* from six comparisons on the drift is known */
+            assert_true(context.fits < 6 || error < 15000); /* after six comparisons the drift is known */
         }
         device_clock_from_host(&context, now + SECOND / 2, &error);
         assert_in_range(error, RESOLUTION, 2500);
-        /* Both fits are less than 16 s apart. */
+        /* The two comparisons that give the drift are less than 16 s apart. */
         assert_true(context.last_fit.device_ns - context.first_fit.device_ns < 16ll * SECOND);
         assert_true(context.last_fit.device_ns - context.first_fit.device_ns > SECOND / 2);
     }
@@ -111,13 +115,13 @@ static void events_are_measured_from_the_last_base(void **state)
         mark(event, submit);
         assert_int_equal(device_clock_read(&context, event, &time, &error), WS_CUDA_SUCCESS);
         assert_in_range(llabs(time - truth(now + submit)), 0, error);
-        assert_in_range(error, RESOLUTION, RESOLUTION + 123); /* float32 has steps of 122 ns after a second */
+        assert_in_range(error, RESOLUTION, RESOLUTION + 123); /* beyond one second, float32 has steps of 122 ns */
         assert_in_range(llabs(truth(0) - origin), 0, 10 * 31);
     }
-    assert_in_range(changes, 8, 10); /* one a second */
+    assert_in_range(changes, 8, 10); /* the base event changes once a second */
 }
 
-/* A comparison makes three probes, and the shortest of them counts. */
+/* A comparison makes three probes and uses the shortest of them. */
 static void a_slow_probe_does_not_count(void **state)
 {
     (void)state;
@@ -131,7 +135,7 @@ static void a_slow_probe_does_not_count(void **state)
 }
 
 /* If all probes are slow, the last good comparison stays in use until the clocks may have drifted apart by more than
- * a slow probe's error. */
+ * the error of a slow probe. */
 static void a_slow_comparison_is_not_taken(void **state)
 {
     (void)state;
@@ -144,17 +148,19 @@ static void a_slow_comparison_is_not_taken(void **state)
     int64_t began = now;
     assert_false(device_clock_keep(&context, began, &row)); /* 250 ms after the last comparison */
     assert_int_equal(context.fits, fits);
-    assert_int_equal(context.next_fit - began, 25000000); /* the next try comes soon */
+    assert_int_equal(context.next_fit - began, 25000000); /* the next try comes after 25 ms */
     began = now += 200000000;
     device_clock_keep(&context, began, &row);
     assert_int_equal(context.fits, fits);
-    began = now += 100000000; /* 100 ppm of over 500 ms exceed the 50 µs that a slow probe may be off */
+    /* the clocks may have drifted by 100 ppm of over 500 ms: more than the 50 µs that a slow probe may be off */
+    began = now += 100000000;
     assert_true(device_clock_keep(&context, began, &row));
     assert_int_equal(context.fits, fits + 1);
     check_conversion(now);
 }
 
-/* The first comparisons are often disturbed. They are not used while a better one may come soon. */
+/* The first comparisons of the clocks are often disturbed. They are not used at once, because a better one may follow
+ * soon. */
 static void the_first_good_comparison_is_waited_for(void **state)
 {
     (void)state;
@@ -164,10 +170,10 @@ static void the_first_good_comparison_is_waited_for(void **state)
     assert_false(device_clock_known(&context));
     assert_false(device_clock_keep(&context, now, &row));
     slow_every = 0;
-    assert_true(device_clock_keep(&context, now, &row)); /* at the next round */
+    assert_true(device_clock_keep(&context, now, &row)); /* the next comparison is good */
     assert_true(device_clock_known(&context));
     assert_in_range(row.error_ns, RESOLUTION, 2500);
-    /* The good comparison is worth more than those before it, so the drift is computed from this one on. */
+    /* The good comparison replaces the inexact ones before it, so the drift is computed from this one on. */
     assert_int_equal(context.first_fit.device_ns, context.last_fit.device_ns);
 }
 
@@ -189,8 +195,8 @@ static void a_good_comparison_is_not_waited_for_long(void **state)
     assert_in_range(llabs(truth(row.host_ns) - row.device_ns), 0, row.error_ns);
 }
 
-/* If the shim's event never passes, the program's work and the shim's share one hardware queue. Then the clock is
- * kept without events of the shim's own. */
+/* The device is so busy that the shim's events never pass in time. That means that the program's work and the shim's
+ * share one hardware queue. From then on the clock is kept without events of the shim's own. */
 static void a_device_that_is_always_busy_has_one_queue(void **state)
 {
     (void)state;
@@ -202,7 +208,7 @@ static void a_device_that_is_always_busy_has_one_queue(void **state)
         assert_in_range(now - began, PROBE_DEADLINE, PROBE_DEADLINE + 10 * CALL);
         unsigned recorded = records;
         assert_false(device_clock_keep(&context, began + ROUND - 1, &row));
-        assert_int_equal(records, recorded); /* no probe for a while */
+        assert_int_equal(records, recorded); /* the shim makes no probe for a while */
         assert_false(device_clock_known(&context));
         now = began + ROUND;
     }
@@ -226,7 +232,8 @@ static void a_busy_time_later_changes_nothing(void **state)
     assert_true(device_clock_keep(&context, now, &row));
 }
 
-/* No stream can be created while another one is being captured. A context that is gone is not asked for anything. */
+/* A comparison needs a stream, and none can be created while another stream is being captured. A destroyed context is
+ * never used. */
 static void at_times_no_comparison_can_be_made(void **state)
 {
     (void)state;

@@ -1,10 +1,11 @@
-/* Tests of shim/timing/device_clock: times and their errors in numbers, and the clock of a device with one hardware
- * queue. Such a clock is kept by events of the program's own operations. */
+/* Tests of shim/timing/device_clock: times and their errors in exact numbers, and the clock of a device with one
+ * hardware queue. Such a clock is kept by the events of the program's operations, since events of the shim's own
+ * would wait behind the program's work. */
 #include <sys/mman.h>
 
 #include "fake_device.h"
 
-/* --- by numbers --------------------------------------------------------------------------------- */
+/* --- times and errors in exact numbers -------------------------------------------------------- */
 
 static void a_time_is_rounded_and_has_the_error_of_its_float(void **state)
 {
@@ -30,21 +31,21 @@ static void a_time_is_rounded_and_has_the_error_of_its_float(void **state)
 static void check_from_host(int64_t host, int64_t expected, int64_t expected_error)
 {
     int64_t error;
-    assert_in_range(device_clock_from_host(&context, host, &error) - expected + 1, 0, 2); /* ± 1: rounding */
+    assert_in_range(device_clock_from_host(&context, host, &error) - expected + 1, 0, 2); /* ± 1 ns of rounding */
     assert_in_range(error - expected_error + 1, 0, 2);
 }
 
 static void a_host_time_is_as_exact_as_the_drift(void **state)
 {
     (void)state;
-    /* The host's clock gains 40 ppb on the device's. This drift is known to (300 + 100) ns in ten seconds. */
+    /* The host's clock gains 40 ppb on the device's: 400 ns in ten seconds, known to ± (300 + 100) ns. */
     static const int64_t offset = 100ll * SECOND;
     context.first_fit = (struct clock_fit){ 0, offset, 300 };
     context.last_fit = (struct clock_fit){ 10ll * SECOND, offset + 400, 100 };
     check_from_host(offset + 10ll * SECOND + 400, 10ll * SECOND, 100);
     check_from_host(offset + 20ll * SECOND + 800, 20ll * SECOND, 100 + 400);
-    check_from_host(offset, 0, 100 + 400); /* the error also grows before the last comparison */
-    /* A drift is not used if its error exceeds the drift of any crystal. */
+    check_from_host(offset, 0, 100 + 400); /* the error grows for times before the last comparison, too */
+    /* A drift is not used if its error may be larger than the drift of any crystal oscillator. */
     context.first_fit.error = 2000000;
     check_from_host(offset + 20ll * SECOND + 400, 20ll * SECOND, 100 + 1000000);
     /* A drift from two comparisons close to each other is not used. */
@@ -70,7 +71,7 @@ static int close_one_queue(void **state)
     return munmap(context.pool.events, POOL * sizeof(struct pool_event));
 }
 
-/* An event behind an operation that is launched now. The event passes 5 µs later. */
+/* Takes an event and records it behind an operation that is launched now. The event passes 5 µs later. */
 static uint32_t operation(void)
 {
     uint32_t kept, event = event_take(&context.pool, 1, &kept);
@@ -83,7 +84,7 @@ static unsigned users_of(uint32_t event)
     return atomic_load(&event_at(&context.pool, event)->users);
 }
 
-/* Reads an event, as times_read does. */
+/* Reads an event's time and lets the clock learn from it, as times_read does. */
 static void learn(uint32_t event, int64_t launched)
 {
     struct pool_event *read = event_at(&context.pool, event);
@@ -99,14 +100,14 @@ static void an_operations_event_is_the_first_base(void **state)
     device_clock_begin(&context, event, launched);
     assert_false(device_clock_known(&context)); /* the event has not passed */
     assert_false(device_clock_keep(&context, now, &row));
-    assert_int_equal(records, 0); /* no event of the shim's own would pass soon */
+    assert_int_equal(records, 0); /* the shim records no event of its own, as it would not pass soon */
     now += 6000;
     device_clock_begin(&context, event, INT64_MIN);
     assert_false(device_clock_known(&context));
     device_clock_begin(&context, event, launched);
     assert_true(device_clock_known(&context));
     assert_int_equal(context.base[0].time, launched);
-    assert_int_equal(users_of(event), 2); /* it stays out of the pool */
+    assert_int_equal(users_of(event), 2); /* one user is the clock, so the event does not go back to the pool */
     uint32_t other = operation();
     now += 6000;
     device_clock_begin(&context, other, launched + 1);
@@ -115,7 +116,7 @@ static void an_operations_event_is_the_first_base(void **state)
 }
 
 /* An event passes after its launch, and before the shim finds that it has passed. The tightest of these bounds within
- * 250 ms count. */
+ * 250 ms give the difference of the clocks. */
 static void events_bound_how_far_the_clocks_are_apart(void **state)
 {
     (void)state;
@@ -143,7 +144,8 @@ static void events_bound_how_far_the_clocks_are_apart(void **state)
     assert_int_equal(context.fits, 1);
     int64_t half = (high - low) / 2;
     assert_int_equal(context.last_fit.offset, low + half);
-    assert_int_equal(context.last_fit.error, half + RESOLUTION + 25000); /* 100 ppm of 250 ms */
+    /* 25 µs: the clocks may drift by 100 ppm of 250 ms */
+    assert_int_equal(context.last_fit.error, half + RESOLUTION + 25000);
     assert_int_equal(context.submit_ns, ONE_QUEUE_SUBMIT);
     assert_int_equal(context.next_fit, now + 250000000);
     assert_true(context.offset_low == INT64_MIN && context.offset_high == INT64_MAX);
@@ -164,7 +166,7 @@ static void bounds_that_contradict_each_other_begin_anew(void **state)
     learn(event, launched);
     int64_t low = context.offset_low, high = context.offset_high;
     assert_int_equal(high - low, now - launched);
-    learn(event, INT64_MIN); /* its launch time is not known */
+    learn(event, INT64_MIN); /* INT64_MIN: its launch time is not known */
     assert_true(context.offset_low == low && context.offset_high == high);
     learn(event, now + 1000000);
     assert_true(context.offset_low == INT64_MIN && context.offset_high == INT64_MAX);
@@ -193,7 +195,7 @@ static void a_new_base_lets_go_of_the_old_one(void **state)
         now += SECOND - 1000000;
         uint32_t soon = operation();
         now += 6000;
-        learn(soon, launched); /* less than a second later: the base stays */
+        learn(soon, launched); /* less than a second after the base event, so that stays the base */
         assert_int_equal(context.base[0].event, event);
         event_release(&context.pool, soon);
         now += 1000000;

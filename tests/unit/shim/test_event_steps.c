@@ -1,5 +1,5 @@
-/* Tests of shim/objects/events, one step at a time: other threads act just before one of the accesses to shared
- * memory. A "mark" is an event of the pool. */
+/* Tests of shim/objects/events, the pool of CUDA events, one step at a time: other threads act just before a chosen
+ * access to shared memory. A "mark" is an event of the pool. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -34,8 +34,9 @@ struct driver_calls driver;
 static struct event_pool pool;
 static void (*others)(void); /* what other threads do before access number `at`; NULL: they have done it */
 static unsigned at;
-static uint32_t theirs[3], shared, to_put; /* marks that other threads hold, share with us, and are to put back */
-static const volatile void *watched;       /* accesses to this object are noted */
+/* events of the pool. theirs: held by other threads; shared: held by us and by them; to_put: they will put it back */
+static uint32_t theirs[3], shared, to_put;
+static const volatile void *watched; /* only accesses to this object are noted */
 static struct {
     memory_order order, on_failure;
 } seen[4];
@@ -86,7 +87,7 @@ static int close_pool(void **state)
     return munmap(pool.events, MARKS * sizeof(struct pool_event));
 }
 
-/* Asserts that each mark is in the stack, or held by the others or by us, and nowhere twice. */
+/* Asserts that each event of the pool is in exactly one place: in the stack, held by other threads, or held by us. */
 static void none_is_lost_nor_twice(uint32_t mine)
 {
     bool known[MARKS + 1] = { false };
@@ -137,7 +138,7 @@ static void (*const all_others[])(void) = { they_take_one, they_take_all, they_p
                                             they_take_two_and_put_the_first };
 enum { OTHERS = sizeof(all_others) / sizeof(*all_others) };
 
-/* Opens a new pool, for other threads that act before access number `step_at`. */
+/* Opens a new pool. Other threads will act before access number `step_at`. */
 static void begin_step(unsigned step_at)
 {
     close_pool(NULL);
@@ -186,7 +187,7 @@ static void others_come_in_while_one_is_put_back(void **state)
     }
 }
 
-/* The mark comes back to the stack once, whichever user releases it first. */
+/* Two users release the same event. It must come back to the stack once, whichever user releases it first. */
 static void the_other_user_lets_go_meanwhile(void **state)
 {
     (void)state;
@@ -212,7 +213,8 @@ static void leave(void)
     longjmp(around, 1);
 }
 
-/* A signal handler leaves event_take by longjmp. If a mark was already taken from the stack, `kept` names it. */
+/* A signal handler leaves event_take by longjmp. If event_take had already taken an event from the stack, `kept` says
+ * which one. */
 static void a_take_that_is_left_says_what_it_took(void **state)
 {
     (void)state;
@@ -238,8 +240,9 @@ static void watch(const volatile void *object)
     seen_count = 0;
 }
 
-/* Some wrong memory orders cause no failure on x86, so the test checks the orders themselves. A take must see all
- * that was written before the mark was put back. The last user of a mark must see all that the other users wrote. */
+/* On x86 some wrong memory orders cause no failure, so the test checks the orders themselves. A thread that takes an
+ * event from the stack must see all that was written before the event was put back. The last user of an event must
+ * see all that its other users wrote. */
 static void each_sees_what_was_written_before(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Tests of shim/objects/events: the pool of CUDA events, whose free events are a lock-free stack. Other threads
- * change the stack in the middle of an operation, step by step and at random. A "mark" is an event of the pool. */
+/* Tests of shim/objects/events: the pool of CUDA events, whose free events form a lock-free stack. Other threads
+ * change the stack in the middle of an operation, either at a chosen step or at random. A "mark" is an event of the
+ * pool. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -177,7 +178,7 @@ static void few_is_half_until_no_more_can_be_made(void **state)
     assert_int_equal(pool.few, 16);
     assert_true(event_pool_is_to_grow(&pool, 64));
     assert_false(event_pool_is_to_grow(&pool, 32));
-    event_pool_keep(&pool, 64); /* all events are free; the pool grows in advance */
+    event_pool_keep(&pool, 64); /* while all events are free, makes more in advance */
     assert_int_equal(pool.made, 64);
     event_pool_keep(&pool, 64);
     assert_int_equal(pool.made, 64);
@@ -185,7 +186,7 @@ static void few_is_half_until_no_more_can_be_made(void **state)
         take_free(&pool, 1);
     assert_false(event_pool_is_to_grow(&pool, 64));
     take_free(&pool, 1);
-    event_pool_keep(&pool, 64); /* fewer than half are free */
+    event_pool_keep(&pool, 64); /* makes more, since fewer than half are free */
     assert_int_equal(pool.made, 128);
     assert_int_equal(pool.few, 64);
     event_pool_grow(&pool, LIMIT);
@@ -195,7 +196,7 @@ static void few_is_half_until_no_more_can_be_made(void **state)
     assert_false(event_pool_is_to_grow(&pool, LIMIT));
 }
 
-/* A large pool at its limit wakes the drain only when few events are left. */
+/* A large pool that has reached its limit wakes the drain (the shim's own thread) only when few events are left. */
 static void few_is_never_many_at_the_limit(void **state)
 {
     (void)state;
@@ -228,7 +229,8 @@ static void what_the_driver_refuses_is_not_asked_for_again(void **state)
 
 static uint32_t first, second;
 
-/* Another thread takes the event that is being taken and the one below it, and puts the first back (ABA). */
+/* Does what another thread may do: takes the top event of the stack and the one below it, and puts the top one back
+ * (the ABA problem). */
 static void take_both_put_first_back(void)
 {
     first = take_free(&pool, 1);
@@ -244,7 +246,7 @@ static void a_mark_that_came_back_is_noticed(void **state)
     uint32_t event = take_free(&pool, 1);
     assert_int_equal(event, first);
     uint32_t next = take_free(&pool, 1);
-    assert_int_not_equal(next, second); /* the other thread has it */
+    assert_int_not_equal(next, second); /* the other thread holds `second` */
     assert_int_not_equal(next, first);
     assert_int_equal(take_free(&pool, 1), 0);
     assert_int_equal(pool.free_count, 0);
@@ -289,14 +291,16 @@ static void every_change_has_its_number(void **state)
     (void)state;
     event_pool_grow(&pool, 2);
     uint64_t number = pool.free_top >> 32;
-    for (int i = 0; i < 100000; i++) { /* numbers do not repeat soon: more than 16 bits of them are different */
+    /* the numbers of `free_top` must not repeat soon: they have more than 16 bits */
+    for (int i = 0; i < 100000; i++) {
         uint32_t event = take_free(&pool, 1);
         assert_int_equal(pool.free_top >> 32, ++number);
         event_release(&pool, event);
         assert_int_equal(pool.free_top >> 32, ++number);
     }
     pool.free_top |= (uint64_t)UINT32_MAX
-                     << 32; /* the last number is followed by 0; the free events stay as they are */
+                     /* sets the last number, which is followed by 0; the stack of free events stays as it is */
+                     << 32;
     event_release(&pool, take_free(&pool, 1));
     all_are_free();
 }
@@ -311,7 +315,8 @@ enum { TURNS = 200000 };
 #endif
 
 static _Atomic int owner[LIMIT + 1];
-static _Atomic uint32_t handed_on; /* like a stream's last event: a thread that replaces it releases the old one */
+/* an event that is passed on like a stream's last event: the thread that replaces it releases the old one */
+static _Atomic uint32_t handed_on;
 static _Atomic unsigned wrong;
 static _Atomic unsigned threads_at_work;
 
@@ -328,7 +333,7 @@ static void *take_and_give(void *number)
             wrong += !atomic_compare_exchange_strong(&owner[*place], &mine, 0);
             if (seed >> 40 & 1)
                 event_release(&pool, *place);
-            else /* an event ends one operation and begins the next, which may be another thread's */
+            else /* one event ends an operation and begins the next one, which another thread may launch */
                 event_release(&pool, atomic_exchange(&handed_on, *place));
             *place = 0;
             continue;
@@ -346,7 +351,8 @@ static void *take_and_give(void *number)
     return NULL;
 }
 
-/* The drain makes more events while threads take them. There are few events, so that the pool is often empty. */
+/* The drain (the shim's own thread) makes more events while other threads take them. There are few events, so the
+ * pool is often empty. */
 static void threads_take_while_it_grows(void **state)
 {
     (void)state;

@@ -23,7 +23,7 @@ static void in_between(void);
 #include "shim/calls/frames.h"
 
 static struct shim_thread *thread;
-static uintptr_t within_between; /* thread->within at the point where a signal may arrive */
+static uintptr_t within_between; /* value of thread->within at the point where a signal may arrive */
 enum { STACK = 1 << 16 };
 
 #define FRAME __attribute__((noinline, noclone, no_sanitize("address", "thread")))
@@ -33,13 +33,13 @@ static void in_between(void)
     within_between = thread->within;
 }
 
-/* The same question as call_is_nested asks in ops.h. */
+/* The same check as call_is_nested in ops.h. */
 #define MADE_WITHIN()  \
     (thread->within && \
      frame_makes(thread, thread->within, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0)))
 
-/* Stands for a wrapper. Within another wrapped call it only calls `real`. Otherwise it is the call under way while
- * `real` runs. */
+/* Stands for a wrapper of the shim. Inside another wrapped call it only calls `real`. Otherwise it is noted as the
+ * call under way while `real` runs. */
 static bool inner_was_within;
 static FRAME void wrapped(void (*real)(void))
 {
@@ -142,7 +142,7 @@ static FRAME void write_over_the_stack(void)
 }
 
 /* A call was left by longjmp, and the next call is made from the same place on the stack. The frame's address shows
- * that the first call is over. */
+ * that the earlier call is over. */
 static void a_call_left_by_a_jump(void **state)
 {
     (void)state;
@@ -166,8 +166,8 @@ static FRAME void call_from_deep(int frames)
     (void)room[0];
 }
 
-/* The next call is made from further down the stack. It has overwritten the word in the first call's frame, which
- * shows that the first call is over. */
+/* After a call was left by longjmp, the next call is made from further down the stack. The word that the first call
+ * kept in its frame is overwritten by then, which shows that the first call is over. */
 static void a_call_further_down_than_one_that_was_left(void **state)
 {
     (void)state;
@@ -179,8 +179,8 @@ static void a_call_further_down_than_one_that_was_left(void **state)
     assert_false(inner_was_within);
 }
 
-/* thread->nested caches which callers are within the call under way. The cache must be ignored once that call was
- * left. */
+/* thread->nested caches which callers are inside the call under way. Once that call was left, the cache must not be
+ * used. */
 static void what_was_found_is_forgotten_with_its_call(void **state)
 {
     (void)state;
@@ -196,8 +196,8 @@ static void what_was_found_is_forgotten_with_its_call(void **state)
     assert_false(frame_makes(thread, at, below, &from[0]));
 }
 
-/* A call is within the one under way only if the word in its frame is this thread's, and its caller is below it on
- * the stack. */
+/* A new call is inside the call under way only on two conditions. The word in the frame of the call under way must
+ * hold this thread's address, and the new call's caller must lie below that word on the stack. */
 static void only_this_threads_word_below_its_place_counts(void **state)
 {
     (void)state;
@@ -206,14 +206,15 @@ static void only_this_threads_word_below_its_place_counts(void **state)
     assert_true(frame_makes(thread, at, at, NULL));
     assert_true(frame_makes(thread, at, at - 16, NULL));
     assert_false(frame_makes(thread, at, at + 16, NULL));
-    assert_true(frame_makes(thread, at, at - 128, NULL)); /* the next question uses the same cache slot */
+    assert_true(frame_makes(thread, at, at - 128, NULL)); /* this check uses the same cache slot as the one before */
     assert_false(frame_makes(thread, at, at + 128, NULL));
     assert_false(frame_makes(thread, (uintptr_t)&words[33], at, NULL));
     *(volatile uintptr_t *)&words[32] = (uintptr_t)thread + sizeof(*thread);
     assert_false(frame_makes(thread, at, at, NULL));
 }
 
-/* An answer is remembered for one call under way and one place that it is called from. */
+/* A cached result (whether a caller is inside the call under way) is valid only for that call and that caller's
+ * place. */
 static void each_place_and_each_call_is_asked_about(void **state)
 {
     (void)state;
@@ -223,13 +224,14 @@ static void each_place_and_each_call_is_asked_about(void **state)
         frame_begin(thread, &at, &words[0]);
         assert_true(frame_makes(thread, at, below, &from[i]));
         *(volatile uintptr_t *)&words[0] = 0;
-        assert_true(frame_makes(thread, at, below, &from[i])); /* the answer is cached: the word is not read again */
+        /* the result is cached, so the overwritten word is not read again */
+        assert_true(frame_makes(thread, at, below, &from[i]));
         if (i % 2)
             assert_false(frame_makes(thread, (uintptr_t)&words[1], below, &from[i]));
         else
             assert_false(frame_makes(thread, at, below, &from[(i + NESTED_KNOWN) % (3 * NESTED_KNOWN)]));
     }
-    assert_int_equal(thread->captures_beginning, 0); /* the field behind thread->nested is unchanged */
+    assert_int_equal(thread->captures_beginning, 0); /* the member after thread->nested is unchanged */
 }
 
 static void the_shims_own_work_is_marked_as_a_call(void **state)
@@ -239,7 +241,9 @@ static void the_shims_own_work_is_marked_as_a_call(void **state)
     within_between = 1;
     assert_true(frame_guard(thread, &word));
     assert_int_equal(within_between,
-                     0); /* the word's address is set last: a signal's call must find the word there */
+                     /* 0: thread->within is set last, so a call in a signal handler never finds it without the word
+                      * to which it points */
+                     0);
     assert_int_equal(thread->within, (uintptr_t)&word);
     assert_int_equal(word, (uintptr_t)thread);
     assert_false(frame_guard(thread, &inner));
@@ -319,7 +323,8 @@ static void a_coroutine_within_a_call(void **state)
     munmap(stack, STACK);
 }
 
-/* A coroutine is never resumed and its stack is unmapped. Its call is over, whatever stack the next call uses. */
+/* A coroutine is never resumed and its stack is unmapped. The call on it is over, whatever stack the next call
+ * uses. */
 static void a_coroutine_that_never_comes_back(void **state)
 {
     (void)state;
@@ -343,7 +348,8 @@ static void handle(int number)
     in_handler();
 }
 
-/* Two adjacent stacks: the signal handlers' is above or below the other, which a coroutine uses as a thread would. */
+/* Calls `run` in a coroutine, on one of two adjacent stacks; the coroutine stands for a thread. Signal handlers use
+ * the other stack. `above`: the handlers' stack has the higher addresses. */
 static void with_stacks(bool above, void (*run)(void), void (*handler)(void))
 {
     char *both = mmap(NULL, 2 * STACK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -396,7 +402,7 @@ static void a_handler_on_its_own_stack(void **state)
     }
 }
 
-/* The handler makes a call while none is under way, and that call makes another. */
+/* A signal handler makes a call while no call is under way, and inside it makes another call. */
 static FRAME void note_inner(void)
 {
     wrapped(NULL);
@@ -437,8 +443,8 @@ static FRAME void leave_from_deep_in_handler(void)
     (void)room[0];
 }
 
-/* A handler leaves a call by longjmp and makes another call from higher up its stack. The second call is not within
- * the first. */
+/* A signal handler leaves a call by longjmp and makes a second call from higher up its stack. The second call is not
+ * inside the first one. */
 static FRAME void leave_and_call(void)
 {
     if (!setjmp(in_handlers_frame))

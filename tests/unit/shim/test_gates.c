@@ -1,5 +1,6 @@
-/* Tests of shim/timing/gates. A gate makes a stream wait for a value in memory, until a thread opens the gate. The
- * tests check whether the stream could go on, and which thread opens a gate if the thread that closed it does not. */
+/* Tests of shim/timing/gates. A gate makes a stream wait for a value in memory, until a thread opens the gate by
+ * writing the value. The tests check whether the stream could go on, and that the shim's own thread for gates opens a
+ * gate if the thread that closed it does not. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -92,7 +93,7 @@ static int begin_anew(void **state)
     return context.gates ? 0 : -1;
 }
 
-/* Would the last wait let a device go on? */
+/* Whether a device would now run the work behind the stream's last wait. */
 static bool goes_on(void)
 {
     uint32_t word = __atomic_load_n((uint32_t *)(page + (waited_at - DEVICE_AT)), __ATOMIC_ACQUIRE);
@@ -108,7 +109,7 @@ static void a_gate_holds_until_it_is_opened(void **state)
     bool held = !goes_on();
     bool opened = gate_open(gate);
     assert_true(goes_on());
-    assert_true(held || !opened); /* on a slow machine the gates' own thread may have opened it */
+    assert_true(held || !opened); /* on a slow machine the shim's thread for gates may have opened it first */
     assert_false(gate_open(gate));
 }
 
@@ -118,7 +119,8 @@ static void a_gate_that_is_left_is_opened(void **state)
     uint64_t kept, gate = gate_close(&context, NULL, &kept);
     int64_t began = ws_clock_ns();
     while (!goes_on())
-        assert_true(ws_clock_ns() - began < 5000000000); /* 5 s allow for a busy machine; an idle one takes 200 µs */
+        /* 5 s, for a busy machine; on an idle one the gate opens after 200 µs */
+        assert_true(ws_clock_ns() - began < 5000000000);
     assert_false(gate_open(gate));
 }
 
@@ -128,7 +130,8 @@ static void a_name_of_before_opens_nothing(void **state)
     uint64_t kept, old = gate_close(&context, NULL, &kept);
     gate_open(old);
     uint64_t gate = gate_close(&context, NULL, &kept);
-    assert_int_equal((uint32_t)gate, (uint32_t)old); /* both names mean the same place in the context's gates */
+    /* the low 32 bits of both names are equal: they mean the same place in the context's gates */
+    assert_int_equal((uint32_t)gate, (uint32_t)old);
     assert_false(gate_open(old));
     gate_open(gate);
 }
@@ -145,7 +148,7 @@ static void there_are_so_many(void **state)
     unsigned opened = 0;
     for (unsigned i = 0; i < ALL; i++)
         opened += gate_open(gates[i]);
-    assert_true(!more || opened < ALL); /* one more gate is free only if the gates' own thread has opened some */
+    assert_true(!more || opened < ALL); /* another gate was free only if the thread for gates has opened some */
 }
 
 static void a_driver_that_refuses_has_no_gate(void **state)
@@ -172,7 +175,8 @@ static void off_means_off(void **state)
     assert_null(another.gates);
 }
 
-/* A signal handler may fork while a gate is being closed. The child then returns through the same code. */
+/* A signal handler may fork while a gate is being closed. Then the child process returns through the code that closes
+ * the gate. */
 static void a_child_goes_through(void **state)
 {
     (void)state;
@@ -205,7 +209,7 @@ static void jump(int signal)
     (void)signal;
     if (!may_jump)
         return;
-    may_jump = 0; /* siglongjmp unblocks the next signal while still on this stack */
+    may_jump = 0; /* siglongjmp unblocks the next signal while the thread is still on this stack */
     siglongjmp(back, 1);
 }
 
@@ -220,8 +224,8 @@ static void *send_signals(void *unused)
     return NULL;
 }
 
-/* Closes and opens a gate, as an operation does; a signal handler may leave this part at any point. Then opens the
- * gate again, as op_give_up does. */
+/* Closes and opens a gate, as a launch does. A signal handler may leave this code by a jump at any point. Then the
+ * function opens the gate after the jump, as op_give_up does. */
 static bool close_and_open(void)
 {
     static volatile bool jumped;
@@ -239,12 +243,12 @@ static bool close_and_open(void)
     return jumped;
 }
 
-/* No gate may stay closed: a stream that waits for ever would hang the program. */
+/* No gate may stay closed: the stream would wait for ever, and the program would hang. */
 static void no_jump_leaves_a_stream_held(void **state)
 {
     (void)state;
 #ifdef __SANITIZE_THREAD__
-    skip(); /* ThreadSanitizer calls handlers late, even after a system call of the shim's has blocked signals */
+    skip(); /* ThreadSanitizer calls handlers late, even after the shim has blocked signals by a system call */
 #endif
     pthread_t sender;
     struct sigaction action = { .sa_handler = jump };
@@ -256,7 +260,7 @@ static void no_jump_leaves_a_stream_held(void **state)
     for (unsigned jumps = 0; jumps < JUMPS && ws_clock_ns() - began < TIRED_NS;) {
         jumps += close_and_open();
         int64_t from = ws_clock_ns();
-        while (!goes_on() && ws_clock_ns() - from < TIRED_NS) /* the gates' own thread may be about to open it */
+        while (!goes_on() && ws_clock_ns() - from < TIRED_NS) /* the thread for gates may be about to open it */
             ;
         held += !goes_on();
     }

@@ -1,5 +1,6 @@
-/* Tests of shim/objects/legacy_order.h. The two sides are the legacy stream and the blocking streams. Work of the
- * other side is always noticed, and most launches write nothing. */
+/* Tests of shim/objects/legacy_order.h. The legacy stream and the blocking streams wait for each other's work; they
+ * are the two sides here. A launch must notice that the other side has had work, but most launches must write nothing
+ * to memory. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,7 +28,7 @@ static void each_side_sees_work_of_the_other_once(void **state)
     assert_true(legacy_order_moved(&order, LEGACY, &legacy));
 }
 
-/* If one stream has noticed the work, the other streams must notice it too. */
+/* If one blocking stream has noticed the legacy stream's work, the other blocking streams must notice it too. */
 static void every_stream_sees_it(void **state)
 {
     struct legacy_order order = { 0 };
@@ -58,7 +59,8 @@ static void launches_without_an_other_side_write_nothing(void **state)
     assert_true(legacy_order_matters(&order));
 }
 
-/* One thread launches on both sides in turn. At the same time two other threads launch into blocking streams. */
+/* One thread launches into the legacy stream and into a blocking stream in turn. At the same time two other threads
+ * launch into blocking streams. */
 static struct legacy_order shared;
 static _Atomic int stop;
 

@@ -1,4 +1,4 @@
-/* Tests of the labels that cuBLAS and cuDNN calls get, once the dictionary of labels is full. */
+/* Tests which labels cuBLAS and cuDNN calls get when the dictionary of labels is full. */
 #include "shim/libraries/library_calls.h"
 #include "shim/state/registry.h"
 #include "tests/support/check.h"

@@ -1,4 +1,4 @@
-/* Tests of the shim's locks: signals are blocked while a thread holds a lock, no thread waits for long, and a forked
+/* Tests of the shim's locks. Signals are blocked while a thread holds a lock. No thread waits for long. A forked
  * child does not wait for a lock that a thread of its parent held. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +19,9 @@
 #include "shim/state/lock.h"
 
 static _Atomic int handled;
-static _Atomic int holder; /* state of the thread that holds a lock. 0: not yet, 1: holds it, 2: is to release it */
+/* state of the thread that takes a lock. 0: it does not hold the lock yet, 1: it holds the lock, 2: it must release
+ * the lock */
+static _Atomic int holder;
 
 static void count(int signal)
 {
@@ -100,7 +102,7 @@ static void nobody_waits_for_ever(void **state)
     assert_false(lock_take(LOCK_REGISTRY));
     assert_true(ws_clock_ns() - begin >= (int64_t)LOCK_DEADLINE_MS * 1000000);
     assert_int_equal(locks_missed(), missed + 1);
-    /* Signals are unblocked again after an attempt that did not get the lock. */
+    /* An attempt that did not get the lock also unblocks signals again. */
     raise(SIGUSR1);
     assert_int_equal(handled, 1);
     let_go(thread);
@@ -123,8 +125,8 @@ static void who_comes_after_one_that_waited_in_vain_waits_shortly(void **state)
     lock_release(LOCK_MEMORY);
 }
 
-/* Runs `check` in a forked child, where the thread that holds the lock does not exist. Returns 3 for true, 4 for
- * false. */
+/* Runs `check` in a forked child, which lacks the parent's thread that holds the lock. Returns 3 if `check` returns
+ * true, 4 for false. */
 static int status_of_child(bool (*check)(void))
 {
     int status = -1;
@@ -140,8 +142,8 @@ static bool start_is_free(void)
     return lock_take(LOCK_START);
 }
 
-/* A child never gets this lock, and is refused at once: the parent may have forked in the middle of a change to the
- * registry. */
+/* A forked child never gets the registry's lock, and the attempt fails at once: the parent may have forked in the
+ * middle of a change to the registry. */
 static bool registry_cannot_be_had(void)
 {
     int64_t begin = ws_clock_ns();
@@ -172,7 +174,7 @@ static void *add(void *unused)
     (void)unused;
     for (int i = 0; i < ROUNDS; i++) {
         while (!lock_take(LOCK_REGISTRY))
-            sched_yield(); /* the machine was so busy that the deadline passed */
+            sched_yield(); /* on a busy machine the deadline may pass before the lock is taken */
         guarded++;
         lock_release(LOCK_REGISTRY);
     }

@@ -1,5 +1,5 @@
-/* Tests the effect on an operation, on the list of memory and on the count of losses if one of the shim's locks
- * cannot be taken within its deadline. */
+/* Tests what happens if a thread does not get one of the shim's locks within its deadline: to the thread's operation,
+ * to the list of allocated memory, and to the counts of lost records. */
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -32,7 +32,9 @@ static bool has_stream, asks_for_function;
 static unsigned streams_asked;
 static uint64_t lost[WS_LOSS_COUNT];
 static pthread_t registry_holder;
-static _Atomic int holder; /* state of the thread that holds a lock. 0: not yet, 1: holds it, 2: is to release it */
+/* state of the thread that takes a lock. 0: it does not hold the lock yet, 1: it holds the lock, 2: it must release
+ * the lock */
+static _Atomic int holder;
 
 /* --- a lock that another thread holds ----------------------------------------------------------- */
 
@@ -151,7 +153,7 @@ static int open_all(void **state)
     return 0;
 }
 
-/* Launches once. Returns the entry by which the launch is recorded; NULL: it is not recorded. */
+/* Makes one launch. Returns the entry of its shape, under which it is recorded; NULL: it is not recorded. */
 static struct shape_entry *launch(uint64_t function)
 {
     struct shape_key key = { .object = function, .grid_x = 1 };
@@ -198,7 +200,7 @@ static void unnamed_kernel_is_asked_for_again(void **state)
     registry_holder = held_by_another(LOCK_REGISTRY);
     asks_for_function = true;
     struct shape_entry *entry = launch(64);
-    assert_non_null(entry); /* recorded, as a kernel without a name */
+    assert_non_null(entry); /* the launch is recorded, as one of a kernel without a name */
     assert_int_equal(entry->function, 0);
     entry = launch(64);
     assert_non_null(entry);
@@ -213,7 +215,7 @@ static void memory_that_was_not_forgotten_is_not_believed(void **state)
     assert_int_equal(memory_space(5000, &complete), WS_SPACE_PINNED);
     assert_true(complete);
     pthread_t other = held_by_another(LOCK_MEMORY);
-    memory_removed(1 << 20); /* no block of memory is listed at this address */
+    memory_removed(1 << 20); /* an address at which no block of memory is listed */
     assert_int_equal(memory_space(5000, &complete), WS_SPACE_PINNED);
     assert_true(complete);
     memory_removed(4096);

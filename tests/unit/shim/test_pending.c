@@ -1,5 +1,6 @@
-/* Tests of shim/drain/pending: where a window of a stream ends, and which operation an event belongs to, where
- * several threads launch into the stream. */
+/* Tests of shim/drain/pending when several threads launch into one stream. A window is a series of a stream's
+ * operations up to an event; their times are computed together. The tests check where a window ends, and to which
+ * operation an event belongs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +18,7 @@ static struct shim_stream stream;
 static struct pending ops[3];
 static uint32_t released;
 
-/* --- what pending.c calls, and these tests do not look at --------------------------------------- */
+/* --- stand-ins for functions that pending.c calls; they do nothing that the tests check -------------- */
 
 void event_release(struct event_pool *pool, uint32_t event)
 {
@@ -71,7 +72,7 @@ void stream_copy_done(struct shim_stream *of, enum copy_direction direction)
 
 /* --- a stream that threads share ---------------------------------------------------------------- */
 
-/* Three operations of two threads. Their calls returned at now + 100, 200 and 300 ns. */
+/* Queues three operations of several threads. Their calls returned at now + 100, 200 and 300 ns. */
 static int begin_test(void **state)
 {
     (void)state;
@@ -93,7 +94,8 @@ static void an_event_belongs_to_the_last_operation_before_it(void **state)
 {
     (void)state;
     ops[0].end_event = 1;
-    ops[0].late = 150; /* the event came between the second operation and the third */
+    /* the event was recorded 150 ns after the call: between the returns of the second and third operation */
+    ops[0].late = 150;
     assert_ptr_equal(window_end(&stream, false), &ops[1]);
     assert_int_equal(ops[0].end_event, 0);
     assert_int_equal(ops[1].end_event, 1);
@@ -126,7 +128,8 @@ static void a_begin_event_counts_only_after_a_wait(void **state)
     }
 }
 
-/* Operations that came before the event may still be in the ring of a thread that was read before. */
+/* The window must wait: an operation before its event may still be in the ring of another thread, if the drain read
+ * that ring too early in this round. */
 static void a_window_waits_until_all_before_its_event_is_read(void **state)
 {
     (void)state;
@@ -142,8 +145,8 @@ static void a_window_waits_until_all_before_its_event_is_read(void **state)
     }
 }
 
-/* The thread was stopped for long before it recorded the event: when the event came is not known. The stream goes on.
- */
+/* The thread was stopped for long before it recorded the event, so it is not known when the event was recorded. Such
+ * an event is not used, and does not hold up the stream. */
 static void an_event_at_an_unknown_time_holds_nothing_up(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
-/* Tests of switching recording on while another thread ends recording, leaves the program's range or ends the device
- * times. The other thread's change must win. */
+/* Tests of switching recording on while another thread does the opposite: it ends recording, leaves the range in
+ * which the program wants to be recorded, or ends the measuring of device times. The other thread's change must
+ * prevail. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -9,9 +10,9 @@
 
 #include <cmocka.h>
 
-/* These files are compiled in here so that the test reaches their variables and their exit handler. The functions
- * below stand for the rest of the shim and do nothing. Only trace_bytes does something: it runs `others`, between the
- * reading of the clock and the change of the phase. */
+/* These files are compiled in here, so that the test can use their static variables and the exit handler. The
+ * functions below replace the rest of the shim. They do nothing, except that trace_bytes runs `others`. At that point
+ * recording.c has read the clock, and has not yet changed the phase (whether the shim records). */
 #include "shim/drain/leave.c"     // NOLINT(bugprone-suspicious-include)
 #include "shim/drain/recording.c" // NOLINT(bugprone-suspicious-include)
 #include "shim/shim.c"            // NOLINT(bugprone-suspicious-include)
@@ -89,6 +90,7 @@ void op_thread_ends(struct shim_thread *thread)
     {                 \
     }
 NOTHING(drain_before_driver_exit)
+NOTHING(control_listen)
 NOTHING(drain_finish)
 NOTHING(driver_calls_find)
 NOTHING(first_thread_watch)
@@ -104,7 +106,7 @@ NOTHING(bypass_say)
 
 static const int64_t second = 1000000000;
 
-/* Begins each test within the program's range and without bursts. */
+/* Begins each test inside the range that the program marked for recording. Periodic recording (bursts) is off. */
 static int begin(void **state)
 {
     (void)state;
@@ -141,7 +143,8 @@ static void times_end(void)
     assert_int_equal(shim_phase() & off, 0);
 }
 
-/* Recording is off and the clock says that it is to be on. While it is switched on, another thread does something. */
+/* Recording is off, and by the clock it should be on. While this thread switches it on, another thread does
+ * `something`. */
 static void comes_on_while(void (*something)(void))
 {
     atomic_fetch_and(&shim_page.phase, ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING));

@@ -1,5 +1,5 @@
-/* Tests of shim/timing/reconstruct: device times computed without events, compared with a small model of a stream
- * whose true times are known. */
+/* Tests of shim/timing/reconstruct, which computes device times of operations that have no events. The results are
+ * compared with a small model of a stream whose true times are known. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include "shim/timing/device_clock.h"
 #include "shim/timing/durations.h"
 #include "shim/timing/reconstruct.h"
+#include "kernel_shapes.h"
 
 /* --- the model of a device: launches arrive DELAY after their calls have returned ----------------- */
 
@@ -23,7 +24,7 @@ static struct pool_event events[2 * OPS];
 static struct shim_context context;
 static struct shim_stream stream;
 static struct pending ops[OPS];
-static int64_t begins[OPS], ends[OPS]; /* the true times */
+static int64_t begins[OPS], ends[OPS]; /* the operations' true times */
 static int64_t device_free, host;
 static unsigned count, event_count;
 
@@ -56,17 +57,11 @@ ws_CUresult device_clock_read(struct shim_context *of, ws_CUevent event, int64_t
     return WS_CUDA_SUCCESS;
 }
 
-/* Shapes 1 to KINDS are kernels that differ in their grids. */
 static int begin_all(void **state)
 {
     (void)state;
-    locks_open();
-    registry_init();
-    if (!registry_lock())
+    if (kernel_shapes_begin(KINDS))
         return -1;
-    for (unsigned kind = 1; kind <= KINDS; kind++)
-        registry_add(&registry.shape, &(struct ws_shape){ .kind = WS_OP_KERNEL, .grid_x = kind, .stream = 1 });
-    registry_unlock();
     return 0;
 }
 
@@ -108,8 +103,9 @@ static uint32_t put_event(int64_t time)
 
 enum measured { NOT, END, PAIR, GATED };
 
-static int64_t gate_held = 3000; /* how long a gate stays closed after its operation and events are in the queue */
-static int64_t gate_seen;        /* how long the device takes to see that the gate is open */
+/* ns from queueing an operation and its events until its gate (a wait that holds the stream) is opened */
+static int64_t gate_held = 3000;
+static int64_t gate_seen; /* ns from opening a gate until the device sees this */
 
 static void launch(uint32_t kind, int64_t takes, int64_t host_before, enum measured measured)
 {
@@ -149,11 +145,11 @@ static void compute(void)
     reconstruct(&stream, &ops[0], &ops[count - 1], ops[count - 1].end_event);
 }
 
-/* Teaches the duration of kernels of this kind by 20 samples of `ns`. */
+/* Makes the duration of kernels of this kind known, by 20 samples of `ns`. */
 static void teach(uint32_t kind, double ns)
 {
     for (int i = 0; i < 20; i++)
-        duration_sample(duration_of(kind), ns, 100 * 100);
+        duration_sample(duration_of(kind), ns, 100 * 100, SAMPLE_EXACT);
 }
 
 static void assert_all_inside(void)
@@ -237,7 +233,7 @@ static void what_held_the_stream_shows_at_the_next_event(void **state)
     (void)state;
     teach(1, 2000);
     launch(1, 2000, 20000, NOT);
-    device_free += 500000; /* unknown work, such as another process's, used the device */
+    device_free += 500000; /* other work, such as another process's, keeps the device busy */
     launch(1, 2000, 0, END);
     compute();
     assert_int_equal(ops[1].op.end, ends[1]);
@@ -302,7 +298,8 @@ static void a_gate_on_a_busy_stream_tells_when_it_was_free(void **state)
     assert_true(llabs(ops[9].op.end - ends[9]) < 10);
 }
 
-/* The thread may be delayed before it opens the gate. Operations before the gate ended long before it was opened. */
+/* A gate holds the stream in front of its operation. The thread may be delayed before it opens the gate, so the
+ * operations before the gate may have ended long before. */
 static void a_gate_that_opens_late_tells_nothing_of_those_before(void **state)
 {
     (void)state;
@@ -353,10 +350,10 @@ static void a_duration_that_changes_is_learned_anew(void **state)
     (void)state;
     teach(1, 1000);
     for (int i = 0; i < 3; i++)
-        duration_sample(duration_of(1), 5000, 100 * 100);
+        duration_sample(duration_of(1), 5000, 100 * 100, SAMPLE_EXACT);
     assert_true(duration_expected(duration_of(1)) > 4000);
     teach(1, 5000);
-    duration_sample(duration_of(1), 90000, 100 * 100); /* a single long sample is an outlier */
+    duration_sample(duration_of(1), 90000, 100 * 100, SAMPLE_EXACT); /* a single long sample is an outlier */
     assert_true(duration_expected(duration_of(1)) < 6000);
 }
 

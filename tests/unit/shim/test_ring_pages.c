@@ -1,6 +1,6 @@
-/* Tests of shim/drain/ring_pages. The drain is the shim's thread that empties the rings. It touches the pages of a
- * ring before the ring's thread writes to them, so that the thread takes no page faults. It touches no more pages
- * than the thread needs. */
+/* Tests of shim/drain/ring_pages. The drain is the shim's thread that empties the rings of the program's threads. It
+ * touches the pages of a ring before the ring's thread writes to them, so that this thread takes no page faults. It
+ * must touch no more pages than the thread needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -75,15 +75,15 @@ static unsigned resident(void)
     return count;
 }
 
-/* Sanitizers have shadow memory: the first write to a word may take a page fault in its shadow if huge pages are
- * scarce. */
+/* A sanitizer keeps its notes on each word in shadow memory. If huge pages are scarce, the first write to a word may
+ * take a page fault in the shadow memory, which the shim cannot avoid. */
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define FAULTS_ARE_OURS 0
 #else
 #define FAULTS_ARE_OURS 1
 #endif
 
-/* Writes records into the ring as the program's thread does. Returns the page faults that this took. */
+/* Writes records into the ring, as the program's thread does. Returns how many page faults this took. */
 static long write_records(unsigned count)
 {
     struct rusage before, after;
@@ -139,7 +139,7 @@ static void a_thread_that_begins_has_pages_before_the_round(void **state)
     unsigned pages = resident();
     assert_in_range(pages, WS_RING_LOOK_EVERY * WS_RING_SLOT / PAGE, 100);
     assert_int_equal(write_records(WS_RING_LOOK_EVERY), 0);
-    ring_pages_of_new_threads(); /* no thread has started since the last call */
+    ring_pages_of_new_threads(); /* changes nothing, since no thread has started since the last call */
     assert_int_equal(resident(), pages);
 }
 

@@ -1,4 +1,5 @@
-/* Tests of shim/drain/secrets: which parts of command lines and of values the shim keeps, and which it hides. */
+/* Tests of shim/drain/secrets: which parts of command lines and of environment values the shim records, and which it
+ * hides. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -17,7 +17,7 @@ static uint64_t fake_ticks(void);
 #if defined(__x86_64__)
 #include <cpuid.h>
 
-static unsigned cpuid_edx; /* the processor's answer about its counter; 0: no answer */
+static unsigned cpuid_edx; /* what the processor says about its counter; 0: nothing */
 
 static int fake_cpuid(unsigned leaf, unsigned *a, unsigned *b, unsigned *c, unsigned *d)
 {
@@ -29,7 +29,8 @@ static int fake_cpuid(unsigned leaf, unsigned *a, unsigned *b, unsigned *c, unsi
 #define __get_cpuid fake_cpuid
 #endif
 
-/* ticks.c is compiled in here, so that it reads the test's clocks and its ring of comparisons can be emptied. */
+/* ticks.c is compiled in here, so that it reads the test's clocks, and so that the test can empty its ring of
+ * comparisons. */
 #define ws_clock_ns fake_ns
 #define ws_clock_ticks fake_ticks
 #include "shim/timing/ticks.c" // NOLINT(bugprone-suspicious-include)
@@ -42,14 +43,14 @@ enum { READING_NS = 20, SECOND = 1000000000 };
 
 enum { SLEWS = 64 };
 static struct slew {
-    int64_t from; /* true ns */
-    double rate;  /* of the clock, from `from` on */
-    double clock; /* reading of the clock at `from` */
+    int64_t from; /* when this rate begins, in true ns */
+    double rate;  /* the clock's ns per true ns, from then on */
+    double clock; /* what the clock shows at `from` */
 } slews[SLEWS];
 static int slew_count;
-static int64_t true_now; /* ns since the test's beginning */
-static int64_t held_up;  /* ns that a delayed reading of the clock takes longer */
-static int hold_every;   /* every hold_every-th reading of the clock is delayed; 0: none */
+static int64_t true_now; /* true ns since the test began */
+static int64_t held_up;  /* ns by which a delayed reading of the clock takes longer */
+static int hold_every;   /* each hold_every-th reading of the clock is delayed; 0: none */
 static int clock_readings;
 
 static void slew_from(int64_t from, double rate)
@@ -152,8 +153,8 @@ static void readings_between_comparisons(void **state)
     never_backwards(0, true_now, 99991);
 }
 
-/* The clock is read between two readings of the counter. In this test all readings take equally long, so only the
- * rounding error is left. */
+/* Each comparison reads the clock between two readings of the counter, and takes the counter's value in the middle.
+ * In this test all readings take equally long, so only the rounding error is left. */
 static void a_comparison_is_of_its_middle(void **state)
 {
     (void)state;
@@ -163,8 +164,8 @@ static void a_comparison_is_of_its_middle(void **state)
     all_within(0, true_now, 333333, 2);
 }
 
-/* The clock may change its rate once between two comparisons. The converted time is then off by at most a quarter of
- * the change in rate, times the time between the comparisons. */
+/* The clock may change its rate once between two comparisons. Converted times are then off by at most a quarter of
+ * (change of the rate × time between the comparisons). */
 static void slewing_is_followed(void **state)
 {
     (void)state;
@@ -201,7 +202,8 @@ static void a_reading_after_the_last(void **state)
     never_backwards(true_now - 20000000, true_now + SECOND, 99991);
 }
 
-/* The drain compares in every round. However short the rounds are, the ring keeps comparisons of ten seconds. */
+/* The drain (the shim's own thread) compares counter and clock in every round of its work. However short the rounds
+ * are, the ring keeps the comparisons of the last ten seconds. */
 static void ring_holds_ten_seconds(void **state)
 {
     (void)state;
@@ -223,17 +225,19 @@ static void the_ring_goes_round(void **state)
     assert_true(comparison_count > 3 * COMPARISONS);
     int64_t most = (int64_t)(14000000 * 600e-6 / 4) + 2 * READING_ERROR;
     all_within(true_now - 10ll * SECOND, true_now, 1234567, most);
-    /* The bound holds back to the oldest comparison that is kept. */
+    /* The bound `most` holds for all times back to the oldest comparison in the ring. */
     uint64_t oldest = comparisons[comparison_count % COMPARISONS].ticks - (uint64_t)COUNTER_AT_0;
     int64_t from = (int64_t)((double)oldest / TICKS_PER_NS);
     all_within(from, from + 14000000, 100000, most);
-    /* Times before the oldest comparison are computed with the ring's rate, so their error grows with their age. */
+    /* Times before the oldest comparison in the ring are computed with the average rate of all its comparisons, so
+     * their error grows with their age. */
     for (int64_t age = 15; age <= 40; age++)
         assert_in_range(error_at(true_now - age * SECOND), 0, age * 600 * 1000);
     never_backwards(true_now - 20ll * SECOND, true_now + SECOND, 999983);
 }
 
-/* The drain may be delayed between the readings of a comparison. So it tries four times and keeps the fastest try. */
+/* The drain (the shim's own thread) may be delayed between the readings of a comparison. So it compares four times
+ * and keeps the fastest comparison. */
 static void a_comparison_that_is_held_up(void **state)
 {
     (void)state;
@@ -246,7 +250,8 @@ static void a_comparison_that_is_held_up(void **state)
     all_within(0, true_now, 333333, READING_ERROR);
 }
 
-/* Comparisons may be far apart: the drain sleeps long in an idle program, and does not run in a stopped one. */
+/* Comparisons may be far apart: the drain (the shim's own thread) sleeps long in an idle program, and does not run in
+ * a stopped one. */
 static void rounds_far_apart(void **state)
 {
     (void)state;
@@ -259,8 +264,8 @@ static void rounds_far_apart(void **state)
     all_within(0, true_now, 12345678, 2 * READING_ERROR);
 }
 
-/* The rate for times after the last comparison is computed from all comparisons in the ring. So it follows the clock,
- * and one inexact comparison changes it little. */
+/* The rate for times after the last comparison is computed from all comparisons in the ring. It thus follows the
+ * clock, and one inexact comparison changes it little. */
 static void the_rate_is_of_the_whole_ring(void **state)
 {
     (void)state;
@@ -277,7 +282,7 @@ static void the_rate_is_of_the_whole_ring(void **state)
     all_within(true_now, true_now + SECOND, 9999999, 2 * held_up);
 }
 
-/* This happens on a virtual machine that moves to another host, whose counter is behind. */
+/* The counter may go back when a virtual machine moves to another host. The rate must then stay as it was. */
 static void where_a_counter_goes_back_the_rate_stays(void **state)
 {
     (void)state;
@@ -296,8 +301,8 @@ static void ns_are_turned_into_ticks(void **state)
     atomic_store(&ticks_a_second, (uint64_t)(1e9 * TICKS_PER_NS));
     assert_int_equal(ticks_in(0), 0);
     assert_int_equal(ticks_in(1000), 1000 * TICKS_PER_NS);
-    assert_int_equal(ticks_in(3600ull * SECOND), 3600e9 * TICKS_PER_NS); /* ticks of an hour do not overflow */
-    atomic_store(&ticks_a_second, 24000000); /* a slow counter, as some Arm processors have */
+    assert_int_equal(ticks_in(3600ull * SECOND), 3600e9 * TICKS_PER_NS); /* the ticks of an hour do not overflow */
+    atomic_store(&ticks_a_second, 24000000); /* a slow counter, as some Arm processors have it */
     assert_int_equal(ticks_in(1000000), 24000);
 }
 
@@ -325,7 +330,7 @@ static void without_a_counter_ticks_are_ns(void **state)
     ticks_are_ns = true;
     ticks_init();
     ticks_compare();
-    assert_int_equal(true_now, 0); /* no clock was read: nothing is compared */
+    assert_int_equal(true_now, 0); /* 0: ticks_compare read no clock, so it compared nothing */
     assert_int_equal(ticks_to_ns(123456789), 123456789);
     assert_int_equal(ticks_now(), CLOCK_AT_0 + READING_NS);
 }

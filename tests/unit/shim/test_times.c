@@ -1,5 +1,5 @@
-/* Tests of shim/timing/times: begins and ends of operations, computed from CUDA events. Each case is checked by its
- * numbers; test_times_model.c runs them all together. */
+/* Tests of shim/timing/times, which computes the begins and ends of operations from CUDA events. The results of each
+ * case are compared with exact numbers; test_times_model.c tests all cases together. */
 #include "fake_clock.h"
 
 /* --- reading events ------------------------------------------------------------------------------ */
@@ -22,7 +22,7 @@ static void an_event_waits_for_the_clock_and_for_its_time(void **state)
     (void)state;
     clock_is_known = false;
     assert_int_equal(times_read(&context, 1, 1), TIMES_NOT_YET);
-    assert_int_equal(begun, 1); /* the device clock was told of the event once */
+    assert_int_equal(begun, 1); /* the device clock got the event once */
     assert_int_equal(reads, 0);
     clock_is_known = true;
     answer = WS_CUDA_ERROR_NOT_READY;
@@ -44,7 +44,7 @@ static void an_event_that_cannot_be_read_stays_so(void **state)
     assert_int_equal(learned, 0);
 }
 
-/* --- each case by its numbers ------------------------------------------------------------------- */
+/* --- each case in exact numbers ----------------------------------------------------------------- */
 
 enum { BEGIN = 1, END = 2 };
 
@@ -81,8 +81,8 @@ static void check(struct pending pending, int64_t begin_event, int64_t end_event
     assert_int_equal(pending.op.flags & ~(uint32_t)(WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY), flags);
 }
 
-/* The begin event is at 99.5 to 100.5 µs, long after the launch, and the kernel begins within 1.5 µs after it. The
- * end event passes within 1 µs after the kernel's end. */
+/* The begin event passed between 99.5 and 100.5 µs, long after the launch. The kernel begins within 1.5 µs after it.
+ * The end event passes within 1 µs after the kernel's end. */
 static const struct expected busy = { 100750, 1250, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED };
 
 static void in_a_busy_stream(void **state)
@@ -94,8 +94,8 @@ static void in_a_busy_stream(void **state)
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 100000, 150000, own);
 }
 
-/* The kernel is launched at 9.9 µs at the earliest and is on the device by 14.1 µs. The end event came to an idle
- * stream, up to 2.3 µs after the kernel's end. */
+/* The kernel is launched at 9.9 µs at the earliest and is on the device by 14.1 µs. The stream is idle when the end
+ * event reaches it, so the kernel may have ended up to 2.3 µs before. */
 static const struct expected idle = { 12200, 2300, 12850, 1650, WS_TIME_BOUNDED, WS_TIME_MEASURED };
 
 static void in_an_idle_stream(void **state)
@@ -104,13 +104,13 @@ static void in_an_idle_stream(void **state)
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.late = 300;
     check(pending, 5000, 14000, idle);
-    /* The same, but the thread was delayed between the launch and recording the end event. */
+    /* As in the check before, but the thread was delayed between the launch and the recording of the end event. */
     pending.late = 50000;
     check(pending, 5000, 64000, (struct expected){ 12750, 2850, 13750, 50750, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
-/* The begin lies in a span of an odd number of ns. Half of the span is rounded up, so that middle ± error covers the
- * whole span. */
+/* The begin lies in a span whose length is an odd number of ns. Half of it is rounded up, so that (middle ± error)
+ * covers the whole span. */
 static void of_an_odd_span(void **state)
 {
     (void)state;
@@ -129,13 +129,14 @@ static void without_a_begin_event(void **state)
     struct pending pending = kernel(0, 0);
     pending.begin_event = 0;
     check(pending, 100000, 150000, expected);
-    /* A begin event that could not be read counts as none. */
+    /* A begin event that could not be read counts as no begin event. */
     pending.begin_event = 3;
     events[2].state = EVENT_FAILED;
     check(pending, 100000, 150000, expected);
     events[2].state = EVENT_UNREAD;
     check(pending, 100000, 150000, expected);
-    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* it should have a begin event, but none was free */
+    /* a kernel that should have its own begin event, but no event was free */
+    pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.begin_event = 0;
     check(pending, 100000, 150000, expected);
 }
@@ -151,15 +152,16 @@ static void contended(void **state)
 static void held(void **state)
 {
     (void)state;
-    /* The end event stands behind a later kernel, so this one may end earlier. Its begin is known as in any busy
-     * stream. */
+    /* The end event is recorded behind a later kernel, so this kernel may end earlier. The kernel's begin is as
+     * certain as in any busy stream. */
     check(kernel(0, WS_RING_OP_OWN_BEGIN | WS_RING_OP_HELD), 100000, 150000,
           (struct expected){ 99500, 2500, 150500, 51000, WS_TIME_MEASURED, WS_TIME_BOUNDED });
     check(kernel(WS_OP_DEPENDENT, WS_RING_OP_HELD), 100000, 150000,
           (struct expected){ 99500, 51000, 150500, 51000, WS_TIME_INFERRED, WS_TIME_BOUNDED });
 }
 
-/* These operations may begin long after their begin event. So their begin is uncertain, but their end is certain. */
+/* The operations of this test may begin long after their begin event. So their begin is uncertain, although their end
+ * is certain. */
 static void begins_late(void **state)
 {
     (void)state;
@@ -180,8 +182,7 @@ static void beside_other_copies(void **state)
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.kind = WS_OP_COPY;
     pending.direction = COPY_TO_HOST;
-    /* Since this copy was queued, no other stream has copied to the host: the other streams still count 12 - 7 = 5
-     * copies. */
+    /* 12 - 7 = 5 copies to the host were queued on other streams before this copy, and none since. */
     context.copies[COPY_TO_HOST] = 12;
     stream.copies[COPY_TO_HOST] = 7;
     context.copies[COPY_TO_DEVICE] = 99;
@@ -196,14 +197,14 @@ static void beside_other_copies(void **state)
     stream.copies[COPY_TO_HOST] = UINT32_MAX;
     context.copies[COPY_TO_HOST] = 4;
     check(pending, 100000, 150000, alone);
-    /* A copy in neither direction does not queue for a copy engine. */
+    /* A copy that is neither to the device nor to the host does not wait for a copy engine. */
     pending.direction = COPY_DIRECTIONS;
     pending.inner |= WS_RING_OP_ENGINE_BUSY;
     check(pending, 100000, 150000, alone);
 }
 
-/* A blocking call returns when its operation is done, so the return bounds the operation's end. The end event is
- * recorded later and tells little. */
+/* A blocking call returns when its operation is done, so its return bounds the operation's end. The end event is
+ * recorded after the return and tells little. */
 static void blocking(void **state)
 {
     (void)state;
@@ -211,11 +212,12 @@ static void blocking(void **state)
     pending.op.host_end = 60000;
     check(pending, 5000, 70000, (struct expected){ 10000, 50100, 60000, 50100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
     check(pending, 30000, 50000, (struct expected){ 30000, 20500, 50500, 21000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* The begin event is later than the call's return, but within its error. The return is taken as the end. */
+    /* By its events the kernel begins after the call has returned, but the error of these times allows an earlier
+     * begin. So the return is taken as begin and end. */
     check(pending, 61000, 70000, (struct expected){ 60100, 0, 60100, 0, WS_TIME_MEASURED, WS_TIME_BOUNDED });
 }
 
-/* Events and host times that contradict each other leave no negative duration. */
+/* Even if events and host times contradict each other, no duration is negative. */
 static void what_cannot_be(void **state)
 {
     (void)state;
@@ -225,7 +227,7 @@ static void what_cannot_be(void **state)
           (struct expected){ 10000, 100, 10000, 100, WS_TIME_MEASURED, WS_TIME_MEASURED });
 }
 
-/* The clock's error allows an earlier time, but nothing begins before it is launched. */
+/* The clock's error would allow an earlier begin, but nothing begins before its launch was called. */
 static void none_begins_before_its_launch(void **state)
 {
     (void)state;
@@ -239,23 +241,26 @@ static void none_begins_before_its_launch(void **state)
           (struct expected){ 10000, 4500, 10000, 4500, WS_TIME_MEASURED, WS_TIME_BOUNDED });
 }
 
-/* A kernel is launched into an idle stream. Its thread is then stopped for 90 ms before it records the end event. */
+/* A kernel is launched into an idle stream. The thread is then stopped for 90 ms before it records the end event, so
+ * the event does not tell the kernel's end. */
 static void a_thread_held_up_measures_nothing(void **state)
 {
     (void)state;
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.op.shape = 3;
-    pending.late = UINT32_MAX; /* the longest delay that a ring record can hold */
+    pending.late = UINT32_MAX; /* the largest delay that a ring record can hold */
     struct expected expected = { 12750, 2850, 13750, 89986750, WS_TIME_BOUNDED, WS_TIME_BOUNDED };
     check(pending, 5000, 90000000, expected);
-    /* Once another operation of this shape has been measured, this one is assumed to have the same length. */
+    /* Once another operation of this shape (same kernel and grid) was measured, this one is assumed to last as
+     * long. */
     struct pending other = kernel(0, 0);
     other.op.shape = 3;
     check(other, 100000, 150000, busy);
     expected.end = 12750 + 149500 - 100750;
     expected.end_error = 90000500 - (uint32_t)expected.end;
     check(pending, 5000, 90000000, expected);
-    /* The same duration is used if the thread was delayed within the launch call. There the end event is good. */
+    /* The same length is used if the thread was delayed inside the launch call. Then the end event is exact, and only
+     * the begin is uncertain. */
     struct pending slow = other;
     slow.op.host_end = 99000;
     check(slow, 5000, 150000, (struct expected){ 100750, 90850, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED });
@@ -265,9 +270,9 @@ static void a_thread_held_up_measures_nothing(void **state)
     check(pending, 5000, 90000000, expected);
 }
 
-/* --- the usual length of operations of a shape ---------------------------------------------------- */
+/* --- the usual length of operations of one shape (such as launches of one kernel with one grid) ------ */
 
-/* Measures an operation of this shape and length in a busy stream. */
+/* Measures an operation of this shape and length, in a busy stream. */
 static void measure(uint32_t shape, uint64_t bytes, int64_t length)
 {
     struct pending pending = kernel(0, 0);
@@ -278,7 +283,8 @@ static void measure(uint32_t shape, uint64_t bytes, int64_t length)
     check(pending, 100000, expected.end + EVENT_ERROR, expected);
 }
 
-/* The reported length of an operation of this shape whose thread was delayed before it recorded the end event. */
+/* Returns the reported length of an operation of this shape. Its thread was delayed before it recorded the end
+ * event. */
 static int64_t shown_length(uint32_t shape, uint64_t bytes)
 {
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
@@ -286,7 +292,7 @@ static int64_t shown_length(uint32_t shape, uint64_t bytes)
     pending.op.bytes = bytes;
     pending.late = UINT32_MAX;
     put_event(BEGIN, 5000);
-    put_event(END, 4294980000); /* about the time when the event arrived */
+    put_event(END, 4294980000); /* about the time at which the delayed thread recorded the event */
     times_resolve(&stream, &pending, END);
     return pending.op.end - pending.op.begin;
 }
@@ -296,11 +302,11 @@ static void a_usual_length_is_the_mean_of_some(void **state)
     (void)state;
     measure(10, 0, 40000);
     assert_int_equal(shown_length(10, 0), 40000);
-    measure(10, 0, 48000); /* a new length counts an eighth */
+    measure(10, 0, 48000); /* a new length counts an eighth, the old one seven eighths */
     assert_int_equal(shown_length(10, 0), 41000);
     measure(10, 0, 33000);
     assert_int_equal(shown_length(10, 0), 40000);
-    /* Lengths beyond the table's largest value are stored as that value. */
+    /* A length above the largest value of the table is stored as that value. */
     measure(11, 0, ((int64_t)1 << 32) + 5000);
     assert_int_equal(shown_length(11, 0), UINT32_MAX);
 }
@@ -312,13 +318,14 @@ static void a_usual_length_grows_with_the_bytes(void **state)
     assert_int_equal(shown_length(12, 1 << 20), 50000);
     assert_int_equal(shown_length(12, 3 << 20), 150000);
     assert_int_equal(shown_length(12, 1 << 19), 25000);
-    /* Byte counts beyond the table's largest value are stored as that value. */
+    /* A number of bytes above the largest value of the table is stored as that value. */
     measure(13, ((uint64_t)1 << 32) + 1, 4000000);
     assert_int_equal(shown_length(13, ((uint64_t)1 << 32) + 1), 4000000);
     assert_int_equal(shown_length(13, (uint64_t)1 << 31), 2000000);
 }
 
-/* An operation teaches no usual length if its length was not measured, or says nothing about the next operation. */
+/* The length of an operation is not used for others if it was not measured, or if it says nothing about the next
+ * operation. */
 static void some_lengths_are_not_usual(void **state)
 {
     (void)state;
@@ -329,14 +336,15 @@ static void some_lengths_are_not_usual(void **state)
     check(pending, 100000, 104000,
           (struct expected){ 102000, 2500, 103500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
     assert_int_equal(shown_length(14, 0), NOT_KNOWN);
-    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* its thread was delayed in the launch call */
+    pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* a kernel whose thread was delayed in the launch call */
     pending.op.shape = 14;
     pending.op.host_end = 99000;
     check(pending, 5000, 150000, (struct expected){ 56250, 46350, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
     assert_int_equal(shown_length(14, 0), NOT_KNOWN);
 }
 
-/* An operation whose thread was delayed is reported with its usual length, but within the bounds of its events. */
+/* If an operation's thread was delayed, the operation is reported with its usual length, but never outside of the
+ * bounds from its events. */
 static void a_usual_length_stays_within_the_events(void **state)
 {
     (void)state;
@@ -348,7 +356,7 @@ static void a_usual_length_stays_within_the_events(void **state)
     measure(16, 0, 2000);
     pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.op.shape = 16;
-    pending.op.host_end = 99000; /* delayed in the launch call; the end is known */
+    pending.op.host_end = 99000; /* delayed in the launch call; the operation's end is known */
     check(pending, 5000, 150000, (struct expected){ 102600, 92700, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
     pending.late = 40000; /* also delayed before the end event: neither begin nor end is known */
     check(pending, 5000, 141000, (struct expected){ 56250, 46350, 58250, 83250, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
@@ -367,10 +375,11 @@ static void copies_of_pageable_memory(void **state)
     /* If the stream is free, the copy lies between the call's begin and its return. */
     check(pending, 5000, 1414000,
           (struct expected){ 11000, 1402600, 1410000, 1400100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* If the stream is busy both at first and when the call returns, the copy lies somewhere between the events. */
+    /* If the stream is busy both when the copy is called and when the call returns, the copy lies somewhere between
+     * the events. */
     check(pending, 300000, 1800000,
           (struct expected){ 300000, 1113600, 1800500, 1501000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* The same with a call that is known to block until the copy is done. */
+    /* As in the check before, but the call is known to block until the copy is done. */
     pending.op.flags = WS_OP_BLOCKING;
     check(pending, 300000, 1414000,
           (struct expected){ 300000, 1114500, 1410000, 1110500, WS_TIME_BOUNDED, WS_TIME_BOUNDED });

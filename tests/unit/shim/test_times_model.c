@@ -1,24 +1,25 @@
-/* Tests of shim/timing/times: all cases together, on a small model of a stream whose true times are known. The true
- * time must always lie within the error that is reported. */
+/* Tests of shim/timing/times: all cases together, on a small model of a stream whose true times are known. Each true
+ * time must lie within the reported error. */
 #include <stdlib.h>
 
 #include "fake_clock.h"
 
-/* One stream of a device whose clock is the host's plus OFFSET. The stream works in order. An event's time is taken
- * when the event has reached the device and all work before it has ended, or a moment later. */
+/* The model: one stream of a device whose clock is the host's plus OFFSET. The stream works in order. An event passes
+ * when it has reached the device and all work before it has ended, or a moment later. */
 enum {
     OFFSET = 1000000000,
-    OP_DISPATCH = 1500,    /* most ns until an operation begins; the same as in times.c */
+    OP_DISPATCH = 1500,    /* most ns from when an operation is ready until it begins; as in times.c */
     EVENT_DISPATCH = 1000, /* most ns from the end of an operation to the event behind it */
     LEAST_DURATION = 1000,
 };
 
 struct model {
     uint64_t seed;
-    int64_t host;        /* the thread's current host time */
-    int64_t ended;       /* when all work in the stream so far has ended (host's clock) */
-    int64_t submit;      /* ns that work takes from the host to the device */
-    uint32_t last_event; /* the end event of the last operation, which the shim may use again; 0: none */
+    int64_t host;   /* the thread's current time on the host's clock */
+    int64_t ended;  /* when all work in the stream so far will have ended, on the host's clock */
+    int64_t submit; /* ns that work takes from the host to the device */
+    /* the end event of the last operation, which can serve as begin event of the next; 0: none */
+    uint32_t last_event;
     uint32_t next_event;
 };
 
@@ -33,13 +34,13 @@ static bool one_in(struct model *model, int64_t count)
     return !some(model, count - 1);
 }
 
-/* The thread's time between two steps: mostly short, sometimes long, as after a preemption. */
+/* The thread's time between two steps is mostly short, and sometimes long, as if the thread was preempted. */
 static int64_t a_moment(struct model *model)
 {
     return one_in(model, 20) ? some(model, 300000) : some(model, 5000);
 }
 
-/* The thread records an event now. */
+/* The thread records an event at its current time. */
 static uint32_t model_event(struct model *model)
 {
     int64_t came = model->host + model->submit;
@@ -50,7 +51,7 @@ static uint32_t model_event(struct model *model)
     return event;
 }
 
-/* The driver submits an operation at some time between `from` and `to`. The operation begins `wait` ns after the
+/* Queues an operation that the driver submits at a random time between `from` and `to`. It begins `wait` ns after the
  * earliest possible time. */
 static void model_work(struct model *model, int64_t from, int64_t to, int64_t wait, int64_t *begin, int64_t *end)
 {
@@ -76,8 +77,8 @@ static void check_truth(const struct ws_op *op, int64_t begin, int64_t end)
     assert_int_not_equal(ws_op_end_quality(op), WS_TIME_NONE);
 }
 
-/* One operation as shim/calls/ops.c times it: a begin event of its own or the end event of the operation before, then
- * the call, then the end event. */
+/* Runs one operation with the events that shim/calls/ops.c would use: first a begin event of its own or the end event
+ * of the operation before, then the call, then the end event. */
 static void model_op(struct model *model)
 {
     int64_t begin, end;
@@ -102,7 +103,8 @@ static void model_op(struct model *model)
     pending.op.host_begin = model->host;
     int64_t returned = model->host += 500 + a_moment(model);
     model_work(model, pending.op.host_begin, returned, late || shared ? some(model, 200000) : 0, &begin, &end);
-    int64_t done = pending.staged ? end - some(model, 3000) : end; /* a staged call may return earlier */
+    /* a call whose copy is staged may return before the copy ends */
+    int64_t done = pending.staged ? end - some(model, 3000) : end;
     if ((waits || pending.staged) && model->host < done)
         model->host = done + some(model, 3000);
     pending.op.host_end = model->host;
@@ -115,8 +117,8 @@ static void model_op(struct model *model)
     check_truth(&pending.op, begin, end);
 }
 
-/* A series of launches, each of which may begin before the previous one has ended. One event stands before all of
- * them and one behind. */
+/* Runs a series of launches, each of which may begin before the previous one has ended. There is one event before the
+ * first launch and one behind the last. */
 static void model_dependents(struct model *model)
 {
     enum { MOST = 6 };
@@ -135,7 +137,7 @@ static void model_dependents(struct model *model)
         };
         ended = model->ended;
         model_work(model, from, to, 0, &begin[i], &end[i]);
-        if (i) { /* may begin as soon as the previous launch has begun */
+        if (i) { /* this launch may begin as soon as the previous one has begun */
             int64_t could = begin[i - 1] > from + model->submit ? begin[i - 1] : begin[i];
             begin[i] = could < begin[i] ? could + some(model, begin[i] - could) : begin[i];
             model->ended = end[i] > ended ? end[i] : ended;

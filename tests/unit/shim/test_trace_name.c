@@ -1,4 +1,4 @@
-/* Tests of the names of traces: no external text, such as the host's name, may lead out of the folder. */
+/* Tests of the names of trace files: no text from outside, such as the host's name, may lead out of the folder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

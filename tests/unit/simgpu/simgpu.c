@@ -31,7 +31,7 @@ int simgpu_setup(void **state)
 int simgpu_teardown(void **state)
 {
     struct simgpu_fixture *fixture = *state;
-    simgpu_release(fixture); /* a test that failed may have left the gate closed */
+    simgpu_release(fixture); /* a test that failed may have left the streams held */
     succeeds(cuCtxDestroy_v2(fixture->context));
     return 0;
 }

@@ -129,26 +129,26 @@ CALL(cuGraphLaunch, ws_CUgraphExec, ws_CUstream)
 CALL(cuGraphExecDestroy, ws_CUgraphExec)
 #undef CALL
 
-/* PTX of kernels that the simulator knows (spin, fill_f32, vector_add, saxpy, illegal_address), of a kernel that a
- * test registers (own_kernel), of one that is not registered (unknown), and of a global. */
+/* PTX of kernels that the simulator has built in (spin, fill_f32, vector_add, saxpy, illegal_address), of a kernel
+ * that a test registers (own_kernel), of a kernel that nobody registers (unknown), and of a global variable. */
 extern const char simgpu_ptx[];
 
 struct simgpu_fixture {
     ws_CUcontext context;
     ws_CUmodule module;
-    ws_CUstream stream, other; /* non-blocking */
-    uint32_t *gate;            /* pinned */
+    ws_CUstream stream, other; /* both are non-blocking */
+    uint32_t *gate;            /* in pinned memory; simgpu_hold makes a stream wait for a value in it */
 };
 
-/* A context of device 0 with the module loaded; every test gets its own. */
+/* Makes a context of device 0 in which the module is loaded. Every test gets its own. */
 int simgpu_setup(void **state);
 int simgpu_teardown(void **state);
 
 ws_CUfunction simgpu_function(const struct simgpu_fixture *fixture, const char *name);
 void simgpu_spin(const struct simgpu_fixture *fixture, ws_CUstream stream, uint64_t ns);
 
-/* Work that is queued after simgpu_hold begins only at simgpu_release. So device times do not depend on the speed of
- * the test. */
+/* simgpu_hold makes the stream wait: work that is queued after it begins only at simgpu_release. So device times do
+ * not depend on the speed of the test. */
 void simgpu_hold(const struct simgpu_fixture *fixture, ws_CUstream stream);
 void simgpu_release(const struct simgpu_fixture *fixture);
 

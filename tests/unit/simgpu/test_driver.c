@@ -37,7 +37,7 @@ static void events_show_the_models_time(void **state)
     simgpu_release(fixture);
     succeeds(cuEventSynchronize(end));
     succeeds(cuEventQuery(end));
-    /* 5 ms of the kernel; launch and dispatch come on top. */
+    /* The kernel takes 5 ms; launch and dispatch are added to that. */
     assert_true(elapsed(begin, end) >= 5.0f);
     /* The resolution of events is half a microsecond. */
     double half_microseconds = (double)elapsed(begin, end) * 2000;
@@ -120,7 +120,7 @@ static void kernels_compute_and_copies_move_bytes(void **state)
     void *parameters[] = { &out, &a, &b, &n };
     succeeds(cuLaunchKernel(simgpu_function(fixture, "vector_add"), 4, 1, 1, 256, 1, 1, 0, fixture->stream,
                             parameters, NULL));
-    /* A copy to pageable memory returns only when it is done. */
+    /* A copy to pageable memory returns only when the copy is done. */
     succeeds(cuMemcpyDtoHAsync_v2(back, out, sizeof(back), fixture->stream));
     for (int i = 0; i < N; i++)
         assert_true(back[i] == 2.0f * (float)i);
@@ -261,7 +261,7 @@ static void unknown_kernels_take_the_same_time_each_time(void **state)
     simgpu_release(fixture);
     succeeds(cuStreamSynchronize(fixture->stream));
     float first = elapsed(marks[0], marks[1]), second = elapsed(marks[1], marks[2]);
-    assert_true(first >= 0.0025f && first <= 0.0215f); /* 2 to 20 µs and 1 µs of dispatch, ± 0.5 µs */
+    assert_true(first >= 0.0025f && first <= 0.0215f); /* a kernel of 2 to 20 µs, and 1 µs of dispatch, ± 0.5 µs */
     assert_true(first - second < 0.0006f && second - first < 0.0006f);
 }
 
@@ -296,7 +296,7 @@ static void host_functions_run_in_their_place(void **state)
     ws_CUdeviceptr flag;
     succeeds(cuMemAlloc_v2(&flag, 4));
     succeeds(cuMemsetD32_v2(flag, 0, 1));
-    /* `stream` waits for a value, which `other` writes after a host function. */
+    /* `stream` waits for a value, which `other` writes after its host function has run. */
     succeeds(cuStreamWaitValue32_v2(fixture->stream, flag, 9, 1));
     simgpu_spin(fixture, fixture->stream, 1000);
     simgpu_hold(fixture, fixture->other);

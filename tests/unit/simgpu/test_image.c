@@ -1,5 +1,5 @@
-/* Tests of the images that the simulated driver loads besides plain PTX: ELF and fat binaries. The test builds them
- * byte by byte. */
+/* Tests of the images that the simulated driver can load apart from plain PTX: ELF and fat binaries. The test builds
+ * them byte by byte. */
 #include <elf.h>
 
 #include "simgpu.h"
@@ -60,9 +60,9 @@ static struct image *make_elf(void)
                                     .st_value = 4,
                                     .st_size = 8 };
     memcpy(image.globals, (uint32_t[]){ 0, 1, 2 }, sizeof(image.globals));
-    /* registers of symbol 1 */
+    /* an item with the registers (24) of symbol 1 */
     memcpy(image.info, (uint32_t[]){ 0x00082f04, 1, 24 }, sizeof(image.info));
-    /* an item to skip, parameter 1 (4 bytes at offset 8), parameter 0 (8 bytes at offset 0) */
+    /* an item to skip, then parameter 1 (4 bytes at offset 8) and parameter 0 (8 bytes at offset 0) */
     memcpy(image.kernel_info,
            (uint32_t[]){ 0x01015f03, 0x000c1704, 0, 1 | 8 << 16, 4u << 18, 0x000c1704, 0, 0, 8u << 18 },
            sizeof(image.kernel_info));
@@ -77,7 +77,7 @@ static struct image *make_elf(void)
     return &image;
 }
 
-/* A fat binary of one entry around the data. */
+/* A fat binary with one entry, which contains the data. */
 struct fatbin {
     struct {
         uint32_t magic;
@@ -161,7 +161,8 @@ static void elf_gives_names_and_layouts(void **state)
     holds_scale(make_fatbin(2, 0x11, make_elf(), sizeof(struct image), 0));
 }
 
-/* Globals have the values of the image. clang's OpenMP runtime reads such globals to learn how to run a kernel. */
+/* Global variables begin with the values in the image. clang's OpenMP runtime reads such globals to learn how to run
+ * a kernel. */
 static void globals_begin_as_the_image_says(void **state)
 {
     (void)state;
@@ -206,7 +207,7 @@ static void ptx_inside_is_found_packed_or_not(void **state)
     static char comment[600];
     size_t length = sizeof(ptx) - 1;
     holds_scale(make_fatbin(1, 0x11, ptx, sizeof(ptx), 0));
-    /* The comment at the begin of the text is moved to its end. An LZ4 match repeats it there. */
+    /* The text begins with a comment. The comment is moved to the end, where an LZ4 match repeats it. */
     enum { AGAIN = 62 };
     memcpy(comment, ptx, length);
     memmove(comment, ptx + AGAIN, length - AGAIN);
@@ -219,7 +220,7 @@ static void damage_is_refused(void **state)
 {
     (void)state;
     ws_CUmodule module;
-    static const unsigned char far[] = { 0x14, 'x', 9, 0, 0x10, 'y' }; /* the match begins before the text */
+    static const unsigned char far[] = { 0x14, 'x', 9, 0, 0x10, 'y' }; /* an LZ4 match that begins before the text */
     fails(cuModuleLoadData(&module, make_fatbin(1, 0x2011, far, sizeof(far), 10)), INVALID_IMAGE);
     fails(cuModuleLoadData(&module, make_fatbin(1, 0x2011, far, 2, 10)), INVALID_IMAGE);
     struct fatbin *fatbin = make_fatbin(1, 0x11, "x", 1, 0);

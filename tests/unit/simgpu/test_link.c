@@ -71,7 +71,7 @@ static void two_parts_make_one_image(void **state)
     add_ptx(link, second);
     succeeds(cuLinkComplete(link, &image, &bytes));
     holds_both_parts(image);
-    /* hashcat copies the image's bytes and uses them after it has destroyed the linker. */
+    /* Like hashcat, copies the image's bytes and uses the copy after the linker is destroyed. */
     void *kept = malloc(bytes);
     assert_non_null(kept);
     memcpy(kept, image, bytes);
@@ -129,7 +129,7 @@ static void files_are_parts_too(void **state)
     succeeds(cuLinkDestroy(link));
 }
 
-/* The functions of CUDA 5.5 have no suffix _v2. dlsym still finds them by those names. */
+/* CUDA 5.5 has these functions without the suffix _v2. dlsym still finds them by those names. */
 static void the_first_names_do_the_same(void **state)
 {
     (void)state;
@@ -144,7 +144,7 @@ static void the_first_names_do_the_same(void **state)
     succeeds(cuLinkDestroy(link));
 }
 
-/* Text whose size is given need not end with a 0 byte. */
+/* If the text's size is given, the text need not end with a 0 byte. */
 static void a_size_is_believed(void **state)
 {
     (void)state;

@@ -9,8 +9,8 @@ static const struct look_up {
     const char *name;
     int version;
     uint64_t flags;
-    const char *symbol; /* NULL: not found */
-    int status, since;  /* status: the expected status; since: the first driver version that has the symbol */
+    const char *symbol; /* the symbol whose address must be found; NULL: none */
+    int status, since;  /* the expected status; the first driver version with the symbol */
 } look_ups[] = {
     { "cuMemAlloc", 3010, 0, "cuMemAlloc", 0, 0 },
     { "cuMemAlloc", 3020, 0, "cuMemAlloc_v2", 0, 0 },
@@ -43,7 +43,7 @@ static void every_look_up_gives_the_symbol_of_its_version(void **state)
         int status = -1;
         ws_CUresult result = cuGetProcAddress_v2(one->name, &found, one->version, one->flags, &status);
         if (one->since > driver_version) {
-            /* This driver is too old for the symbol: an earlier symbol of the name is found, or none. */
+            /* This driver version is older than the symbol: an earlier symbol of the same name is found, or none. */
             assert_true(!found || found != dlsym(RTLD_DEFAULT, one->symbol));
             continue;
         }
@@ -72,8 +72,8 @@ static void newer_functions_refuse_to_work(void **state)
     succeeds(cuCtxDestroy_v2(context));
 }
 
-/* numba and others look up a name with _v2 first, and call it with the arguments of the function without _v2. Then
- * the added argument is whatever its register holds. Drivers before CUDA 13.0 do not have these names. */
+/* numba and other programs look up a name with _v2 first, and call it with the arguments of the function without _v2.
+ * The added argument is then whatever its register holds. Drivers before CUDA 13.0 do not have these names. */
 static void old_clients_find_names_that_are_newer(void **state)
 {
     (void)state;
@@ -95,7 +95,7 @@ static void old_clients_find_names_that_are_newer(void **state)
     succeeds(cuCtxPopCurrent_v2(&context));
     fails(get_device(&device, chance), INVALID_CONTEXT);
     fails(synchronize(chance), INVALID_CONTEXT);
-    /* A driver that knows the added argument takes a context there, which need not be current. */
+    /* A driver that has the added argument accepts any valid context there, even if it is not current. */
     if (driver_version >= 13000) {
         succeeds(get_device(&device, context));
         succeeds(synchronize(context));

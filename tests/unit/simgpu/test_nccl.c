@@ -159,7 +159,7 @@ static void splits_number_their_ranks_by_key(void **state)
         works(ncclCommDestroy(made[i]));
 }
 
-/* Exit status of a rank that is a process of its own: 0 when the sum is right. */
+/* Runs one rank in a process of its own. Returns the exit status: 0 if the sum is right. */
 static int one_rank(const ws_ncclUniqueId *id, int number)
 {
     ws_CUcontext context;
@@ -179,7 +179,7 @@ static int one_rank(const ws_ncclUniqueId *id, int number)
     return mine[0] == 4 && mine[3] == 24 ? 0 : 1;
 }
 
-/* Forks before this process uses the driver: in a child forked later the driver does not work. */
+/* Forks before this process uses the driver, because the driver does not work in a child that is forked later. */
 static int two_processes(void)
 {
     ws_ncclUniqueId id;

@@ -1,5 +1,5 @@
-/* Tests of a primary context that is reset while other threads use it. Their calls succeed or return an error that is
- * allowed, and a context that is retained again works. */
+/* Tests of resetting a primary context while other threads use it. The calls of these threads must succeed or return
+ * an error that is allowed, and a context that is retained again must work. */
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 
 enum { RESETS = 60, BETWEEN_US = 500, WORKERS = 6, FLOATS = 4096 };
 
-/* Is this a result that CUDA's documentation allows? The call's context may have been reset by another thread, or the
- * call may wait for a context in which another thread captures. */
+/* Whether CUDA's documentation allows this result. Another thread may have reset the call's context, or the call may
+ * wait for a context in which another thread captures. */
 static bool is_expected(ws_CUresult result)
 {
     return result == WS_CUDA_SUCCESS || result == WS_CUDA_ERROR_CONTEXT_IS_DESTROYED ||
@@ -20,7 +20,7 @@ static bool is_expected(ws_CUresult result)
 
 static atomic_bool stop;
 static atomic_int unexpected;      /* the first result that is not allowed */
-static atomic_uint rounds, errors; /* rounds without an error, and rounds with one */
+static atomic_uint rounds, errors; /* rounds (each a series of calls) without an error, and with one */
 
 struct worker {
     void (*round)(struct worker *worker);
@@ -92,7 +92,7 @@ static void copy_round(struct worker *worker)
     GO(cuMemcpyDtoH_v2(worker->host, worker->memory, sizeof(worker->host)));
 }
 
-/* "Not ready" is no error: after a reset the handle may be another worker's event, which is still pending. */
+/* NOT_READY counts as no error: after a reset the handle may be another worker's event, which is still pending. */
 static ws_CUresult ready_or_not(ws_CUresult result)
 {
     return result == WS_CUDA_ERROR_NOT_READY ? WS_CUDA_SUCCESS : result;
@@ -139,10 +139,10 @@ static void capture_round(struct worker *worker)
     pthread_mutex_lock(&one);
     ws_CUresult result = cuStreamBeginCapture_v2(worker->stream, WS_CU_STREAM_CAPTURE_MODE_RELAXED);
     if (result == WS_CUDA_SUCCESS) {
-        (void)launch_fill(worker, worker->stream, 5); /* the capture's end says whether it failed */
+        (void)launch_fill(worker, worker->stream, 5); /* the end of the capture shows whether this failed */
         result = cuStreamEndCapture(worker->stream, &graph);
     }
-    /* The reset has ended the capture too. */
+    /* This error means that the reset has also ended the capture. */
     if (result == WS_CUDA_ERROR_ILLEGAL_STATE)
         result = WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;
     if (result == WS_CUDA_SUCCESS)
@@ -224,7 +224,8 @@ static void a_reset_under_load_harms_nobody(void **state)
     still_computes();
 }
 
-/* The second thread's error. Two threads reset at once, and the one that finds nothing to reset must succeed too. */
+/* The result of the second thread's call. Two threads reset the context at once; the one that finds nothing to reset
+ * must succeed, too. */
 static atomic_int second_result;
 
 static void *reset_often(void *unused)
@@ -266,12 +267,11 @@ static void nothing_of_a_former_life_is_known(void **state)
     succeeds(cuDevicePrimaryCtxRetain(&context, 0));
     fails(launch_fill(worker, worker->stream, 1), INVALID_HANDLE);
     fails(launch_fill(worker, NULL, 1), INVALID_HANDLE);
-    /* The event is not tested: if the test runs under the shim, an event of the shim's may have got the same handle.
-     */
+    /* The old event is not tested: under the shim, an event of the shim's own may have got the same handle. */
     fails(cuMemcpyDtoH_v2(worker->host, worker->memory, 16), INVALID_VALUE);
 }
 
-/* A graph was created before a reset. Its launch is refused, and its destruction leaves the new streams alone. */
+/* A graph was made before a reset. Its launch must be refused, and destroying it must not touch the new streams. */
 static void a_graph_of_a_former_life_ends_quietly(void **state)
 {
     (void)state;

@@ -60,7 +60,7 @@ int main(void)
 {
     if (socketpair(AF_UNIX, SOCK_STREAM, 0, channel) != 0)
         return 1;
-    /* Forks before this process uses the driver: in a child forked later the driver does not work. */
+    /* Forks before this process uses the driver, because the driver does not work in a child that is forked later. */
     pid_t child = fork();
     if (child == 0) {
         close(channel[0]);

@@ -1,4 +1,5 @@
-/* Tests that the simulated GPU's truth file agrees with the work of many threads on several streams and devices. */
+/* Tests that the simulated GPU's truth file (all operations with their true times) agrees with what many threads did
+ * on several streams and devices. */
 #include <pthread.h>
 #include <unistd.h>
 
@@ -22,7 +23,8 @@ static ws_CUstream stream_of(int thread)
     return devices[thread % DEVICES].streams[thread / DEVICES % (STREAMS / DEVICES)];
 }
 
-/* A thread's work: short kernels, memsets and copies, with waits between the device's streams. */
+/* What each thread does: it queues short kernels, memsets and copies, and makes streams of the device wait for each
+ * other. */
 static void *work(void *argument)
 {
     int thread = (int)(intptr_t)argument;

@@ -48,7 +48,7 @@ static void put_at(size_t offset, const void *bytes, size_t size)
     assert_int_equal(pwrite(file, bytes, size, (off_t)offset), size);
 }
 
-/* Counts, by family, the rows of the pieces [0, count) without the piece `left_out`. */
+/* Counts the rows of each family in the first `count` pieces of the file, without the piece `left_out`. */
 static void rows_in_pieces(const struct small_trace *trace, size_t count, size_t left_out,
                            uint32_t rows[WS_FAMILY_COUNT])
 {
@@ -121,7 +121,8 @@ static void cut_anywhere_gives_every_whole_frame(void **state)
     small_trace_destroy(&trace);
 }
 
-/* The piece `hurt` is unreadable. Only the rows of that piece may be missing, and no dictionary row. */
+/* Checks a trace in which the piece `hurt` cannot be read. Only rows of that piece may be missing, and no dictionary
+ * row. */
 static void check_hurt(const struct small_trace *trace, size_t hurt)
 {
     uint32_t rows[WS_FAMILY_COUNT];
@@ -157,7 +158,7 @@ static void a_wrong_byte_costs_its_frame_only(void **state)
     }
 }
 
-/* Each piece in turn is cut out of the file. */
+/* Removes each piece of the file in turn. The reader must count what is missing. */
 static void a_missing_frame_is_counted(void **state)
 {
     (void)state;
@@ -223,7 +224,8 @@ static void rubbish_is_refused_or_skipped(void **state)
     small_trace_read(path, &result);
     assert_int_equal(result.open_status, -EINVAL);
 
-    /* Rubbish in the middle of the file, longer than the reader searches at once, with the magic number strewn in. */
+    /* Random bytes in the middle of the file, more than the reader searches at once. The magic number of frames
+     * occurs in them every 1000 bytes. */
     for (size_t i = 0; i + 4 < sizeof(rubbish); i += 1000)
         memcpy(rubbish + i, magic, sizeof(magic));
     size_t middle = trace.pieces[trace.piece_count / 2].offset;
@@ -237,7 +239,8 @@ static void rubbish_is_refused_or_skipped(void **state)
     small_trace_destroy(&trace);
 }
 
-/* A small file whose frames claim millions of equal rows. */
+/* The frames of a small file may state millions of equal rows. The reader must limit their number by the file's
+ * size. */
 static void rows_are_bounded_by_the_size_of_the_file(void **state)
 {
     (void)state;
@@ -264,7 +267,7 @@ static void rows_are_bounded_by_the_size_of_the_file(void **state)
     ws_reader_close(reader);
 }
 
-/* A sparse file of terabytes: the reader finds the frame that lies behind the hole. */
+/* A sparse file of terabytes: the reader must find the frame behind the hole, and quickly. */
 static void holes_cost_nothing(void **state)
 {
     (void)state;

@@ -33,7 +33,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Makes test row `index` of a family: once to write it, and once to compare it with the row that was read. */
+/* Makes test row `index` of a family: first in order to write it, and again in order to compare it with the row that
+ * was read. */
 static void row_number(uint32_t family, uint64_t index, uint32_t max_text, void *row)
 {
     uint64_t seed = (uint64_t)family << 48 | index;

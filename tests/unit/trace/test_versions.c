@@ -49,7 +49,7 @@ static int tear_down(void **state)
     return unlink(path);
 }
 
-/* Writes a frame of `count` rows with the layout of another version. */
+/* Writes a frame of `count` rows, with the columns that another version of the format has. */
 static void put_rows(uint16_t family, const struct ws_layout *layout, const void *rows, uint32_t count)
 {
     void *memory = calloc(1, ws_columns_encoder_size(ROWS));
@@ -146,7 +146,7 @@ static void columns_of_a_newer_minor_are_passed_over(void **state)
                                   .width = 8,
                                   .coding = WS_CODING_LAST,
                                   .key = (uint8_t)(known->column_count + 1) };
-    const struct ws_layout newer = { "call", columns, (uint16_t)(more - columns), sizeof(struct newer_call) };
+    const struct ws_layout newer = { "call", columns, (uint16_t)(more - columns), 1, sizeof(struct newer_call) };
     static struct newer_call rows[ROWS];
     fill_calls();
     for (uint32_t i = 0; i < ROWS; i++)
@@ -168,7 +168,7 @@ static void columns_an_older_writer_lacked_are_0(void **state)
 {
     (void)state;
     struct ws_layout older = *ws_layout(WS_FAMILY_call);
-    older.column_count -= 2; /* without the columns `bytes` and `result` */
+    older.column_count -= 2; /* an older layout lacks the last two columns, `bytes` and `result` */
     fill_calls();
     put_rows(WS_FAMILY_call, &older, calls, ROWS);
     finish_file();
@@ -207,7 +207,7 @@ static void data_rows_do_not_come_twice(void **state)
     ws_reader_close(reader);
 }
 
-/* A reader sees the file as it was at opening, while the writer goes on writing. */
+/* A reader sees the file as it was when it was opened, while the writer goes on writing. */
 static void a_growing_file_ends_where_it_did(void **state)
 {
     (void)state;

@@ -1,4 +1,5 @@
-/* Tests of the messages between shim and collector: what is written comes back, and nothing else is taken. */
+/* Tests of the messages between shim and collector: each message is read as it was written, and other bytes are
+ * refused. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +12,7 @@
 
 #include "wire/channel.h"
 
-/* Reads a copy that ends where the message ends, so that a sanitizer notices reads beyond it. */
+/* Reads from a copy of exactly the message's size, so that a sanitizer finds reads beyond its end. */
 static int read_copy(const uint8_t *bytes, size_t size, struct ws_channel_message *message)
 {
     uint8_t *copy = malloc(size + !size);

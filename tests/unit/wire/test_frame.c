@@ -66,7 +66,7 @@ static void each_wrong_bit_of_a_frame_header_is_refused(void **state)
     assert_true(ws_frame_header_read(bytes, &back));
 }
 
-/* Does the reader accept this header? The header gets a right hash for any values of its fields. */
+/* Whether the reader accepts this header. The header gets the right hash, whatever its members are. */
 static bool is_read(struct ws_frame_header header)
 {
     uint8_t bytes[WS_FRAME_HEADER_SIZE];
@@ -101,7 +101,7 @@ static void a_frame_header_beyond_its_limits_is_refused(void **state)
     assert_true(is_read(header));
 }
 
-/* Is the field at this offset this number? */
+/* Checks that the member at this offset has the expected value. */
 static void check_field(const uint8_t *bytes, size_t offset, size_t size, uint64_t expected)
 {
     uint64_t value = 0;
@@ -172,7 +172,8 @@ static void a_file_header_comes_back(void **state)
     (void)state;
     uint8_t bytes[WS_FILE_HEADER_SIZE];
     struct ws_file_header header = { .major = WS_FORMAT_MAJOR, .minor = 77, .file_id = 0x89abcdef }, back;
-    memset(header.creator, 'c', sizeof(header.creator) - 1); /* the file holds no 0 byte after a name this long */
+    /* a name so long that no 0 byte follows it in the file */
+    memset(header.creator, 'c', sizeof(header.creator) - 1);
     ws_file_header_write(bytes, &header);
     assert_int_equal(ws_file_header_read(bytes, &back), 0);
     assert_int_equal(back.major, header.major);
@@ -198,7 +199,7 @@ static void each_wrong_bit_of_a_file_header_is_refused(void **state)
         assert_int_equal(ws_file_header_read(bytes, &back), expected);
         bytes[bit / 8] ^= (uint8_t)(1 << bit % 8);
     }
-    /* A header in the other byte order, with everything else right. */
+    /* A header in the other byte order, which is right otherwise. */
     static const size_t byte_order = 24;
     uint8_t swapped[4] = { bytes[byte_order + 3], bytes[byte_order + 2], bytes[byte_order + 1], bytes[byte_order] };
     memcpy(bytes + byte_order, swapped, sizeof(swapped));
@@ -225,8 +226,8 @@ static void each_wrong_bit_of_a_trailer_is_refused(void **state)
 
 /* --- frames as the encoder writes them ---------------------------------------------------------- */
 
-/* Asserts that the pieces from..to of the trace are frames of one file: they are numbered, each is as long as its
- * header says, and no row is missing. */
+/* Asserts that the pieces `from` to `to` of the trace are frames of one file: they are numbered, each is as long as
+ * its header says, and no row is missing. */
 static void check_frames(const struct small_trace *trace, size_t from, size_t to)
 {
     uint64_t next_row[WS_FAMILY_COUNT] = { 0 };

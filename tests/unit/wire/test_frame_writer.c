@@ -1,5 +1,5 @@
-/* Tests of wire/frame_writer: the bytes that it gives to its sink, its reaction to a sink that refuses or to too
- * little memory, and which planes it compresses. The compressor is a stand-in. */
+/* Tests of wire/frame_writer: the bytes that it gives to its sink, what it does if the sink fails or memory is too
+ * small, and which planes (groups of bytes of one column) it compresses. The compressor is a stand-in. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@ static struct ws_frame_writer writer;
 static uint8_t head[HEAD], planes[PLANES], frame[2 * PLANES], written[4 * PLANES];
 static size_t written_size;
 static int refuses;
-static size_t tried[TRIES]; /* sizes of the chunks that the compressor was given */
+static size_t tried[TRIES]; /* sizes of the chunks that were given to the compressor */
 static unsigned tried_count;
 
 static int keep(void *sink, const void *bytes, size_t size)
@@ -37,7 +37,7 @@ static void *create(void)
     return &writer;
 }
 
-/* Bytes that are all the same become one; others do not shrink. */
+/* A stand-in for a compressor: bytes that are all equal become one byte, other bytes do not shrink. */
 static size_t compress(void *context, void *to, size_t capacity, const void *from, size_t size, int level)
 {
     (void)context, (void)level;
@@ -67,7 +67,8 @@ static int begin_anew(void **state)
     return ws_frame_writer_start(&writer);
 }
 
-/* Adds a plane. Its bytes are all the same, or all different from their neighbours. */
+/* Adds a plane (the bytes of a part of a column). The bytes are all equal if the plane shall shrink; else each byte
+ * differs from its neighbours. */
 static void put_plane(uint8_t tag, uint32_t size, bool shrinks)
 {
     struct ws_encoded *encoded = &writer.encoded;
@@ -136,7 +137,7 @@ static void a_footer_that_is_refused_gets_no_trailer(void **state)
     assert_int_equal(ws_frame_writer_finish(&writer), -EIO);
     assert_int_equal(writer.bytes, at);
     refuses = 0;
-    writer.encoded.head.capacity = 16; /* the index does not fit */
+    writer.encoded.head.capacity = 16; /* too small for the index */
     assert_int_equal(ws_frame_writer_finish(&writer), -ENOBUFS);
     assert_int_equal(written_size, at);
     writer.encoded.head.capacity = sizeof(large);
@@ -148,7 +149,7 @@ static void a_footer_that_is_refused_gets_no_trailer(void **state)
     assert_true(ws_frame_header_read(written + footer, &header));
     assert_int_equal(header.family, WS_FAMILY_FOOTER);
     assert_int_equal(header.major, WS_FORMAT_MAJOR);
-    assert_true(header.host_first > header.host_last); /* the footer has no times */
+    assert_true(header.host_first > header.host_last); /* first > last: the footer has no times */
 }
 
 static void what_does_not_fit_is_not_written(void **state)
@@ -170,7 +171,7 @@ static void what_does_not_fit_is_not_written(void **state)
         assert_int_equal(put_frame(0), -ENOBUFS);
         assert_int_equal(written_size, at);
         assert_int_equal(writer.sequence, which);
-        /* The next one fits. */
+        /* The next frame fits. */
         ws_frame_writer_begin(&writer);
         put_plane(1, 10, false);
         assert_int_equal(put_frame(0), 0);
@@ -191,8 +192,8 @@ static void a_frame_is_never_larger_than_its_bound(void **state)
     assert_int_equal(put_frame(0), 0);
 }
 
-/* The compressor skips a plane that did not shrink in the next frames of the plane's family, and then tries it again.
- * The other planes and the head are tried each time. */
+/* If a plane did not shrink, the writer does not compress it in the next frames of the same family, and then tries
+ * again. The other planes and the head are tried each time. */
 static void a_plane_that_does_not_shrink_is_left_alone(void **state)
 {
     (void)state;
@@ -209,14 +210,14 @@ static void a_plane_that_does_not_shrink_is_left_alone(void **state)
         assert_int_equal(put_frame(0), 0);
         assert_int_equal(tried_count, round % (SKIPPED + 1) ? 3 : 4);
         assert_int_equal(tries_of(PLANE + 2), round % (SKIPPED + 1) ? 0 : 1);
-        if (round == 1) { /* in another family, the same tag is another plane */
+        if (round == 1) { /* in a frame of another family, the same tag means another plane */
             assert_int_equal(put_frame(1), 0);
             assert_int_equal(tries_of(PLANE + 2), 1);
         }
     }
 }
 
-/* A small plane tells nothing about the next plane with its tag. */
+/* If a small plane did not shrink, the next plane with its tag is tried all the same. */
 static void small_planes_are_always_tried(void **state)
 {
     (void)state;

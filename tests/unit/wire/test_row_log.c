@@ -1,4 +1,5 @@
-/* Tests of wire/row_log: rows come out as they went in, around the end of the memory too, and damage is noticed. */
+/* Tests of wire/row_log, a ring buffer of rows. Rows are read as they were written, also around the end of the
+ * memory, and damage is noticed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -34,7 +35,7 @@ static bool add(uint32_t number)
     return ws_row_log_add(&log_of_rows, memory, WS_FAMILY_function, number, &row);
 }
 
-/* Reads the row at *at, and moves *at behind it. */
+/* Asserts that the row at position *at is row `number`, and moves *at behind it. */
 static void expect(uint64_t *at, uint32_t number)
 {
     static _Alignas(8) char copy[SIZE];

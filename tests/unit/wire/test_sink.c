@@ -1,4 +1,4 @@
-/* Tests of the file sink: on a disk that fills up, and beside files that are already there. */
+/* Tests of the sink that writes a trace to a file: on a disk that fills up, and if files of the same name exist. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>

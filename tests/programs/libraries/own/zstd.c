@@ -1,5 +1,5 @@
-/* A program's own libzstd.so.1: it has the real library's name, but only a function that the real library does not
- * have. */
+/* A program's own libzstd.so.1. It has the real library's name, but defines only one function, which the real library
+ * lacks. */
 #include <unistd.h>
 
 int own_zstd(void);

@@ -63,7 +63,7 @@ static void painted_finish(struct painted *painted)
         ws_interval_set_finish(&painted->group[i]);
 }
 
-/* Adds an operation of a random group to the trace and to the sets. */
+/* Adds an operation of a random group (compute, communication or memory) to the trace and to the interval sets. */
 static void add_random(struct builder *trace, struct painted *painted, uint64_t *random)
 {
     int64_t from = (int64_t)(next_random(random) % 100000), to = from + (int64_t)(next_random(random) % 900);
@@ -77,7 +77,8 @@ static void add_random(struct builder *trace, struct painted *painted, uint64_t 
     ws_interval_set_add(&painted->group[group], from, to);
 }
 
-/* Random operations overlap on several streams. The sweep over them must give the same times as sets of intervals. */
+/* Random operations overlap on several streams. The analysis visits each operation once; its times must equal those
+ * computed from sets of intervals. */
 static void unions_agree_with_interval_sets(void **state)
 {
     uint64_t random = 5;
@@ -146,8 +147,8 @@ static void busy_bounds_hold_for_any_true_times(void **state)
         for (int world = 0; world < WORLDS; world++) {
             struct ws_interval_set truth = { 0 };
             for (int i = 0; i < OPS; i++) {
-                /* In every second world each operation takes a random time within its errors. In the other worlds all
-                 * operations are as short, or all as long, as the errors allow. */
+                /* In every second round, each operation takes a random time within its errors. In the other rounds,
+                 * all operations are as short, or all as long, as the errors allow. */
                 uint64_t left = world % 2   ? next_random(&random) % (2 * (uint64_t)begin_errors[i] + 1)
                                 : world % 4 ? 0
                                             : 2 * (uint64_t)begin_errors[i];
@@ -187,8 +188,8 @@ static void count_passed(struct builder *trace, enum ws_loss_reason reason, int6
     build_row(trace, WS_FAMILY_loss, &loss);
 }
 
-/* The recording consists of bursts of 1 s, 2 s apart. The time between bursts is not idle time; a pause within a
- * burst is. */
+/* The program is recorded in bursts of 1 s, 2 s apart. The time between bursts does not count as idle; a pause inside
+ * a burst does. */
 static void what_was_not_recorded_is_not_idle(void **state)
 {
     const int64_t second = 1000000000, ms = 1000000;
@@ -213,8 +214,8 @@ static void what_was_not_recorded_is_not_idle(void **state)
     built_finish(&built);
 }
 
-/* Bursts of 50 ms, about 150 ms apart. Operations that were not recorded are counted only every 250 ms, so some holes
- * between bursts have no count. */
+/* Bursts of 50 ms, about 150 ms apart. The trace has a count of the operations that were not recorded only every 250
+ * ms, so between some bursts there is no count. */
 static void short_bursts_leave_more_holes_than_counts(void **state)
 {
     const int64_t ms = 1000000;
@@ -237,7 +238,8 @@ static void short_bursts_leave_more_holes_than_counts(void **state)
     built_finish(&built);
 }
 
-/* A search through all gaps for each count of losses would make this test take minutes. */
+/* Many gaps and many counts of operations that were not recorded. If the analysis searched all gaps for each count,
+ * this test would take minutes. */
 static void any_number_of_counts_costs_little(void **state)
 {
     enum { GAPS = 60000, COUNTS = 100000 };
@@ -254,8 +256,8 @@ static void any_number_of_counts_costs_little(void **state)
     built_finish(&built);
 }
 
-/* A long operation ends last before a gap. In the list, short operations that ran at the same time stand between the
- * long one and the gap. */
+/* A long operation ends last before a gap. The list of operations is sorted by begin. So short operations that ran at
+ * the same time stand between the long one and the gap. */
 static void what_ended_last_may_have_begun_long_before(void **state)
 {
     enum { ROUNDS = 5, SHORT = 150, APART = 100, LENGTH = APART * (SHORT + 2) };
@@ -289,7 +291,8 @@ static void gaps_are_passed_by_in_any_number(void **state)
     struct built built;
     struct builder *trace = built_begin_on(&built, "Test GPU", 4);
     (void)state;
-    /* After every third kernel another follows without a gap, so the bits that mark gaps are irregular. */
+    /* After every third kernel, one more follows without a gap, so that the bits that mark gaps have no regular
+     * pattern. */
     for (int64_t i = 0; i <= GAPS; i++) {
         build_kernel(trace, 1, compute_name, i * 100, i * 100 + 50);
         if (i % 3 == 0)
@@ -308,9 +311,9 @@ static void gaps_are_passed_by_in_any_number(void **state)
     built_finish(&built);
 }
 
-/* Another profiler begins to record while the main stream still runs earlier launches. The stream's first recorded
- * operation waits for 50 ms: that is not the program's fault. A later wait is, because the operation that the stream
- * waited for was launched during the recording. */
+/* Another profiler begins to record while the main stream still runs work from before the recording. So the stream's
+ * first recorded operation waits for 50 ms; this does not count as idle time. A later wait does count, because the
+ * operations around it were launched during the recording. */
 static void what_was_queued_before_the_recording_is_no_wait_of_the_program(void **state)
 {
     const int64_t ms = 1000000, us = 1000;

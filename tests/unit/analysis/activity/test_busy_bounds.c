@@ -7,10 +7,10 @@ static const char *const kernel_name = "vectorized_elementwise_kernel";
 enum {
     COMPUTED = WS_TIME_INFERRED | WS_TIME_INFERRED << 2,
     LAUNCHES = 2000,
-    SAMPLED = 100, /* one launch in so many is measured */
+    SAMPLED = 100, /* one launch of this many is measured */
     PERIOD = 10000,
     LENGTH = 2000,
-    ERROR = 4000, /* of a computed time, ns */
+    ERROR = 4000, /* error of a computed begin or end, ns */
 };
 
 static void launch_on(struct builder *trace, uint32_t stream, int64_t begin, int64_t length, bool computed)
@@ -23,7 +23,7 @@ static void launch_on(struct builder *trace, uint32_t stream, int64_t begin, int
                                           .flags = computed ? COMPUTED : 0 });
 }
 
-/* Launches of 2 µs every 10 µs on one stream. The samples' lengths alternate between 1.9 and 2.1 µs. */
+/* Launches of 2 µs every 10 µs on one stream. The measured launches take 1.9 and 2.1 µs in turn. */
 static void launch_all(struct builder *trace, bool with_samples)
 {
     for (int i = 0; i < LAUNCHES; i++) {
@@ -42,7 +42,8 @@ static void samples_bound_a_sum_that_single_errors_do_not(void **state)
     const struct ws_track_activity *activity = built_activity(&built, 0);
     int64_t busy = (int64_t)LAUNCHES * LENGTH;
     assert_int_equal(activity->busy, busy);
-    /* 100 ns for each difference of events, and 3 × 103 ns / √20 = 69 ns for the mean of 20 samples */
+    /* Per launch: 100 ns for the difference of two events, and 69 ns for the mean of 20 samples (three standard
+     * errors: 3 × 103 ns / √20). */
     assert_in_range(busy - activity->busy_least, LAUNCHES * 160, LAUNCHES * 175);
     assert_in_range(activity->busy_most - busy, LAUNCHES * 160, LAUNCHES * 175);
     built_finish(&built);
@@ -60,8 +61,8 @@ static void without_samples_single_errors_count(void **state)
     built_finish(&built);
 }
 
-/* The trace has computed times of 2 µs a launch, but samples measured 3 µs. The bounds must include the measured
- * time. */
+/* The trace has computed times of 2 µs for each launch, but the measured launches took 3 µs. The bounds must include
+ * 3 µs for each launch. */
 static void bounds_hold_what_samples_say(void **state)
 {
     struct built built;
@@ -76,8 +77,8 @@ static void bounds_hold_what_samples_say(void **state)
     built_finish(&built);
 }
 
-/* The computed times of two streams lie 1 µs apart. Within their errors they may overlap, so half of the busy time
- * may be hidden. */
+/* The computed times of two streams lie 1 µs apart. Within the errors, the operations of one stream may run at the
+ * same time as those of the other. So the true busy time may be half of the computed one. */
 static void where_streams_may_overlap_the_bounds_say_so(void **state)
 {
     struct built built;
@@ -93,7 +94,7 @@ static void where_streams_may_overlap_the_bounds_say_so(void **state)
     built_finish(&built);
 }
 
-/* A damaged trace may hold huge lengths of kernels. Their sums do not overflow. */
+/* A damaged trace may hold huge lengths of kernels. The sums of these lengths must not overflow. */
 static void lengths_of_any_size_are_bounded(void **state)
 {
     struct built built;

@@ -1,4 +1,4 @@
-/* Tests of the cost of recording that a report states. */
+/* Tests of what the recording itself cost the program, as a report states it. */
 #include "check.h"
 
 #include "analysis/activity/overview.h"
@@ -10,7 +10,7 @@ static const struct ws_recording_cost *cost_of(const struct built *built)
     return &overview->cost;
 }
 
-/* Two threads: their launches span 6 and 2 µs. */
+/* Makes launches on two threads. From the first to the last launch, the threads take 6 and 2 µs. */
 static void begin(struct built *built, const char *events_ns)
 {
     struct builder *trace = built_begin_on(built, "Test GPU", 4);

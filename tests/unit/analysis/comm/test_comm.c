@@ -4,7 +4,8 @@
 
 static const char gelu[] = "vectorized_elementwise_kernel<GeluCUDAKernelImpl>";
 
-/* If traces have no calls, the n-th kernel of a name on one rank is matched with the n-th on every other rank. */
+/* Traces without NCCL calls: the n-th kernel of a name on one rank is matched with the n-th kernel of that name on
+ * every other rank. */
 static void kernels_are_matched_by_order(void **state)
 {
     struct built job;
@@ -24,7 +25,8 @@ static void kernels_are_matched_by_order(void **state)
     built_finish(&job);
 }
 
-/* Rank 1 lacks the first two kernels. So kernels are matched by time: they must overlap and end together. */
+/* Rank 1 lacks the first two kernels. So kernels are not matched by order but by time: matching kernels overlap and
+ * end together. */
 static void kernels_that_are_not_as_many_are_matched_by_time(void **state)
 {
     struct built job;
@@ -42,7 +44,8 @@ static void kernels_that_are_not_as_many_are_matched_by_time(void **state)
     built_finish(&job);
 }
 
-/* Both ranks have the same number of kernels, but of different collectives. Neither order nor time matches them. */
+/* Both ranks have the same number of kernels, but these belong to different collectives. The kernels must be matched
+ * neither by order nor by time. */
 static void kernels_that_do_not_end_together_are_not_matched(void **state)
 {
     struct built job;
@@ -58,8 +61,8 @@ static void kernels_that_do_not_end_together_are_not_matched(void **state)
     built_finish(&job);
 }
 
-/* No row describes the communicator of these calls. All-reduces are matched with all-reduces by order, and
- * all-gathers with all-gathers. */
+/* No row of the trace describes the communicator of these calls. All-reduces are matched with all-reduces by order,
+ * and all-gathers with all-gathers. */
 static void calls_of_unknown_communicators_are_matched_by_order(void **state)
 {
     struct built job;
@@ -68,7 +71,8 @@ static void calls_of_unknown_communicators_are_matched_by_order(void **state)
     for (int64_t round = 0; round < 10; round++)
         for (size_t rank = 0; rank < 2; rank++) {
             int64_t now = round * ms;
-            bool gather_first = rank && round % 2; /* rank 1 runs the two in the opposite order */
+            /* in odd rounds, rank 1 runs the two collectives in the opposite order */
+            bool gather_first = rank && round % 2;
             build_collective(job.traces[rank], gather_first ? "ncclAllGather" : "ncclAllReduce", 9, 0, 10, now,
                              now + 100 * us);
             build_collective(job.traces[rank], gather_first ? "ncclAllReduce" : "ncclAllGather", 9, 0, 10,
@@ -81,8 +85,8 @@ static void calls_of_unknown_communicators_are_matched_by_order(void **state)
     built_finish(&job);
 }
 
-/* Sends and receives are numbered together with collectives, and ranks have different ones. Collectives must still be
- * matched. */
+/* Sends and receives are numbered together with collectives, and the ranks have different numbers of sends and
+ * receives. The collectives must be matched all the same. */
 static void point_to_point_does_not_shift_the_numbers(void **state)
 {
     struct built job;
@@ -153,7 +157,8 @@ static void a_group_is_one_operation(void **state)
     built_finish(&job);
 }
 
-/* However operations overlap, the exposed times of all communication add up to the device's exposed time. */
+/* However operations overlap, the exposed times of all operations of communication (times when no compute runs) add
+ * up to the device's exposed time. */
 static void exposed_times_add_up(void **state)
 {
     uint64_t random = 11;
@@ -193,7 +198,7 @@ static void exposed_times_add_up(void **state)
     }
 }
 
-/* Times at the limits of the model, on clocks that differ by the same amount. */
+/* The operations' times, and so the differences between the ranks' clocks, are as large as the model allows. */
 static void times_beyond_measure_do_no_harm(void **state)
 {
     static const int64_t most = WS_TIME_MOST;
@@ -219,7 +224,7 @@ static void times_beyond_measure_do_no_harm(void **state)
     }
 }
 
-/* Rows with unknown identifiers, repeated numbers and absurd sizes do no harm. */
+/* A damaged trace: rows with unknown identifiers, repeated numbers and absurd sizes must do no harm. */
 static void rows_are_not_believed(void **state)
 {
     static const char *const numbers[] = { "99999999999999999999", "-1" };

@@ -31,17 +31,18 @@ static void a_slow_rank_is_named(void **state)
         assert_int_equal(cost->caused_by_stragglers, waits);
     }
     struct ws_lateness lateness = ws_lateness_of(job.report, 2);
-    assert_int_equal(lateness.compute, 9 * 500 * us); /* the first collective begins the comparison */
+    /* nine of ten rounds: the comparison begins with the first collective */
+    assert_int_equal(lateness.compute, 9 * 500 * us);
     assert_int_equal(lateness.idle, 0);
     assert_true(lateness.same_kernels);
-    /* The report is about the rank that makes the others wait, not about its victims. */
+    /* The report shows the rank that makes the others wait, not a rank that waits. */
     assert_true(ws_report_slowest(job.report).is_late);
     assert_int_equal(ws_report_slowest(job.report).shown, 2);
     const struct ws_track_wall *victim = ws_report_result(job.report, &ws_analysis_wall, 0);
     assert_in_range(victim->comm_waiting, victim->parts[WS_PART_EXPOSED_COMM] - 10 * 100 * us - us,
                     victim->parts[WS_PART_EXPOSED_COMM] - 10 * 100 * us + us);
-    /* Advice to a waiting rank says what that rank would save; advice to the late rank says what the job would save.
-     */
+    /* The advice to a waiting rank states what that rank would save. The advice to the late rank states what the job
+     * would save. */
     ranks_assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, 10 * 500 * us);
     ranks_assert_advised(&job, 2, "straggler", WS_PART_MATMUL, 9 * 500 * us);
     built_finish(&job);
@@ -72,8 +73,8 @@ static void a_slow_link_is_named(void **state)
     }
 }
 
-/* Rank 1 is late because its host loads data. Its device is idle during the load, and computes no longer than the
- * other. */
+/* Rank 1 is late because its host loads data. Its device is idle during that time, and computes no longer than the
+ * other rank's device. */
 static void a_late_host_is_told_from_a_slow_device(void **state)
 {
     struct built job;
@@ -100,7 +101,7 @@ static void a_late_host_is_told_from_a_slow_device(void **state)
     built_finish(&job);
 }
 
-/* Twenty marked steps of 2 ms. In `late` of every five steps, rank 1 is late. */
+/* Makes twenty marked steps of 2 ms. Rank 1 is late in `late` of every five steps. */
 static void late_steps(struct built *job, int late)
 {
     ranks_begin(job, 2, false);
@@ -130,7 +131,7 @@ static void a_straggler_is_late_in_half_of_the_steps(void **state)
         assert_int_equal(ranks_rank(&job, 1)->late, 4 * late);
         assert_int_equal(ranks_rank(&job, 1)->late_steps, late == 2 ? 8 : 12);
         assert_int_equal(ranks_rank(&job, 1)->straggler, late == 3);
-        if (late == 3) { /* the saving is the average over the steady steps */
+        if (late == 3) { /* the saving is an average per steady step */
             int64_t saving = 12 * 300 * us / 19;
             ranks_assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, saving);
         }
@@ -138,7 +139,7 @@ static void a_straggler_is_late_in_half_of_the_steps(void **state)
     }
 }
 
-/* If most ranks were not recorded, no rank is called late: the latest rank may be an unrecorded one. */
+/* If most ranks were not recorded, no rank is called late, because an unrecorded rank may be the latest. */
 static void nobody_is_late_of_a_job_that_was_hardly_recorded(void **state)
 {
     static const int64_t compute[] = { 400000, 900000 }, offset[2];
@@ -205,8 +206,8 @@ static void clocks_of_other_hosts_are_set(void **state)
     built_finish(&job);
 }
 
-/* A rank's clock is left alone if its offset is no larger than the spread of the offset. It is also left alone if the
- * ranks share a host, because then they share its clock. */
+/* The clock of a rank is not corrected if its offset is no larger than the spread of the offset's samples. Nor is it
+ * corrected if the ranks share a host, because they have the same clock. */
 static void small_offsets_are_left_alone(void **state)
 {
     struct built job;
@@ -251,7 +252,8 @@ static void a_clock_that_drifts_is_followed(void **state)
     built_finish(&job);
 }
 
-/* Rank 1's recording is shorter, a second recording claims to be rank 1, and ranks 2 and 3 are missing. */
+/* An odd job: rank 1's recording is shorter, a second recording claims to be rank 1, and ranks 2 and 3 are
+ * missing. */
 static void odd_jobs_are_told(void **state)
 {
     static const char *const numbers[] = { "0", "1", "1" };
@@ -275,8 +277,8 @@ static void odd_jobs_are_told(void **state)
     built_finish(&job);
 }
 
-/* If two operations with the same number do not overlap in time, they count as "apart", not as "found on one rank
- * only". */
+/* The operations that have the same number on two ranks do not overlap in time. They count as "apart", not as "found
+ * on one rank only". */
 static void collectives_apart_are_not_told_as_those_of_one_rank(void **state)
 {
     struct built job;
@@ -296,7 +298,7 @@ static void collectives_apart_are_not_told_as_those_of_one_rank(void **state)
     built_finish(&job);
 }
 
-/* With three samples or fewer no drift is computed. */
+/* From three samples or fewer of the offset between two ranks' clocks, no drift is computed. */
 static void few_samples_show_no_drift(void **state)
 {
     (void)state;
@@ -332,8 +334,8 @@ static void a_rank_alone_waits_for_nobody_known(void **state)
     built_finish(&job);
 }
 
-/* Communication after the backward pass could run beside it, except for the last piece. Communication that already
- * runs beside compute leaves nothing to save. */
+/* Communication that runs after the backward pass could run beside that pass, except for the last piece. If
+ * communication already runs beside compute, there is nothing to save. */
 static void only_what_could_be_hidden_is_promised(void **state)
 {
     struct built job;
@@ -355,9 +357,9 @@ static void only_what_could_be_hidden_is_promised(void **state)
     }
 }
 
-/* A forward and a backward pass, then the gradients in four pieces. All pieces but the last could run beside compute.
- * If a kernel's name shows where the backward pass begins, the pieces could run only beside kernels after the first
- * gradient. */
+/* A forward and a backward pass, then the communication of the gradients in four pieces. All pieces but the last
+ * could run beside compute. If a kernel's name shows where the backward pass begins, the pieces could run only beside
+ * kernels after the first gradient. */
 static void gradients_hide_under_what_makes_them(void **state)
 {
     static const char *const first[] = { GEMM, "layer_norm_grad_input_kernel" };

@@ -1,5 +1,6 @@
-/* Helpers for the tests of parameter blocks. A test fills a block as a launch would. The helpers keep the words that
- * the shim would keep, and compute the launch's cost from them. */
+/* Helpers for the tests of parameter blocks (the memory with a launch's arguments). A test fills a block as a launch
+ * would. The helpers pick the words that the shim would record, and compute the launch's cost (its bytes and FLOPs)
+ * from them. */
 #ifndef WALLSHIM_TESTS_BLOCKS_H
 #define WALLSHIM_TESTS_BLOCKS_H
 
@@ -10,7 +11,7 @@
 
 #define ADDRESS(number) (UINT64_C(0x7f0000000000) + (uint64_t)(number)*4096)
 
-/* The bytes of a parameter block, and the words of it that the shim would keep. */
+/* The bytes of a parameter block, and those of its words that the shim would record. */
 struct block {
     uint32_t size;
     _Alignas(8) char bytes[4096];
@@ -53,7 +54,7 @@ static inline void block_add_byte(struct block *block)
     block_add(block, "", 1, 1);
 }
 
-/* The cost of a launch of this kernel with this block. 0 bytes: the block does not tell. */
+/* The cost of a launch of this kernel with this block. 0 bytes: the block does not tell the bytes. */
 static inline struct ws_operator_cost block_cost(const char *name, const struct block *block)
 {
     static char text[WS_IMAGE_TEXT];

@@ -132,7 +132,7 @@ static void where_a_name_does_not_say_it_is_not_guessed(void **state)
         "_ZN2at6native29vectorized_elementwise_kernelI",
         "triton_poi_fused_add_gelu_0",
         VECTORIZED("BinaryFunctor<float", "3"),
-        VECTORIZED("BinaryFunctor<float, float, float, X>", "2"), /* one array too few */
+        VECTORIZED("BinaryFunctor<float, float, float, X>", "2"), /* one array fewer than the function's types */
         VECTORIZED("polar_kernel(at::TensorIterator&)::{lambda(c10::complex<float>, float)#1}", "3"),
         VECTORIZED("odd_kernel(at::TensorIterator&)::{lambda(float, long)#1}", "3"),
         "void at::native::vectorized_elementwise_kernel<4, fbgemm_gpu::_float_to_hfp8_gpu(at::Tensor const&, long, "
@@ -169,7 +169,8 @@ static void where_a_name_does_not_say_it_is_not_guessed(void **state)
 
 static const char add[] = VECTORIZED("CUDAFunctor_add<float>", "3");
 
-/* A launch of the kernel `add`. Addresses are in units of 4096 bytes. NULL: the launch's parameters were not kept. */
+/* Adds a launch of the kernel `add`. Addresses are in units of 4096 bytes; NULL: the trace lacks the launch's
+ * parameters. */
 static void launch(struct builder *trace, uint32_t grid, uint32_t elements, const uint64_t addresses[3],
                    int64_t begin, int64_t end)
 {
@@ -210,7 +211,8 @@ static void launches_without_parameters_are_taken_to_be_like_those_with(void **s
     launch(trace, 2000, 1000000, apart, 0, 100000);
     launch(trace, 2000, 1000000, apart, 100000, 200000);
     launch(trace, 2000, 1000000, NULL, 200000, 300000);
-    launch(trace, 7, 1000000, NULL, 300000, 400000); /* another grid, so its work is not known from the others */
+    /* the grid of this launch differs, so its work does not follow from the other launches */
+    launch(trace, 7, 1000000, NULL, 300000, 400000);
     struct ws_roofline_row row = only_row(&built);
     assert_int_equal(row.source, WS_WORK_ARGUMENTS);
     assert_true(row.bytes == 3 * 12e6 && row.flops == 3e6);

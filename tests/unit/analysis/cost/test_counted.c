@@ -12,7 +12,7 @@
 static struct ws_metric metrics[WS_METRICS_MOST];
 static uint32_t metric_count;
 
-/* Begins a trace of an H100 with all the metrics of its chip. */
+/* Begins a trace of an H100, with all hardware metrics that its chip has. */
 static struct builder *begin(struct built *built)
 {
     struct builder *trace = built_begin(built);
@@ -40,7 +40,8 @@ static uint32_t launch(struct builder *trace, uint32_t stream, const char *name,
                                                  .flags = flags });
 }
 
-/* One launch's counters: `value` for the metric of this name, and 0 for the group's other metrics. */
+/* Adds the counters of one launch for the metrics of `group`: the metric `metric` has the value `value`, all others
+ * have 0. */
 static void count(struct builder *trace, uint32_t shape, const char *group, const char *metric, uint64_t value)
 {
     for (uint32_t i = 0; i < metric_count; i++) {
@@ -52,7 +53,7 @@ static void count(struct builder *trace, uint32_t shape, const char *group, cons
     }
 }
 
-/* One launch's counters of the bytes that it read and wrote, and of whether its tensor cores worked. */
+/* Adds the counters of one launch: the bytes that it read and wrote, and whether its tensor cores worked. */
 static void count_memory(struct builder *trace, uint32_t shape, uint64_t read, uint64_t written, bool tensor)
 {
     for (uint32_t i = 0; i < metric_count; i++) {
@@ -66,7 +67,8 @@ static void count_memory(struct builder *trace, uint32_t shape, uint64_t read, u
     }
 }
 
-/* One launch's counters of all groups of tensor-core metrics but `left_out`: `flops` in the metric named, else 0. */
+/* Adds the counters of one launch for all groups of tensor-core metrics except the group `left_out`. The metric
+ * `metric` has the value `flops`, all others have 0. */
 static void count_tensor(struct builder *trace, uint32_t shape, const char *metric, uint64_t flops,
                          const char *left_out)
 {
@@ -103,13 +105,13 @@ static void samples_speak_for_all_launches_of_a_kernel_grid_and_block(void **sta
     count_memory(trace, shape, 1200, 600, false);
     count(trace, shape, "ordinary cores", "op_ffma", 500);
     launch(trace, 1, "k", 100, 2000000, 2100000, 0);
-    launch(trace, 2, "k", 100, 2100000, 2200000, 0); /* on another stream, with the same work */
-    launch(trace, 1, "k", 101, 2200000, 2300000, 0); /* with another grid, whose work is not known */
+    launch(trace, 2, "k", 100, 2100000, 2200000, 0); /* the same work on another stream */
+    launch(trace, 1, "k", 101, 2200000, 2300000, 0); /* another grid: the work of this launch is not known */
     struct ws_roofline_row row = row_at(roofline_of(&built), 0);
     assert_int_equal(row.source, WS_WORK_COUNTER);
     assert_true(row.bytes == 2 * (1100 + 500) && row.flops == 2 * 1000);
     assert_int_equal(row.precision, WS_PRECISION_FP32);
-    assert_int_equal(row.known, 200000); /* without the launches that the counters slowed down */
+    assert_int_equal(row.known, 200000); /* the time of launches that the counters did not slow down */
     assert_int_equal(row.count, 5);
     assert_null(row.note);
     built_finish(&built);
@@ -147,7 +149,8 @@ static void what_was_not_read_is_named_and_nothing_added_up(void **state)
     built_finish(&built);
 }
 
-/* Counters take precedence over operator sizes, but only if the counters cover all FLOPs. */
+/* FLOPs and bytes from counters are used instead of those from operator sizes, but only if the counters cover all
+ * FLOPs. */
 static void counters_come_first_where_they_are_whole(void **state)
 {
     for (int whole = 0; whole < 2; whole++) {
@@ -174,7 +177,7 @@ static void counters_come_first_where_they_are_whole(void **state)
         assert_int_equal(row.source, whole ? WS_WORK_COUNTER : WS_WORK_SHAPE);
         assert_true(row.flops == (whole ? 600000 : 2.0 * 64 * 64 * 64));
         assert_true(row.bytes == (whole ? 38192 : 3 * 64 * 64 * 2));
-        assert_int_equal(roofline->gemms.count, 1); /* the operator's sizes are known either way */
+        assert_int_equal(roofline->gemms.count, 1); /* the GEMM is known from the operator's sizes in both cases */
         built_finish(&built);
     }
 }
@@ -193,8 +196,8 @@ static void only_held_up_launches_are_used_with_a_word(void **state)
     built_finish(&built);
 }
 
-/* Twelve marked steps of two kernels. In the first `counted` steps hardware counters slow a launch down, so these
- * steps take three times as long. */
+/* Makes twelve marked steps of two kernels. In the first `counted` steps, hardware counters slow a launch down, so
+ * that these steps take three times as long. */
 static struct ws_track_steps steps_with_counted(struct built *built, int counted)
 {
     struct builder *trace = begin(built);
@@ -216,10 +219,10 @@ static void steps_that_were_held_up_are_left_out(void **state)
     (void)state;
     struct ws_track_steps steps = steps_with_counted(&built, 7);
     assert_int_equal(steps.kinds[WS_STEP_COUNTED], 7);
-    assert_int_equal(steps.kinds[WS_STEP_STEADY], 4); /* the last one has no end */
+    assert_int_equal(steps.kinds[WS_STEP_STEADY], 4); /* the last step has no end, so it does not count */
     assert_int_equal(steps.median, 1000000);
     built_finish(&built);
-    /* Too few steps are without counters, so the steps with counters are used as well. */
+    /* Only two steps are without counters, which are too few. So the steps with counters are used as well. */
     steps = steps_with_counted(&built, 10);
     assert_int_equal(steps.kinds[WS_STEP_COUNTED], 0);
     built_finish(&built);
@@ -253,7 +256,7 @@ static void rows_that_name_nothing_are_left_out(void **state)
                                  { .shape = shape, .metric = UINT32_MAX, .value = UINT64_MAX } };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
         build_row(trace, WS_FAMILY_counter, &rows[i]);
-    /* Metrics of an unknown device, precision or quantity, and more metrics than a device has. */
+    /* Odd rows: metrics of an unknown device, precision or quantity, and more metrics than a device has. */
     for (uint32_t i = 0; i < 200; i++) {
         struct ws_metric metric = { .id = 5000 + i,
                                     .device = i % 2 + 1,

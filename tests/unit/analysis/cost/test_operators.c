@@ -37,8 +37,8 @@ static void inputs_are_read(void **state)
     assert_true(tensors[6].known && tensors[6].elements == 1);
 }
 
-/* "-" in place of a type means a tensor that is never in memory. No type limits its size, so a damaged trace can
- * claim any size. An absurd size gives no cost. */
+/* "-" in place of a type means that the tensor is never in memory. Without a type the tensor has no limit on its
+ * size, so a damaged trace can state any size. An absurd size must give no cost. */
 static void sizes_that_cannot_be_cost_nothing(void **state)
 {
     char inputs[4096], nines[400];
@@ -122,13 +122,14 @@ static void graphs_of_cudnn_by_hand(void **state)
 {
     struct ws_operator_cost cost;
     (void)state;
-    /* The same for the forward pass and both gradients: 2 · N · K · P · Q · (C / groups) · R · S. */
+    /* The FLOPs are equal for the forward pass and both gradients: 2 · N · K · P · Q · (C / groups) · R · S (N
+     * images, C and K channels, P × Q outputs, filters of R × S). */
     double flops = 2.0 * 2 * 6 * 5 * 5 * 2 * 3 * 3, bytes = (2 * 4 * 25 + 6 * 2 * 9 + 2 * 6 * 25) * 2;
     const char *given = "c10::Half[2,4,5,5] c10::Half[6,2,3,3] c10::Half[2,6,5,5]";
     check_cost("cudnnConvolutionForward", given, flops, bytes);
     check_cost("cudnnConvolutionBackwardData", given, flops, bytes);
     check_cost("cudnnConvolutionBackwardFilter", given, flops, bytes);
-    /* With a bias. The convolution's result before the bias is added ("-") is not written to memory. */
+    /* A convolution with a bias. "-" is the result before the bias is added, which is not written to memory. */
     check_cost("cudnnBackendExecute convolution_forward",
                "c10::Half[2,4,5,5] c10::Half[6,2,3,3] -[2,6,5,5] Scalar=False c10::Half[1,6,1,1] c10::Half[2,6,5,5] "
                "compute_32f",
@@ -212,7 +213,8 @@ static void causal_attention_needs_half_where_it_is_said_to_be(void **state)
                    "Scalar=1 Scalar=False",
                    full / 2);
     assert_null(note);
-    /* One query with a causal mask: the trace does not say which keys are masked, so all count and a note says so. */
+    /* One query with a causal mask: the trace does not say which keys are masked, so all keys count, and a note says
+     * this. */
     assert_non_null(note_of("aten::scaled_dot_product_attention", QKV("1") " - Scalar=0. Scalar=True", full / 10));
 }
 
@@ -220,7 +222,7 @@ static void convolutions_by_hand(void **state)
 {
     struct ws_operator_cost cost;
     (void)state;
-    /* 7×7, stride 2, padding 3: 224 → 112 */
+    /* Filter 7×7, stride 2, padding 3: an image of 224 gives 112. */
     const double first = 2.0 * 32 * 64 * 112 * 112 * 3 * 49;
     const double bytes = (32.0 * 3 * 224 * 224 + 64 * 3 * 49 + 32.0 * 64 * 112 * 112) * 2;
     check_cost("aten::convolution",
@@ -235,12 +237,12 @@ static void convolutions_by_hand(void **state)
                "c10::Half[32,3,224,224] c10::Half[64,3,7,7] - ScalarList=[3,3] ScalarList=[2,2] ScalarList=[1,1] "
                "Scalar=1 Scalar=False Scalar=False",
                first, bytes);
-    /* 8 groups, dilation 2: a 3×3 filter covers 5×5, so 10 → 6 */
+    /* 8 groups, dilation 2: a 3×3 filter covers 5×5, so an image of 10 gives 6. */
     check_cost("aten::_convolution",
                "float[2,16,10,10] float[24,2,3,3] float[24] ScalarList=[1,1] ScalarList=[0,0] ScalarList=[2,2] "
                "Scalar=False ScalarList=[0,0] Scalar=8 Scalar=False Scalar=False Scalar=True Scalar=True",
                2.0 * 2 * 24 * 36 * 2 * 9, (2 * 16 * 100 + 24 * 2 * 9 + 2 * 24 * 36) * 4);
-    /* transposed: 10 → (10 - 1) · 2 - 2 + 2 + 1 + 1 = 20 */
+    /* A transposed convolution: 10 gives (10 - 1) · 2 - 2 + 2 + 1 + 1 = 20. */
     check_cost(
         "aten::convolution",
         "float[2,16,10] float[16,8,3] - ScalarList=[2] ScalarList=[1] ScalarList=[1] Scalar=True ScalarList=[1] "

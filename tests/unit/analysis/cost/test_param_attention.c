@@ -1,4 +1,5 @@
-/* Tests of FlashAttention kernels: which FLOPs and bytes follow from their parameter structure, and when none do. */
+/* Tests of FlashAttention kernels: which FLOPs and bytes follow from their parameter structure, and when these are
+ * not known. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
@@ -45,7 +46,7 @@ static void attention_is_two_products_and_five_backward(void **state)
     block_costs(causal, &block, 4 * array * 2 + queries * 4, 2 * gemms);
     block_costs(backward, &block, 6 * array * 2 + array * 4 + queries * 8, 5 * gemms);
     assert_null(block_cost(causal, &block).note);
-    params.key_heads = 2; /* four heads of queries share one */
+    params.key_heads = 2; /* four heads of queries share one head of keys */
     params.ratio = 4;
     launch(&block, &params);
     block_costs(full, &block, 2.5 * array * 2 + queries * 4, 4 * gemms);

@@ -1,5 +1,5 @@
-/* Tests of the parameter blocks of PyTorch's kernels: how many bytes a launch moves. An inconsistent block gives no
- * bytes. */
+/* Tests of the parameter blocks (launch arguments) of PyTorch's kernels, from which the bytes of a launch follow. If
+ * a block contradicts itself, no bytes are computed. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
@@ -19,8 +19,8 @@
 
 static const char bf16_add[] = STRIDED("gpu_kernel_impl_nocast", "CUDAFunctor_add<c10::BFloat16>");
 
-/* Fills a block as PyTorch's reduction does. Versions differ in the size of the operation at its head and in how many
- * numbers its configuration has. */
+/* Fills a block as PyTorch's reduction does. PyTorch's versions differ in `head` (size of the operation at the
+ * block's beginning) and in `numbers` (how many numbers the configuration has). */
 static void reduction(struct block *block, const struct reduce_op *op, uint32_t head, uint32_t numbers, bool base)
 {
     static char bytes[1200];
@@ -50,7 +50,7 @@ static void reductions_of_every_version_are_read(void **state)
             block_costs(SUM_OF("c10::BFloat16"), &block, 1000 * 300 * 2 + 1000 * 2, 300000);
         }
     }
-    op.output.strides[0][0] = 8; /* room for any type of output */
+    op.output.strides[0][0] = 8; /* strides that fit any type of output */
     reduction(&block, &op, 8, 16, true);
     block_costs(
         "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c104HalfENS0_7MeanOpsIS4_fffEEjfLi4ELi4EEEEEvT1_",
@@ -76,7 +76,7 @@ static void a_reduction_of_a_broadcast_array_reads_it_once(void **state)
     op.output.strides[0][1] = 0;
     reduction(&block, &op, 8, 16, true);
     block_costs(SUM_OF("float"), &block, 300 * 4 + 1000 * 4, 300000);
-    op.output.strides[0][1] = 4; /* the windows overlap, so the bytes read are not known */
+    op.output.strides[0][1] = 4; /* neighbouring outputs share inputs, so the bytes read are not known */
     reduction(&block, &op, 8, 16, true);
     block_costs(SUM_OF("float"), &block, 0, 0);
 }
@@ -158,7 +158,7 @@ static void broadcast_arrays_count_what_is_read_of_them(void **state)
         "_ZN2at6native18elementwise_kernelILi128ELi4EZNS0_22gpu_kernel_impl_nocastINS0_13BinaryFunctorIN3c108BFloat"
         "16ES5_S5_NS0_15binary_internal10MulFunctorIfEEEEEEvRNS_18TensorIteratorBaseERKT_EUliE_EEviT1_",
         &block, 2 * 600000 + 600, 300000);
-    closure.data[2] = ADDRESS(2); /* an array and its own first row: both count as read */
+    closure.data[2] = ADDRESS(2); /* an array and its own first row: both are counted as read */
     strided(&block, &closure, 300000);
     block_costs(bf16_add, &block, 2 * 600000 + 600, 300000);
     for (int i = 0; i < 3; i++) { /* transposed arrays, of which every second element is used */
@@ -182,7 +182,7 @@ static void a_lambda_over_strides_is_read(void **state)
     struct strided closure = strided_rows(1000, 300, 4, ADDRESS(1), ADDRESS(2), ADDRESS(3));
     struct block block;
     (void)state;
-    assert_int_equal(ws_arguments_form_of(names[0]).arrays, 0); /* the lambda's return type is not known */
+    assert_int_equal(ws_arguments_form_of(names[0]).arrays, 0); /* the name lacks the return type of the lambda */
     closure.table.strides[0][2] = 1;
     strided(&block, &closure, 300000);
     block_costs(names[1], &block, 2 * 1200000 + 300, 0);
@@ -204,12 +204,12 @@ static void strides_that_do_not_fit_say_nothing(void **state)
     strided(&block, &closure, 300000);
     block_costs(bf16_add, &block, 0, 0);
     closure = good;
-    closure.table.strides[1][1] = 2; /* windows that overlap */
+    closure.table.strides[1][1] = 2; /* rows of the array overlap */
     strided(&block, &closure, 300000);
     block_costs(bf16_add, &block, 0, 0);
 }
 
-/* In a damaged trace a word may claim more bytes than there is room for. Such a word is skipped. */
+/* In a damaged trace, a word may state more bytes than a parameter block has room for. Such a word is skipped. */
 static void words_that_cannot_be_are_passed_over(void **state)
 {
     struct strided closure = strided_rows(1000, 300, 2, ADDRESS(1), ADDRESS(2), ADDRESS(3));
@@ -246,7 +246,7 @@ static void types_of_cast_arrays_are_in_the_block(void **state)
     block_add(&block, &from, 8, 4);
     block_add(&block, &to, 8, 4);
     block_costs(copy, &block, 5000 * 6, 0);
-    block.words[4].value = (uint64_t)8 << 32 | 15; /* 8 bytes is no size of a bfloat16 */
+    block.words[4].value = (uint64_t)8 << 32 | 15; /* a bfloat16 does not have 8 bytes */
     block_costs(copy, &block, 0, 0);
 
     block_begin(&block, 10, 128);

@@ -1,5 +1,5 @@
-/* Tests of kernels over lists of tensors and of kernels that concatenate arrays. Their bytes follow from the pieces
- * and extents in their parameter structures. */
+/* Tests of kernels that work on lists of tensors, and of kernels that concatenate arrays. Their bytes follow from the
+ * pieces and sizes in their parameter structures. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
@@ -8,8 +8,9 @@ static const char adam[] =
     "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_32FusedOptimizerTensorListMetadataILi4EEENS1_"
     "20FusedAdamMathFunctorIfLi4ELNS0_9ADAM_MODEE0ELb0EEEJPKfddddbdS8_EEEvT_T0_DpT1_";
 
-/* Fills the list with three tensors: of one piece and 5 elements, of half a piece, and of three pieces. Pieces of the
- * first tensor before `from` belong to another launch. Returns the number of pieces. */
+/* Fills the list with three tensors: one of a piece (LIST_CHUNK elements) and 5 elements, one of half a piece, and
+ * one of three pieces. Pieces of the first tensor before number `from` belong to another launch. Returns the number
+ * of pieces. */
 static uint32_t pieces(struct tensor_list *list, uint32_t from)
 {
     static const int64_t sizes[] = { LIST_CHUNK + 5, LIST_CHUNK / 2, 3 * LIST_CHUNK };
@@ -84,8 +85,8 @@ static void lists_that_do_not_fit_say_nothing(void **state)
     block_costs(adam, &block, 0, 0);
 }
 
-/* Fills a list of another layout with one tensor of one piece. The layout has `lists` lists, each with room for
- * `most` tensors. Behind the sizes stand `each` more bytes for every tensor. */
+/* Fills a list of another layout, with one tensor of one piece. The layout has `lists` lists, each with room for
+ * `most` tensors. After the sizes, it has `each` more bytes for every tensor. */
 static void one_tensor(struct block *block, uint32_t lists, uint32_t most, uint32_t size_bytes, uint32_t each)
 {
     static char bytes[4000];
@@ -146,8 +147,8 @@ static void lists_of_other_shapes_are_read(void **state)
     block_costs(foreach_add, &block, 0, 0);
 }
 
-/* PyTorch's CatArrInputTensorMetadata for 128 contiguous inputs. The structure below is that for 64 strided inputs.
- */
+/* The layout of PyTorch's CatArrInputTensorMetadata for 128 contiguous inputs. The structure that follows is the
+ * layout for 64 strided inputs. */
 struct joined {
     uint64_t input[128];
     uint32_t offset[128], extent[128], elements[128];
@@ -159,7 +160,7 @@ struct joined_strided {
     uint64_t input[64];
     uint32_t offset[64], extent[64], elements[64];
     bool contiguous[64];
-    uint32_t strides[64][2][4]; /* sizes, strides */
+    uint32_t strides[64][2][4]; /* for each input: sizes, then strides */
 };
 
 static void join(struct block *block, const void *metadata, uint32_t size, uint32_t inputs)
@@ -201,7 +202,7 @@ static void joined_arrays_are_read_and_written(void **state)
         join(&block, &joined, sizeof(joined), 3);
         block_costs(names[i], &block, 2 * 1200 * 4, 0);
     }
-    join(&block, &joined, sizeof(joined), 4); /* the structure has only three inputs */
+    join(&block, &joined, sizeof(joined), 4); /* 4 inputs, but the structure has room for three */
     block_costs(names[0], &block, 0, 0);
     joined.offset[2]++;
     join(&block, &joined, sizeof(joined), 3);

@@ -4,8 +4,9 @@
 
 enum { ROWS = 96, COLUMNS = 48 };
 
-/* Fills a block by letters: p: a pointer; 0: a NULL pointer; l, L: the number of rows, columns in 8 bytes; r, n: the
- * same in 4 bytes; f, d: some number of 4, 8 bytes; T: PyTorch's TensorInfo. */
+/* Fills a block by a string of letters. p: a pointer; 0: a NULL pointer; l and L: the numbers of rows and of columns
+ * in 8 bytes; r and n: the same numbers in 4 bytes; f and d: any floating-point number in 4 and in 8 bytes; T:
+ * PyTorch's TensorInfo. */
 static void fill(struct block *block, const char *parameters)
 {
     struct {
@@ -45,11 +46,11 @@ static void fill(struct block *block, const char *parameters)
 
 static const struct kernel {
     const char *name, *parameters;
-    double bytes, flops; /* for each element; `more`: bytes beside those of the elements, in total */
+    double bytes, flops; /* bytes and FLOPs per element; `more`: further bytes of the whole launch */
     double more;
 } kernels[] = {
     { NATIVE "vectorized_layer_norm_kernel<c10::BFloat16, float>(X)", "nfpppppp", 4, 8, COLUMNS * 4 + ROWS * 8 },
-    { NATIVE "vectorized_layer_norm_kernel<float, float, true>(X)", "nfppppp0", 0, 0, 0 }, /* no output */
+    { NATIVE "vectorized_layer_norm_kernel<float, float, true>(X)", "nfppppp0", 0, 0, 0 }, /* the output is NULL */
     { NATIVE "LayerNormForwardCUDAKernel<float, float>(X)", "Lpppppp", 8, 0, COLUMNS * 8 + ROWS * 8 },
     { NATIVE "RowwiseMomentsCUDAKernel<c10::Half>(X)", "Lfppp", 2, 0, ROWS * 8 },
     { NATIVE "GammaBetaBackwardCUDAKernel<float, float>(X)", "lLpppppp", 8, 0, COLUMNS * 8 + ROWS * 8 },
@@ -68,7 +69,8 @@ static const struct kernel {
     { "void vllm::rms_norm_kernel<c10::BFloat16>(X)", "pppfrn", 4, 4, COLUMNS * 2 },
     { "void vllm::rms_norm_kernel<c10::BFloat16>(X)", "ppdpfrn", 4, 4, COLUMNS * 2 },
     { "void vllm::rms_norm_kernel<c10::BFloat16, 8, 2>(X)", "ppdddddpfrn", 4, 4, COLUMNS * 2 },
-    { "void vllm::rms_norm_kernel<c10::BFloat16>(X)", "pppfnr", 0, 0, 0 }, /* the grid is not the number of rows */
+    /* the grid has another number of rows than the parameters */
+    { "void vllm::rms_norm_kernel<c10::BFloat16>(X)", "pppfnr", 0, 0, 0 },
     { "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type "
       "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long, c10::BFloat16*, c10::BFloat16 const*, "
       "float, "
@@ -96,8 +98,8 @@ static void rows_are_counted_by_each_kernels_parameters(void **state)
     }
 }
 
-/* Megatron's masked softmax works on square matrices. It skips their upper half: it does not read it, and computes
- * nothing for it. */
+/* Megatron's masked softmax works on square matrices. It skips the upper half of each matrix: it neither reads that
+ * half nor computes anything for it. */
 static void triangles_are_half_read(void **state)
 {
     static const char forward[] =

@@ -13,7 +13,7 @@ static void ranges_of_servers_tell_their_tokens(void **state)
     } cases[] = {
         { "execute_context_0(0)_generation_30(30)", 30, true },
         { "execute_context_2(512)_generation_30(30)", 542, false },
-        { "execute_context_0(0)_generation_8(32)", 32, false }, /* four tokens a request: speculative decoding */
+        { "execute_context_0(0)_generation_8(32)", 32, false }, /* four tokens per request: speculative decoding */
         { "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)", 32, true },
         { "execute_8192_context_9(sq8155sk8430)_generation_37(sq37sk34489)", 8192, false },
         { "step[DECODE bs=32]", 32, true },
@@ -47,7 +47,7 @@ static void ranges_of_servers_tell_their_phase(void **state)
         { "execute_context_1(888_788544)_generation_0(0)", WS_PHASE_PREFILL, 1, 888 },
         { "execute_new_3_cached_0", WS_PHASE_PREFILL, 3, 0 },
         { "execute_new_3_cached_5", WS_PHASE_NOT_KNOWN, 8, 0 },
-        { "execute_new_0_cached_5", WS_PHASE_NOT_KNOWN, 5, 0 }, /* or a later piece of a long prompt */
+        { "execute_new_0_cached_5", WS_PHASE_NOT_KNOWN, 5, 0 }, /* decode, or a later piece of a long prompt */
         { "step[DECODE bs=32]", WS_PHASE_DECODE, 32, 32 },
         { "step[DECODE bs=2 g_sqsq=2 g_sqsk=30 g_sk=30]", WS_PHASE_DECODE, 2, 2 },
         { "step[EXTEND bs=2 toks=4096]", WS_PHASE_PREFILL, 2, 4096 },
@@ -126,7 +126,7 @@ static void names_tell_tiles_and_types(void **state)
         { "cutlass3x_sm90_tensorop_s64x128x16gemm_bf16_bf16_f32_bf16_bf16_128x128x64_2x1x1_0_tnn_align8", 128, 2,
           false },
         { "sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize64x64x64_warpgroupsize1x1x1", 64, 2, false },
-        { "ampere_sgemm_32x128_tn", 32, 0, false }, /* on ordinary cores small tiles are usual */
+        { "ampere_sgemm_32x128_tn", 32, 0, false }, /* runs on ordinary cores, where small tiles are usual */
         { "void gemv2T_kernel_val<int, int, float>()", 0, 0, true },
         { "my_gemm", 0, 0, false },
     };

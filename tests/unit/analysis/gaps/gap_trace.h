@@ -1,4 +1,4 @@
-/* Helpers for the tests of gaps: artificial traces of two kernels with a gap between them. */
+/* Helpers for the tests of gaps: they write traces of two kernels with a gap between them. */
 #ifndef WALLSHIM_TESTS_GAP_TRACE_H
 #define WALLSHIM_TESTS_GAP_TRACE_H
 
@@ -8,7 +8,8 @@ static const int64_t us = 1000, ms = 1000000;
 static const char gemm[] = "ampere_sgemm_128x64_nn", all_reduce[] = "ncclDevKernel_AllReduce_Sum";
 enum { COMPUTE = 1, OTHER = 2 };
 
-/* Begins a trace of one device, two streams and two threads. The device's clock is the host's, known within 1 µs. */
+/* Begins a trace of one device with two streams, and of two threads. The device's clock equals the host's, within 1
+ * µs. */
 static inline struct builder *begin(struct built *built)
 {
     struct builder *trace = built_begin(built);
@@ -20,7 +21,7 @@ static inline struct builder *begin(struct built *built)
     return trace;
 }
 
-/* Like begin(), but the trace counts as imported from another profiler, so it may lack operations. */
+/* Like begin(), but the trace counts as imported from another profiler. Such a trace may lack operations. */
 static inline struct builder *begin_imported(struct built *built)
 {
     struct builder *trace = begin(built);
@@ -28,8 +29,8 @@ static inline struct builder *begin_imported(struct built *built)
     return trace;
 }
 
-/* A kernel (if name is NULL, a copy to the device) that ran from `from` to `to`. A call of 5 µs launched it at
- * `host`. */
+/* Adds a kernel (name NULL: a copy to the device) that ran from `from` to `to`. Its launch call begins at `host` and
+ * takes 5 µs. */
 static inline void launch(struct builder *trace, uint32_t stream, const char *name, int64_t host, int64_t from,
                           int64_t to)
 {
@@ -42,13 +43,13 @@ static inline void launch(struct builder *trace, uint32_t stream, const char *na
                                           .host_end = host + 5 * us });
 }
 
-/* The kernel before the gap: it runs from 0 to 1 ms and was launched long before. */
+/* Adds the kernel before the gap: it runs from 0 to 1 ms, and was launched long before. */
 static inline void first(struct builder *trace)
 {
     launch(trace, COMPUTE, gemm, -100 * us, 0, ms);
 }
 
-/* The kernel after the gap: it begins 7 µs after its launch, the shortest possible time. */
+/* Adds the kernel after the gap: it begins 7 µs after its launch, which is the shortest possible time. */
 static inline void second(struct builder *trace, int64_t host)
 {
     launch(trace, COMPUTE, gemm, host, host + 7 * us, host + ms);

@@ -4,14 +4,14 @@
 #include "analysis/verdict/wall.h"
 #include "gap_trace.h"
 
-/* A call that records an event into a stream, or makes the stream wait for an event. */
+/* Adds a call that records an event into a stream, or makes a stream wait for an event. */
 static void order(struct builder *trace, const char *function, uint32_t stream, uint64_t event, int64_t host)
 {
     build_call_row(trace, function, WS_CALL_EVENT,
                    &(struct ws_call){ .host_begin = host, .host_end = host + us, .stream = stream, .object = event });
 }
 
-/* An operation that holds a stream back and takes no time of the device, such as a host function. */
+/* Adds an operation that holds a stream back but uses no time of the device, such as a host function. */
 static void hold(struct builder *trace, enum ws_op_kind kind, const char *function, uint32_t stream, int64_t host)
 {
     struct ws_shape shape = { .kind = kind,
@@ -51,8 +51,8 @@ static void expect_waited(struct built *built, enum ws_waited_for what, const ch
     built_finish(built);
 }
 
-/* A kernel of 1 ms, then a gap, then a kernel on the other stream. The test adds what the second kernel was queued
- * behind. */
+/* Begins a trace: a kernel of 1 ms, then a gap, then a kernel on the other stream. Each test adds the operation
+ * behind which the second kernel waited. */
 static struct builder *queue_behind(struct built *built, int64_t gap)
 {
     struct builder *trace = begin(built);
@@ -68,7 +68,7 @@ static void a_host_function_is_waited_for(void **state)
     (void)state;
     hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", OTHER, -50 * us);
     expect_waited(&built, WS_WAITED_HOST_FUNCTION, "a host function on stream 2");
-    /* The host function is on stream 1, and stream 2 waits for an event recorded behind it. */
+    /* Stream 2 waits for an event, which was recorded behind a host function on stream 1. */
     trace = queue_behind(&built, 500 * us);
     hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", COMPUTE, -60 * us);
     order(trace, "cuEventRecord", COMPUTE, 77, -50 * us);
@@ -93,12 +93,13 @@ static void an_event_of_another_process_is_waited_for(void **state)
     (void)state;
     order(trace, "cuStreamWaitEvent", OTHER, 77, -40 * us);
     order(trace, "cuEventRecord", COMPUTE, 77,
-          -35 * us); /* recorded after the call to wait, so the wait does not concern it */
+          -35 * us); /* recorded after the call to wait, so that call does not wait for it */
     expect_waited(&built, WS_WAITED_FOREIGN_EVENT,
                   "an event without a record in the trace: from another process, or from before the recording");
 }
 
-/* The event waited for was recorded behind a kernel that ended when the gap began: it does not explain the gap. */
+/* The event was recorded behind a kernel that ended when the gap began. So waiting for it does not explain the
+ * gap. */
 static void a_wait_that_nothing_explains(void **state)
 {
     struct built built;
@@ -106,7 +107,7 @@ static void a_wait_that_nothing_explains(void **state)
     (void)state;
     order(trace, "cuEventRecord", COMPUTE, 77, -50 * us);
     order(trace, "cuStreamWaitEvent", OTHER, 77, -40 * us);
-    hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", OTHER, -20 * us); /* queued behind the kernel */
+    hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", OTHER, -20 * us); /* queued later than the second kernel */
     expect_waited(&built, WS_WAITED_LAST_ENDED, "not known; ampere_sgemm_128x64_nn on stream 1 ended last");
 }
 
@@ -124,8 +125,8 @@ static void an_event_of_another_device_is_waited_for(void **state)
     expect_waited(&built, WS_WAITED_EVENT, "ncclDevKernel_AllReduce_Sum on GPU 1, stream 3, by an event");
 }
 
-/* A gap of a few µs before an operation that was ready is dispatch time. The report names the operation whose end the
- * gap follows. */
+/* A gap of a few µs before an operation that was ready is dispatch time. The report names the operation that ended
+ * when the gap began. */
 static void a_dispatch_names_the_stream_it_comes_after(void **state)
 {
     struct built built;

@@ -10,7 +10,7 @@ static const struct ws_track_causes *causes_of(struct built *built)
     return ws_report_result(built->report, &ws_analysis_causes, 0);
 }
 
-/* Asserts that there is one gap and that this is its cause. */
+/* Asserts that there is one gap and that its cause is `cause`. */
 static void expect(struct built *built, enum ws_part cause)
 {
     const struct ws_track_causes *causes = causes_of(built);
@@ -39,8 +39,7 @@ static const char *function_of(const struct built *built)
     return function ? function->name.data : "";
 }
 
-/* The host waits until the device is idle. The time from then to the host's next launch is a gap that the wait
- * caused. */
+/* The host waits until the device is idle. The gap from then to the host's next launch was caused by the wait. */
 static void after_a_wait(void **state)
 {
     struct built built;
@@ -54,7 +53,8 @@ static void after_a_wait(void **state)
     built_finish(&built);
 }
 
-/* A copy whose call returned only when the copy was done counts as a wait, even without a flag that it blocks. */
+/* The call of a copy returned only when the copy was done. Such a call counts as a wait, even if no flag says that it
+ * blocks. */
 static void after_a_copy_that_blocked(void **state)
 {
     struct built built;
@@ -128,7 +128,7 @@ static void in_a_loader(void **state)
     built_finish(&built);
 }
 
-/* The host ran an operator during the gap: it was slow by itself and did not wait for input. */
+/* The host ran an operator during the gap. So the host was slow, and did not wait for input. */
 static void in_an_operator(void **state)
 {
     struct built built;
@@ -153,7 +153,8 @@ static void between_launches(void **state)
     built_finish(&built);
 }
 
-/* The launch call began 2 µs before the device became idle, too late for its kernel to follow at once. */
+/* The launch call began only 2 µs before the device became idle. That was too late for its kernel to follow at
+ * once. */
 static void launched_just_too_late(void **state)
 {
     struct built built;
@@ -187,8 +188,8 @@ static void queued_work(void **state)
     built_finish(&built);
 }
 
-/* The nodes of a graph in an imported trace: one call launched them all, long before they ran. If the gap between two
- * nodes is longer than any dispatch, the second node waited for something. */
+/* The nodes of a graph in an imported trace. One call launched them all, long before they ran. If a gap between two
+ * nodes is longer than a dispatch can be, the second node waited for something. */
 static void between_nodes_of_a_graph(void **state)
 {
     static const struct {
@@ -207,8 +208,8 @@ static void between_nodes_of_a_graph(void **state)
     }
 }
 
-/* Work was queued, yet the device was often idle. If that idle time is a large part of the recording, the advice
- * names all of it as an upper bound of the saving. */
+/* Work was queued, but the device was often idle. If that idle time is a large part of the recording, the advice
+ * states all of it as the most that can be saved. */
 static void idle_time_with_work_queued_is_pointed_at(void **state)
 {
     static const struct {
@@ -292,8 +293,8 @@ static void the_other_threads_wait(void **state)
     built_finish(&built);
 }
 
-/* A wait of 1 ms cost the host more time than the first gap shows. So the following gaps count as caused by the wait
- * too, until their sum reaches 1 ms. */
+/* The host waits for 1 ms, but the first gap after the wait is shorter. So the following gaps count as caused by the
+ * wait, too, until the sum of all its gaps reaches 1 ms. */
 static void a_wait_makes_the_gaps_that_follow(void **state)
 {
     struct built built;
@@ -314,7 +315,8 @@ static void a_wait_makes_the_gaps_that_follow(void **state)
     built_finish(&built);
 }
 
-/* A random time: near other times, far from them, or at the limits of an int64_t. */
+/* Returns a random time for a row of the trace: near the other rows' times, far from them, or at the limits of an
+ * int64_t. */
 static int64_t any_time(uint64_t *random)
 {
     static const int64_t far[] = { INT64_MIN, INT64_MAX, -((int64_t)1 << 61), (int64_t)1 << 61, 0 };
@@ -355,7 +357,8 @@ static void add_any_row(struct builder *trace, uint64_t *random)
     }
 }
 
-/* Asserts that each gap belongs to one line of the table, and that a line's count and total are sums of its gaps. */
+/* Asserts that each gap belongs to one line of the table of causes, and that a line's count and total are the sums
+ * over its gaps. */
 static void expect_lines_of(struct built *built, const struct ws_track_causes *causes)
 {
     const struct ws_gaps *gaps = &built_activity(built, 0)->gaps;

@@ -13,10 +13,11 @@ enum { COMPUTE = 1, STEPS = 20 };
  * a recording of such a program would contain. */
 struct machine {
     struct builder *trace;
-    int64_t host, device; /* the host's time now; the time from which the device is free */
+    int64_t host, device; /* the host's current time; the time from which on the device is free */
 };
 
-enum { CALL = 4000, REACH = 6000, DISPATCH = 1000 }; /* ns: a launch; from launch to device; between kernels */
+/* ns: length of a launch call; from the launch until it reaches the device; between two kernels */
+enum { CALL = 4000, REACH = 6000, DISPATCH = 1000 };
 
 static struct machine begin(struct built *built)
 {
@@ -62,12 +63,13 @@ static struct ws_replay_times replay(struct built *built, unsigned without)
     return times;
 }
 
-/* What a step of the program's loop consists of. */
+/* A step of the program's loop: what it contains, and how long each part takes, in ns. */
 struct loop {
     bool copy, wait;
     int64_t load, work,
-        allocate;      /* load: host time before the copy; work: after the wait; allocate: in an allocation */
-    int64_t more_load; /* extra host time before the copy, in one step of four */
+        /* load: host time before the copy; work: host time after the wait; allocate: time of an allocation */
+        allocate;
+    int64_t more_load; /* further host time before the copy, in one step of four */
     int kernels;
     int64_t kernel; /* duration of each kernel */
 };
@@ -102,8 +104,9 @@ static int64_t length_of(const struct loop *loop)
     return length;
 }
 
-/* Replays a recording of the loop `with` as if the causes `what` were absent, by steps and as a whole. The saving
- * must be about the difference in length between the loops `with` and `without`. */
+/* Replays a recording of the loop `with` without the idle time of the causes `what`: once per step, and once for the
+ * whole recording. The saving that the replay gives must be about the difference between the lengths of the loops
+ * `with` and `without`. */
 static void expect(const struct loop *with, const struct loop *without, unsigned what)
 {
     int64_t recorded = length_of(with), truth = recorded - length_of(without);
@@ -124,7 +127,7 @@ static void expect(const struct loop *with, const struct loop *without, unsigned
     }
 }
 
-/* Without the wait the device would be busy all the time. */
+/* If the host did not wait, the device would be busy all the time. */
 static void a_wait_with_much_to_do(void **state)
 {
     struct loop with = { .copy = true, .wait = true, .work = 300 * us, .kernels = 10, .kernel = 100 * us },
@@ -134,7 +137,7 @@ static void a_wait_with_much_to_do(void **state)
     expect(&with, &without, WS_WITHOUT_SYNC);
 }
 
-/* Without the wait the host's own work would still limit the loop. */
+/* If the host did not wait, its own work would still limit the loop. */
 static void a_wait_with_much_work_of_the_host(void **state)
 {
     struct loop with = { .copy = true, .wait = true, .work = 900 * us, .kernels = 5, .kernel = 100 * us },
@@ -150,11 +153,12 @@ static void a_slow_loader(void **state)
     (void)state;
     without.load = 0;
     expect(&with, &without, WS_WITHOUT_INPUT);
-    with.wait = without.wait = true; /* only the loading is taken out; the wait and its cost stay */
+    with.wait = without.wait = true; /* only the loading is removed; the wait stays, with its cost */
     expect(&with, &without, WS_WITHOUT_INPUT);
 }
 
-/* Four steps; the recording cuts the last one off. The other three end with the wait for the next batch. */
+/* Four steps, the last of which is cut off by the end of the recording. The other three end with the wait for the
+ * next batch. */
 static void few_steps_of_a_slow_loader(void **state)
 {
     struct built built;
@@ -174,7 +178,7 @@ static void few_steps_of_a_slow_loader(void **state)
     built_finish(&built);
 }
 
-/* One step in four loads for longer. So the saving in an average step differs from the saving in most steps. */
+/* One step in four loads for longer. So the average saving differs from the saving in most steps. */
 static void a_loader_that_is_slow_now_and_then(void **state)
 {
     struct loop with = { .copy = true, .load = ms, .more_load = 3 * ms, .kernels = 10, .kernel = 100 * us },
@@ -193,7 +197,7 @@ static void an_allocation_in_the_loop(void **state)
     expect(&with, &without, WS_WITHOUT_ALLOCATION);
 }
 
-/* Kernels of 3 µs, launched every 12 µs. Back to back, as in a graph, they would take a third of the time. */
+/* Kernels of 3 µs, launched every 12 µs. Without gaps, as in a graph, they would take a third of the time. */
 static void short_kernels(void **state)
 {
     struct built built;
@@ -210,7 +214,7 @@ static void short_kernels(void **state)
     built_finish(&built);
 }
 
-/* The device never waits for the host, so taking out the host's waits saves nothing. */
+/* The device never waits for the host. So nothing is saved if the host's waits are removed. */
 static void nothing_to_win(void **state)
 {
     struct built built;
@@ -238,8 +242,8 @@ static const char *evidence_against(const struct built *built, const char *cause
     return "";
 }
 
-/* Evidence for a saving per step has figures per step. Evidence for a saving in the whole recording has figures of
- * the whole recording. */
+/* If a saving is given per step, its evidence has figures per step. If a saving is given for the whole recording, the
+ * figures of its evidence are for the whole recording, too. */
 static void evidence_is_of_what_the_saving_is_of(void **state)
 {
     struct loop loop = { .copy = true, .wait = true, .work = 150 * us, .kernels = 10, .kernel = 100 * us };
@@ -267,7 +271,7 @@ static void evidence_is_of_what_the_saving_is_of(void **state)
     }
 }
 
-/* The host waits in copies that block. The advice is to copy in another way, not to read results less often. */
+/* The host waits in copies that block. The advice is about the copies; it does not say to read results less often. */
 static void copies_that_block(void **state)
 {
     struct built built;
@@ -329,7 +333,7 @@ static void times_as_text(void **state)
         assert_string_equal(ws_format_time(text, cases[i].ns), cases[i].text);
 }
 
-/* A loop with a loader before each step, and a wait in the middle of the step if `waits`. */
+/* Runs a loop with a loader before each step and, if `waits`, a wait in the middle of the step. */
 static int64_t run_both(struct machine *machine, int64_t load, bool waits)
 {
     for (int i = 0; i < 2 * STEPS; i++) {
@@ -344,8 +348,8 @@ static int64_t run_both(struct machine *machine, int64_t load, bool waits)
     return machine->device;
 }
 
-/* One replay removes both the loader and the wait. The savings promised for each alone must add up to no more than
- * the saving of that replay. */
+/* A recording has both a slow loader and a wait. One replay removes both. The savings that are promised for each
+ * alone must add up to no more than the saving of that replay. */
 static void two_walls_are_taken_away_together(void **state)
 {
     int64_t lengths[2];

@@ -38,7 +38,7 @@ static const struct ws_track_storms *storms_of(struct built *built)
     return ws_report_result(built->report, &ws_analysis_storms, 0);
 }
 
-/* 200 kernels of 3 µs, one every 12 µs, between two long kernels. */
+/* Short kernels: 200 of 3 µs, one every 12 µs, between two long kernels. */
 static void a_run_of_short_kernels(void **state)
 {
     struct built built;
@@ -62,7 +62,8 @@ static void a_run_of_short_kernels(void **state)
     built_finish(&built);
 }
 
-/* The device waits for each launch, but the kernels are long compared with the gaps between them. */
+/* The device waits for each launch, but the kernels are long compared with the gaps between them. So they are no
+ * storm. */
 static void long_kernels_are_no_storm(void **state)
 {
     struct built built;
@@ -78,7 +79,8 @@ static void long_kernels_are_no_storm(void **state)
     built_finish(&built);
 }
 
-/* Short kernels that are queued before the device needs them are not a storm. */
+/* A storm is a series of short kernels, for each of which the device waits. Kernels that are queued before the device
+ * needs them are no storm. */
 static void short_kernels_in_a_queue_are_no_storm(void **state)
 {
     struct built built;
@@ -113,7 +115,8 @@ static void a_wait_ends_a_storm(void **state)
     built_finish(&built);
 }
 
-/* Compiled code launches kernels of 60 µs every 134 µs. No run of short kernels, but a graph wins all idle time. */
+/* Compiled code launches kernels of 60 µs every 134 µs. There is no series of short kernels, but as a CUDA graph the
+ * code would have no idle time. */
 static void compiled_code_becomes_a_graph(void **state)
 {
     static const char *const names[] = { "/tmp/torchinductor_root/ov/cov4.py(25): call", "model.py(12): forward" };
@@ -141,8 +144,8 @@ static void compiled_code_becomes_a_graph(void **state)
     }
 }
 
-/* Four steps of 11 kernels each, after a first step of 200 kernels, which is warm-up. Counts and times are of the
- * four. */
+/* Four steps of 11 kernels each, after a first step of 200 kernels, which is warm-up. Counts and times are those of
+ * the four steps. */
 static void compiled_code_counts_per_step(void **state)
 {
     struct built built;
@@ -167,7 +170,7 @@ static void compiled_code_counts_per_step(void **state)
     built_finish(&built);
 }
 
-/* The host stops for 2 ms before every tenth kernel. */
+/* The host stops for 2 ms before every tenth kernel. These stalls must not count as launch delays. */
 static void stalls_are_told_from_launches(void **state)
 {
     struct built built;

@@ -24,8 +24,8 @@ static bool is_said(const struct built *built, const char *section, const char *
 }
 
 /* The second kernel was launched while the first ran, and began half a millisecond after its end. A trace of another
- * profiler may lack an operation that ran in between. wallshim's own recording would contain it, so in our recording
- * the kernel waited. */
+ * profiler may lack an operation that ran in between. A recording by wallshim would contain that operation, so in
+ * such a recording the kernel did wait. */
 static void queued_work_did_not_wait_if_operations_may_be_missing(void **state)
 {
     (void)state;
@@ -41,8 +41,8 @@ static void queued_work_did_not_wait_if_operations_may_be_missing(void **state)
     }
 }
 
-/* A recording by wallshim that lost many operations is incomplete. One that lost a single operation of many counts as
- * complete. */
+/* A recording by wallshim that lost many operations is incomplete. A recording that lost a single operation of many
+ * counts as complete. */
 static void losses_may_be_what_ran(void **state)
 {
     (void)state;
@@ -61,8 +61,8 @@ static void losses_may_be_what_ran(void **state)
     }
 }
 
-/* The gap's part before the end of the launch call is the host's; the part after it is not. A kernel that begins 7 µs
- * after its launch leaves no second part. */
+/* The part of the gap before the end of the launch call is caused by the host, the part after it is not. If a kernel
+ * begins 7 µs after its launch, there is no second part. */
 static void a_gap_may_have_two_causes(void **state)
 {
     (void)state;
@@ -81,8 +81,8 @@ static void a_gap_may_have_two_causes(void **state)
     }
 }
 
-/* On some systems every launch takes long to reach an idle device. That is no sign of missing operations. A single
- * launch that takes far longer than the others is such a sign. */
+/* On some systems every launch takes long to reach an idle device. This does not show that operations are missing.
+ * But a single launch that takes far longer than the others does show it. */
 static void launches_may_take_long_to_arrive(void **state)
 {
     struct built built;
@@ -136,8 +136,8 @@ static void a_call_that_takes_long_is_named(void **state)
     }
 }
 
-/* A blocking copy to the host is queued when its call begins, so the time in the call is not the host's. In a copy
- * from the host it is, because the call first moves the data to a buffer. */
+/* A blocking copy to the host is queued when its call begins, so the time in the call is not the host's fault. In a
+ * copy from the host it is, because the call first moves the data to a buffer. */
 static void a_copy_waits_in_its_call(void **state)
 {
     (void)state;
@@ -159,7 +159,7 @@ static void a_copy_waits_in_its_call(void **state)
     }
 }
 
-/* An operation without a call. */
+/* Adds an operation whose call the trace lacks. */
 static void stray(struct builder *trace, uint64_t number, int64_t from, int64_t to)
 {
     struct ws_op op = build_op(trace, &(struct launch){ .kernel = gemm, .begin = from, .end = to });
@@ -170,8 +170,8 @@ static void stray(struct builder *trace, uint64_t number, int64_t from, int64_t 
 }
 
 /* The trace lacks the calls of operations that were launched before the recording. The correlation ids of such
- * operations are smaller than those of all recorded calls. These operations were queued, so the host was not late.
- * For an operation whose call was lost during the recording, the trace does not tell. */
+ * operations are smaller than those of all recorded calls. These operations were queued, so the host was not late. If
+ * the call of an operation was lost during the recording, the trace does not tell whether the host was late. */
 static void operations_from_before_were_queued(void **state)
 {
     (void)state;
@@ -194,8 +194,8 @@ static void operations_from_before_were_queued(void **state)
     }
 }
 
-/* Steps of 10 ms: kernels of 2 ms, then a CUDA graph. The trace holds the graph's first kernel, which begins
- * `missing` ns after the last kernel before the graph. */
+/* Makes steps of 10 ms: kernels of 2 ms, then a CUDA graph. Of the graph, the trace has only the first kernel, which
+ * begins `missing` ns after the last kernel before the graph. */
 static void run_graphs(struct builder *trace, int64_t missing)
 {
     for (int64_t step = 0; step < 8; step++) {
@@ -211,8 +211,8 @@ static void run_graphs(struct builder *trace, int64_t missing)
     }
 }
 
-/* If the GPU spent more time on missing operations than at the largest wall, the wall is not known. If it spent
- * little time on them, the report gives a verdict and says what the verdict rests on. */
+/* If the time of missing operations is longer than that of the largest wall (the main limit of the program's speed),
+ * the wall is not known. If that time is short, the report gives a verdict and states what the verdict rests on. */
 static void kernels_of_graphs_that_are_missing(void **state)
 {
     static const struct {
@@ -220,8 +220,9 @@ static void kernels_of_graphs_that_are_missing(void **state)
         enum ws_wall wall;
         const char *said;
     } cases[] = {
-        { 6 * ms, WS_WALL_NONE, "not known: for 6.00 ms of the 10.0 ms of an average step work was queued" },
-        { 2 * ms, WS_WALL_COMPUTE, "2.00 ms of an average step (20.0 %): work was queued" },
+        { 6 * ms, WS_WALL_NONE,
+          "not known: the trace lacks work. In 6.00 ms of the 10.0 ms of an average step it shows" },
+        { 2 * ms, WS_WALL_COMPUTE, "2.00 ms of an average step (20.0 %): the trace shows nothing that ran" },
         { 10 * us, WS_WALL_COMPUTE, NULL },
     };
     (void)state;
@@ -238,15 +239,15 @@ static void kernels_of_graphs_that_are_missing(void **state)
         assert_in_range(wall->length, 10 * ms - us, 10 * ms); /* the last step ends with its work, 1 µs earlier */
         assert_int_equal(wall->parts[WS_PART_UNRECORDED], cases[i].said ? cases[i].missing : 0);
         assert_int_equal(wall->why_none != NULL, cases[i].wall == WS_WALL_NONE);
-        assert_int_equal(is_said(&built, "verdict", "are missing (8 launches)"), cases[i].said != NULL);
+        assert_int_equal(is_said(&built, "verdict", "are missing (8 graph launches)"), cases[i].said != NULL);
         assert_true(is_said(&built, "verdict", cases[i].said ? cases[i].said : "yes  99.9 %"));
         assert_int_equal(is_said(&built, "verdict", "find out what queued work waits for"), false);
         built_finish(&built);
     }
 }
 
-/* A graph was launched whose kernels are not in the trace, and the host waited for it. The device was not idle during
- * that wait. A captured launch did not run. */
+/* A graph was launched whose kernels the trace lacks, and the host waited for it. The device was not idle during that
+ * wait. A launch that was only captured did not run. */
 static void launches_without_operations_ran(void **state)
 {
     static const struct {
@@ -266,18 +267,19 @@ static void launches_without_operations_ran(void **state)
             build_call(trace, "cudaStreamEndCapture", WS_CALL_CAPTURE, 32 * us, 34 * us);
         build_call(trace, "cudaStreamSynchronize", WS_CALL_SYNC, 40 * us, 3 * ms);
         second(trace, 3 * ms + 10 * us);
-        build_call(trace, "cudaLaunchKernel", WS_CALL_LAUNCH, 5 * ms, 5 * ms + us); /* ran after the end */
+        /* its kernel ran after the recording's end */
+        build_call(trace, "cudaLaunchKernel", WS_CALL_LAUNCH, 5 * ms, 5 * ms + us);
         built_report(&built);
         assert_int_equal(idle_for(&built, cases[i].cause), 2 * ms + 17 * us);
         bool missing = cases[i].cause == WS_PART_UNRECORDED;
         assert_int_equal(is_said(&built, "verdict", "1 launch without what"), missing);
-        assert_int_equal(is_said(&built, "verdict", "work was queued, and the trace shows nothing"), missing);
+        assert_int_equal(is_said(&built, "verdict", "shows nothing that ran, although work was queued"), missing);
         built_finish(&built);
     }
 }
 
-/* The host is far ahead of the device. The trace holds one in `kept` of its operations. Correlation ids count calls,
- * and each launch takes six calls. */
+/* The host is far ahead of the device. The trace has one of every `kept` operations. Correlation ids count calls, and
+ * each launch takes six calls. */
 static void run_sample(struct builder *trace, int64_t kept)
 {
     for (int64_t i = 0; i < 4000; i += kept) {
@@ -303,13 +305,14 @@ static void a_sample_has_no_verdict(void **state)
         const struct ws_track_causes *causes = ws_report_result(built.report, &ws_analysis_causes, 0);
         assert_int_equal(causes->is_sampled, sampled);
         assert_int_equal(wall_of(&built)->wall == WS_WALL_NONE, sampled);
-        assert_int_equal(is_said(&built, "verdict", "its calls are numbered 42 apart"), sampled);
+        assert_int_equal(is_said(&built, "verdict", "about 1 call in 42"), sampled);
+        assert_int_equal(is_said(&built, "verdict", "3 matmuls ≥ 50 %?       not known  66."), sampled);
         built_finish(&built);
     }
 }
 
-/* When the recording began, the device was still busy with earlier work, and the host was far ahead. If the host's
- * first launch came late, the device was idle instead. */
+/* When the recording began, the device was busy with earlier work, and the host was far ahead. But if the host's
+ * first launch came late, or the stream had already run recorded work, the device was idle. */
 static void work_from_before_is_left_out(void **state)
 {
     static const struct {
@@ -317,8 +320,8 @@ static void work_from_before_is_left_out(void **state)
         uint32_t stream;
     } cases[] = {
         { 100 * us, 399995 * us, OTHER }, /* queued behind work that the trace lacks */
-        { 399900 * us, 0, OTHER },        /* the host was late */
-        { 100 * us, 0, COMPUTE },         /* the stream had run recorded work before */
+        { 399900 * us, 0, OTHER },        /* the host launched late */
+        { 100 * us, 0, COMPUTE },         /* the stream had already run recorded work */
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

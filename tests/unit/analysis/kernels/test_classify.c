@@ -62,8 +62,8 @@ static void long_names_are_no_trouble(void **state)
     free(name);
 }
 
-/* Each line holds a class, other columns and a kernel's name, separated by tabs. At least 95 % of the names must be
- * classified right. */
+/* Each line of the file has a class, other columns and a kernel's name, separated by tabs. At least 95 % of the names
+ * must get the right class. */
 static void real_names_come_out_right(void **state)
 {
     FILE *file = fopen(names_path, "r");
@@ -92,7 +92,8 @@ static void real_names_come_out_right(void **state)
 }
 
 /* With an argument, which names a file of kernel names, only the test against that file runs. The test is skipped if
- * the file does not exist. "given" stands for a file beside the project, or in the folder WALLSHIM_GIVEN. */
+ * the file does not exist. The argument "given" means a file in the folder shared/ beside the project, or in the
+ * folder WALLSHIM_GIVEN. */
 int main(int count, char **words)
 {
     const struct CMUnitTest tests[] = {

@@ -27,7 +27,8 @@ static const struct ws_advice *advice(const struct built *built, const char *nam
     return NULL;
 }
 
-/* A kernel hides the middle of a copy, and another copy hides its end. */
+/* A kernel runs during the middle of a copy, and another copy during its end. Exposed time (a copy runs and no kernel
+ * does) counts once, even where two copies run. */
 static void what_nothing_hides_is_counted_once(void **state)
 {
     struct built built;
@@ -47,15 +48,17 @@ static void what_nothing_hides_is_counted_once(void **state)
     assert_int_equal(copies_of(&built)->cures[WS_CURE_OVERLAP].exposed, 600000);
     assert_int_equal(copies_of(&built)->cures[WS_CURE_PIN].exposed, 600000);
     assert_int_equal(copies_of(&built)->cures[WS_CURE_PIN].count, 2);
-    /* The only kernel already has a copy beside it. So pinned memory saves half of the copies' time, and more overlap
-     * saves nothing. */
+    /* Pinned memory would save half of the copies' time. More overlap would save nothing, because the only kernel
+     * already has a copy beside it. */
     assert_int_equal(advice(&built, "pageable_copies")->saving_ns, 300000);
     assert_null(advice(&built, "exposed_copies"));
-    assert_int_equal(advice(&built, "transfers")->saving_ns, 900000); /* the rest of the exposed time */
+    /* the exposed time that pinned memory would not save */
+    assert_int_equal(advice(&built, "transfers")->saving_ns, 900000);
     built_finish(&built);
 }
 
-/* The trace does not tell which of these copies are needed. So advice is given only if they take much of the time. */
+/* The trace does not tell which of these copies the program needs. So advice is given only if they take much of the
+ * time. */
 static void copies_within_the_device_are_advised_on_where_they_are_much(void **state)
 {
     (void)state;
@@ -85,8 +88,8 @@ static void copies_that_compute_hides_are_not_advised_on(void **state)
     built_finish(&built);
 }
 
-/* Ten small copies in a row, then nine interrupted by a kernel, then eight interrupted by a pause. Only the first ten
- * are a storm. */
+/* Ten small copies in a row, then nine with a kernel among them, then eight with a pause among them. Only the first
+ * ten are a storm (a series of many small operations). */
 static void small_copies_in_a_row_are_a_storm(void **state)
 {
     struct built built;
@@ -130,8 +133,8 @@ static void rates_stand_beside_what_could_be_reached(void **state)
     built_finish(&built);
 }
 
-/* The best rate is computed from the longest duration that a copy's errors allow, so it is never too high. A copy
- * that blocks its call took no longer than the call. */
+/* The best rate of a copy is its bytes divided by the longest duration that its errors allow, so that the rate is
+ * never too high. A copy that blocks its call took no longer than the call. */
 static void the_best_rate_is_one_that_is_sure(void **state)
 {
     struct built built;
@@ -161,7 +164,8 @@ static void only_steady_steps_are_advised_on(void **state)
     (void)state;
     build_thread(trace, 1, 1, "main");
     for (int64_t step = 0; step < 8; step++) {
-        int64_t at = 100000 + step * 1000000, copy = step ? 100000 : 700000; /* the first step is the warm-up */
+        /* the first step (warm-up) is slow */
+        int64_t at = 100000 + step * 1000000, copy = step ? 100000 : 700000;
         build_range(trace, WS_RANGE_STEP, 1, "ProfilerStep", at - 10500, at + 80000);
         build_copy(trace, 1, WS_SPACE_PAGEABLE, WS_SPACE_DEVICE, MIB, at, at + copy);
         build_kernel(trace, 1, "kernel", at + copy, at + copy + (step ? 100000 : 50000));
@@ -169,7 +173,7 @@ static void only_steady_steps_are_advised_on(void **state)
     build_kernel(trace, 1, "kernel", 8100000, 8100001);
     built_report(&built);
     assert_true(copies_of(&built)->steps > 2);
-    /* A step's copy could run beside the step's kernel, for as long as the kernel lasts. */
+    /* The copy of a step could run beside the step's kernel, but only as long as that kernel lasts. */
     int64_t exposed = copies_of(&built)->cures[WS_CURE_PIN].exposed / (int64_t)copies_of(&built)->steps;
     assert_in_range(advice(&built, "pageable_copies")->saving_ns, exposed / 2 + 1, exposed - 1);
     assert_int_equal(copies_of(&built)->cures[WS_CURE_PIN].count, copies_of(&built)->steps);

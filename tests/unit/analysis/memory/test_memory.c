@@ -35,7 +35,7 @@ static const struct ws_memory_use *pool(const struct built *built, enum ws_memor
     return &memory_of(built, 0)->pools[pool];
 }
 
-/* The rows stand out of order in the file, as rows of several threads may. */
+/* The rows of the file are not in the order of time, as may happen with several threads. */
 static void what_lives_at_most_is_found(void **state)
 {
     struct built built;
@@ -99,7 +99,7 @@ static void the_timeline_has_a_bounded_number_of_points(void **state)
     built_finish(&built);
 }
 
-/* One step each millisecond. A step allocates `count` buffers and keeps `kept` of them. */
+/* Makes one step each millisecond. A step allocates `count` buffers and does not free `kept` of them. */
 static void write_steps(struct builder *trace, int count, int kept, const char *take, const char *give)
 {
     uint64_t address = 0x100000;

@@ -1,6 +1,6 @@
 #include "check.h"
 
-#include "analysis/kernels/demangle.h"
+#include "symbols/demangle.h"
 #include "analysis/kernels/label.h"
 #include "analysis/roofline/chains.h"
 #include "built.h"
@@ -15,7 +15,7 @@ static const char neg[] = ELEMENTWISE("NegFunctor<float>", "2");
 static const char softmax[] = "void softmax_warp_forward<float, float, float, 8>(float*, float const*)";
 static const char gemm[] = "ampere_sgemm_128x64_nn";
 
-/* The arrays of a TensorIterator kernel, the output first. An address of 0 ends the list. */
+/* The arrays that a kernel of PyTorch's TensorIterator works on, the output first. An address of 0 ends the list. */
 struct arrays {
     uint32_t elements;
     uint64_t address[4];
@@ -59,7 +59,8 @@ static void kernels_between_products_are_folded_into_one_pattern(void **state)
         launch(trace, add, NULL, at + 121000, at + 151000);
         launch(trace, softmax, NULL, at + 153000, at + 163000);
         launch(trace, gemm, NULL, at + 200000, at + 300000);
-        launch(trace, gelu, NULL, at + 300000, at + 320000); /* a single kernel is not a chain */
+        /* a single kernel is no chain (series of kernels that could be one) */
+        launch(trace, gelu, NULL, at + 300000, at + 320000);
     }
     built_report(&built);
     assert_int_equal(chains_of(&built)->chains.count, 1);
@@ -160,8 +161,8 @@ static void what_one_kernel_would_take_follows_from_its_arrays(void **state)
     built_finish(&built);
 }
 
-/* For 1000 floats gelu moves 8000 bytes in 2000 ns; half of that could be saved. The sum moves 12000 bytes in 3000
- * ns; a third of that could be saved. */
+/* For 1000 floats, gelu moves 8000 bytes in 2000 ns. If gelu were fused with add, half of that would be saved. The
+ * kernel add moves 12000 bytes in 3000 ns, of which a third would be saved. */
 static void what_operators_were_given_tells_the_waste_and_its_time(void **state)
 {
     struct built built;
@@ -211,7 +212,7 @@ static void no_more_is_moved_again_than_was_allocated(void **state)
     (void)state;
     enum { PLENTY = 1 << 30, LITTLE = 4096, TWICE = 2 };
     static const struct {
-        uint64_t bytes, before; /* before: 1 if memory allocated before the recording is freed during it */
+        uint64_t bytes, before; /* before: 1: memory that was allocated before the recording is freed during it */
         enum ws_bytes_source source;
     } cases[] = { { PLENTY, 0, WS_BYTES_TIME },
                   { LITTLE, 0, WS_BYTES_ALLOCATED },
@@ -238,8 +239,8 @@ static void no_more_is_moved_again_than_was_allocated(void **state)
     }
 }
 
-/* Two kernels that read the same array need not pass data on. If the order of a kernel's parameters is not known, a
- * shared array may have been only read. */
+/* If two kernels read the same array, one need not pass data to the other. If it is not known which of a kernel's
+ * parameters is its output, an array that two kernels share may have been only read. */
 static void sharing_is_no_proof_of_writing_then_reading(void **state)
 {
     struct built built;
@@ -257,7 +258,7 @@ static void sharing_is_no_proof_of_writing_then_reading(void **state)
     built_finish(&built);
 }
 
-/* The address of a kernel's output was not kept, so the first address kept is an input. */
+/* The address of the kernel's output was not recorded. So the first recorded address is an input. */
 static void an_array_that_is_missing_leaves_the_order_unknown(void **state)
 {
     struct built built;
@@ -292,7 +293,8 @@ static void kernels_on_different_buffers_are_taken_apart(void **state)
     built_finish(&built);
 }
 
-/* The third kernel reads the first kernel's output, so all three belong to one chain. */
+/* The third kernel reads the first kernel's output, so all three belong to one chain (a series of kernels that could
+ * be fused). */
 static void data_may_go_past_a_neighbour(void **state)
 {
     struct built built;
@@ -315,7 +317,8 @@ static void the_end_of_a_step_ends_a_chain_and_savings_are_of_steady_steps(void 
     (void)state;
     build_thread(trace, 1, 1, "main");
     for (int64_t step = 0; step < 8; step++) {
-        int64_t at = 100000 + step * 100000, length = step ? 10000 : 60000; /* the first warms up */
+        /* the first step (warm-up) is slow */
+        int64_t at = 100000 + step * 100000, length = step ? 10000 : 60000;
         build_range(trace, WS_RANGE_STEP, 1, "ProfilerStep", at - 10500, at + 80000);
         launch(trace, gelu, NULL, at, at + 10000);
         launch(trace, add, NULL, at + 10000, at + 10000 + length);
@@ -327,8 +330,8 @@ static void the_end_of_a_step_ends_a_chain_and_savings_are_of_steady_steps(void 
     assert_int_equal(chains_of(&built)->chains.count, 1);
     assert_int_equal(chain(&built, 0)->count, 8);
     assert_int_equal(chain(&built, 0)->steady, chains_of(&built)->steps);
-    /* By the grids, half of gelu's bytes could be saved, and a third of the sum's. The sums of the steady steps take
-     * 120000 ns, because the slow sum that the first step launched counts among them. */
+    /* By the grids, half of the bytes of gelu could be saved, and a third of those of add. In the steady steps, add
+     * takes 120000 ns in all: its slow launch in the first step counts for a steady step, too. */
     assert_int_equal(chain(&built, 0)->steady_saving, (int64_t)chains_of(&built)->steps * 5000 + 120000 / 3);
     built_finish(&built);
 }
@@ -421,7 +424,7 @@ static void titles_tell_rows_apart(void **state)
     }
 }
 
-/* Each template parameter contains the one before it twice. Written out, the name would not fit into memory. */
+/* Each template parameter contains the previous one twice. The demangled name would not fit into memory. */
 static void names_that_grow_without_end_stay_mangled(void **state)
 {
     char name[2048] = "_Z1f1AIiiES_IS0_S0_E", title[4096], plain[4096];

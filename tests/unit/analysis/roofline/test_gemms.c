@@ -134,20 +134,22 @@ static void slow_sizes_are_held_against_products_alike(void **state)
     build_operator(trace, "aten::mm", "c10::Half[512,512] c10::Half[512,510]", align2, 4000000, 100000);
     build_operator(trace, "aten::mm", "c10::Half[4094,4096] c10::Half[4096,4096]", align8, 5000000, 1100000);
     built_report(&built);
-    assert_int_equal(finding(&built, 0).issue, WS_GEMM_SLOW); /* findings are sorted by time: 1.2, 1.1, 0.6, 0.1 ms */
+    /* the findings are sorted by time: 1.2, 1.1, 0.6, 0.1 ms */
+    assert_int_equal(finding(&built, 0).issue, WS_GEMM_SLOW);
     assert_int_equal(finding(&built, 0).judge, WS_JUDGED_BY_ALIKE);
     assert_true(finding(&built, 0).n == 4096);
     assert_float_equal((double)finding(&built, 0).saving, 600000, 1000);
     assert_int_equal(finding(&built, 1).issue,
-                     WS_GEMM_FINE); /* its rows are aligned; a row count of 4094 needs no padding */
+                     WS_GEMM_FINE); /* its rows are aligned, and 4094 rows need no padding */
     assert_int_equal(finding(&built, 2).issue, WS_GEMM_FINE);
-    assert_int_equal(finding(&built, 3).issue, WS_GEMM_SLOW); /* no other product is similar */
+    /* there is no similar product with which to compare it */
+    assert_int_equal(finding(&built, 3).issue, WS_GEMM_SLOW);
     assert_int_equal(finding(&built, 3).judge, WS_JUDGED_BY_ROOF);
     assert_true(finding(&built, 3).saving <= 100000);
     built_finish(&built);
 }
 
-/* The rate of a similar product is computed from the longest time that its errors allow. */
+/* The rate of a similar product is its FLOPs divided by the longest time that its errors allow. */
 static void the_rate_of_products_alike_is_one_that_is_sure(void **state)
 {
     (void)state;
@@ -179,7 +181,8 @@ static void a_matrix_and_a_vector_are_left_alone(void **state)
     built_finish(&built);
 }
 
-/* A second kernel adds up the parts of a split GEMM. That kernel does not tell on which cores the GEMM ran. */
+/* A GEMM is split, and a second kernel adds up the parts. The second kernel does not tell on which cores the GEMM
+ * ran. */
 static void the_kernel_that_does_most_speaks_for_a_product(void **state)
 {
     static const char inputs[] = "c10::Half[512,512] c10::Half[512,512]";

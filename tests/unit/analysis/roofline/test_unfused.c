@@ -36,7 +36,8 @@ static void assert_said(const struct built *built, const char *what, bool is_sai
     free(text);
 }
 
-/* A layer of 10 ms: product, scale, softmax, a copy of the values, and a second product with the inputs `second`. */
+/* Adds a layer of 10 ms: a product, a scale, a softmax, a copy of the values, and a second product with the inputs
+ * `second`. */
 static void run_layer(struct builder *trace, int64_t at, const char *second)
 {
     build_operator(trace, "aten::bmm", QUERIES " " KEYS, bmm, at, 1900 * us);
@@ -46,8 +47,9 @@ static void run_layer(struct builder *trace, int64_t at, const char *second)
     build_operator(trace, "aten::bmm", second, bmm, at + 8300 * us, 1700 * us);
 }
 
-/* The scores are moved six times: written by the first product, read and written by two kernels, read by the second
- * product. The copy of the values does not touch the scores. No other advice is given about the same kernels. */
+/* Attention without a fused kernel moves its scores six times: the first product writes them, two kernels read and
+ * write them, and the second product reads them. The copy of the values does not touch the scores. No other advice is
+ * given about the same kernels. */
 static void attention_is_known_by_its_sizes(void **state)
 {
     struct built built;
@@ -126,7 +128,7 @@ static void names_suggest_attention_of_several_layers(void **state)
         built_report(&built);
         const struct ws_unfused *pattern = unfused_of(&built)->patterns.data;
         assert_int_equal(pattern->count, layers);
-        assert_int_equal(pattern->between, layers * ms); /* the data that a copy moves is not known */
+        assert_int_equal(pattern->between, layers * ms); /* how much data the copy moves is not known */
         assert_said(&built, "replace attention", layers > 1);
         assert_said(&built, "by names and order alone, not confirmed by sizes", layers > 1);
         built_finish(&built);

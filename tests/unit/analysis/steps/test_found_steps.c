@@ -1,10 +1,10 @@
-/* Tests of finding the steps of a program by the order of its operations, where the trace has no step markers. */
+/* Tests of finding the steps of a program by the order of its operations. The traces have no step markers. */
 #include "check.h"
 
 #include "built.h"
 
-/* A program written in letters. H and D are copies from and to the host, U is the optimizer, G a graph; any other
- * letter is a kernel of that name. Durations vary. Before some steps the device waits for the host. */
+/* A program as a string of letters. H is a copy from the host, D a copy to the host, U the optimizer, G a graph; any
+ * other letter is a kernel of that name. Durations vary. Before some steps the device waits for the host. */
 struct program {
     struct builder *trace;
     uint64_t random;
@@ -82,7 +82,7 @@ static void steps_are_found_without_markers(void **state)
         play(&program, "gnar", 8);
         play(&program, "rgbgw", 8);
         play(&program, "UU", 1);
-        if (i % 6 == 5) { /* evaluation */
+        if (i % 6 == 5) { /* an evaluation of the model, every sixth time */
             play(&program, "Hegnargnarm", 3);
             play(&program, "D", 1);
         }
@@ -180,7 +180,7 @@ static void evaluation_in_front_of_a_step_is_told_from_it(void **state)
     check_found(&built, &program);
 }
 
-/* A language model decodes: one step for each token. The kernels before the loop belong to no step. */
+/* A language model decodes: each token is a step. The kernels before the loop belong to no step. */
 static void each_token_is_a_step(void **state)
 {
     struct built built;
@@ -260,8 +260,8 @@ static void kernels_in_no_order_have_no_steps(void **state)
     }
 }
 
-/* Without steps, each kernel has a name of its own. With steps, a copy precedes every hundred kernels, and the first
- * half of a hundred repeats the names of the hundred before. */
+/* If with_steps is false, each kernel has a different name. If it is true, a copy comes before every hundred kernels.
+ * The first fifty of a hundred have the same names as the first fifty of the hundred before. */
 static void run_distinct(struct built *built, uint32_t count, bool with_steps)
 {
     struct builder *trace = built_begin_on(built, "Test GPU", 1);
@@ -281,8 +281,8 @@ static void run_distinct(struct built *built, uint32_t count, bool with_steps)
     built_report(built);
 }
 
-/* More kernels than the search tells names apart. ThreadSanitizer makes the test take twenty times as long, so there
- * the numbers exceed the search's limit only a little. */
+/* There are more names of kernels than the search distinguishes. With ThreadSanitizer the test takes twenty times as
+ * long, so the numbers then exceed the search's limit only a little. */
 #ifdef __SANITIZE_THREAD__
 enum { DISTINCT = 70000, DISTINCT_AND_STEPS = 135000 };
 #else
@@ -299,8 +299,8 @@ static void names_that_never_come_again_make_no_steps(void **state)
     built_finish(&built);
 }
 
-/* Half of the kernels of each step occur again in the next step. The other half have more names than the search tells
- * apart. */
+/* Half of the kernels of each step occur again in the next step. The other half has more names than the search
+ * distinguishes. */
 static void steps_are_found_among_names_that_never_come_again(void **state)
 {
     struct built built;

@@ -9,7 +9,7 @@
 
 enum { STEP_NS = 100000000, ALL_KNOWN = (1 << WS_HEALTH_FIELD_COUNT) - 1 };
 
-/* A sample of device 1 with everything known. */
+/* A sample of the clocks of device 1, with all values known. */
 static struct ws_health sample(int64_t at, uint32_t mhz, uint64_t reasons)
 {
     return (struct ws_health){ .device = 1,
@@ -26,7 +26,8 @@ static void add(struct builder *trace, struct ws_health row)
     build_row(trace, WS_FAMILY_health, &row);
 }
 
-/* Ten marked steps. Each is busy for 80 ms; step 7 takes three times as long. Returns the begin of each. */
+/* Makes ten marked steps. The device is busy for 80 ms in each, but for three times as long in step 7. `begins`
+ * receives the begin of each step. */
 static void build_steps(struct builder *trace, int64_t begins[11])
 {
     int64_t at = STEP_NS;
@@ -38,7 +39,8 @@ static void build_steps(struct builder *trace, int64_t begins[11])
         at += length;
     }
     begins[10] = at;
-    build_kernel(trace, 1, "after", at + 20000, at + 30000); /* so that the last step has an end */
+    /* this later kernel gives the last step an end */
+    build_kernel(trace, 1, "after", at + 20000, at + 30000);
 }
 
 static const struct ws_track_health *health_of(const struct built *built)
@@ -53,10 +55,10 @@ static void clocks_held_down_are_told_from_an_idle_device(void **state)
     int64_t begins[11];
     (void)state;
     build_steps(trace, begins);
-    add(trace, sample(1, 300, WS_HEALTH_REASON_IDLE)); /* before all work */
+    add(trace, sample(1, 300, WS_HEALTH_REASON_IDLE)); /* a sample before all work does not count */
     for (int i = 0; i < 10; i++) {
         add(trace, sample(begins[i] + 50000000, i < 4 ? 1500 : 1990, 0x4));
-        add(trace, sample(begins[i + 1] - 5000000, 300, 0x4)); /* in an idle time of 20 ms: does not count */
+        add(trace, sample(begins[i + 1] - 5000000, 300, 0x4)); /* a sample in an idle time of 20 ms does not count */
     }
     built_report(&built);
     const struct ws_track_health *health = health_of(&built);
@@ -64,7 +66,7 @@ static void clocks_held_down_are_told_from_an_idle_device(void **state)
     assert_int_equal(health->samples, 21);
     assert_int_equal(health->counted, 10);
     assert_int_equal(health->with_reason, 10);
-    assert_int_equal(health->held, 4); /* 1990 MHz of 2000: a reason that costs nothing */
+    assert_int_equal(health->held, 4); /* not the samples at 1990 of 2000 MHz: their reason costs nothing */
     assert_int_equal(health->reasons[WS_HEALTH_POWER_CAP], 4);
     assert_int_equal(health->held_mhz, 1500);
     assert_int_equal(health->most_mhz, 2000);
@@ -76,7 +78,7 @@ static void clocks_held_down_are_told_from_an_idle_device(void **state)
     built_finish(&built);
 }
 
-/* A step may be slow for another reason, at full clocks. */
+/* If a step is slow while the clocks are at their highest, the clocks are not named as the reason. */
 static void slow_steps_with_lower_clocks_are_named(void **state)
 {
     (void)state;
@@ -101,7 +103,7 @@ static void slow_steps_with_lower_clocks_are_named(void **state)
     }
 }
 
-/* Returns whether there is advice on clocks, when half of the samples have this clock and reason. */
+/* Returns whether there is advice about clocks if half of the samples have this clock and this reason. */
 static bool is_advised(uint32_t mhz, uint64_t reasons)
 {
     struct built built;
@@ -127,11 +129,12 @@ static void advice_is_given_only_where_it_matters(void **state)
     assert_false(is_advised(1850, 0x4)); /* a power cap that costs 7.5 % is usual */
     assert_true(is_advised(1850, 0x40));
     assert_false(is_advised(1500, WS_HEALTH_REASON_IDLE));
-    assert_false(is_advised(1500, 0x2)); /* the user's own choice */
+    assert_false(is_advised(1500, 0x2)); /* 0x2: a clock that the user chose */
     assert_false(is_advised(1500, 0));
 }
 
-/* Rows are not trusted: of other devices, out of order, with impossible values. */
+/* Rows of a trace are not trusted. The samples here are for other devices, out of order, or have impossible
+ * values. */
 static void odd_samples_do_no_harm(void **state)
 {
     struct built built;

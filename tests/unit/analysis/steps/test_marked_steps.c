@@ -1,5 +1,5 @@
-/* Where marked steps begin and end: an iteration runs from marker to marker on the host, and from the end of earlier
- * work on the device. */
+/* Tests of where marked steps begin and end. On the host, an iteration lasts from marker to marker. On the device, it
+ * begins when earlier work has ended. */
 #include "check.h"
 
 #include "analysis/gaps/gaps.h"
@@ -22,7 +22,7 @@ static void mark(struct builder *trace, int64_t from, int64_t to)
     build_range(trace, WS_RANGE_STEP, 1, "ProfilerStep", from, to);
 }
 
-/* A kernel, launched by a call of 5 µs at `host`. */
+/* Adds a kernel that a call of 5 µs launched at `host`. */
 static void launch(struct builder *trace, int64_t host, int64_t from, int64_t to)
 {
     build_launch(
@@ -30,7 +30,7 @@ static void launch(struct builder *trace, int64_t host, int64_t from, int64_t to
         &(struct launch){ .kernel = gemm, .begin = from, .end = to, .host_begin = host, .host_end = host + 5 * us });
 }
 
-/* A kernel without its launch in the trace. */
+/* Adds a kernel whose launch the trace lacks. */
 static void without_launch(struct builder *trace, int64_t from, int64_t to)
 {
     struct ws_op op = build_op(trace, &(struct launch){ .kernel = gemm, .begin = from, .end = to });
@@ -62,7 +62,7 @@ static void expect_whole(const struct built *built)
     assert_true(llabs(sum - wall->length) < WS_PART_COUNT);
 }
 
-/* One step whose host prepares a batch in Python for 60 ms before it copies it to the device. */
+/* One step whose host prepares a batch in Python for 60 ms and then copies the batch to the device. */
 static void what_the_host_does_before_the_first_operation_is_in_the_step(void **state)
 {
     struct built built;
@@ -87,7 +87,7 @@ static void what_the_host_does_before_the_first_operation_is_in_the_step(void **
     assert_int_equal(wall->parts[WS_PART_INPUT], 60 * ms + 20 * us);
     const struct ws_advice *advice = wall->advice.items.data;
     assert_true(wall->advice.items.count > 0);
-    assert_non_null(strstr(advice->what, "loader"));
+    assert_non_null(strstr(advice->what, "prepare input faster"));
     assert_string_equal(advice->where, "load_video (train.py:12)");
     assert_true(advice->saving_ns > 59 * ms);
     char *text = built_text(&built, "gaps", false);
@@ -97,7 +97,8 @@ static void what_the_host_does_before_the_first_operation_is_in_the_step(void **
     built_finish(&built);
 }
 
-/* A pause of 60 ms before a kernel: nothing shows that the host waited for input. */
+/* The device waits for 60 ms before a kernel. Nothing shows that the host waited for input, so the pause does not
+ * count as a wait for input. */
 static void a_pause_before_a_kernel_is_no_wait_for_input(void **state)
 {
     struct built built;
@@ -114,8 +115,8 @@ static void a_pause_before_a_kernel_is_no_wait_for_input(void **state)
     built_finish(&built);
 }
 
-/* A pause in Python before a copy is a wait for input only at the begin of a step, and if the copy can hold a batch.
- */
+/* The host is in Python for a while before a copy. This pause is a wait for input only at the begin of a step, and
+ * only if the copy is large enough for a batch. */
 static void a_pause_before_another_copy_is_no_wait_for_input(void **state)
 {
     (void)state;
@@ -154,7 +155,7 @@ static void work_launched_before_the_recording_is_not_in_the_step(void **state)
     struct ws_op op =
         build_op(trace, &(struct launch){ .kernel = gemm, .stream = 2, .begin = 9 * ms, .end = 9600 * us });
     op.thread = 0;
-    build_row(trace, WS_FAMILY_op, &op); /* on another stream, without a launch in the trace */
+    build_row(trace, WS_FAMILY_op, &op); /* on another stream, and the trace lacks its launch */
     build_call(trace, "cuCtxSynchronize", WS_CALL_SYNC, 100 * us, 9600 * us);
     for (int64_t i = 10; i < 40; i++)
         launch(trace, i * ms - 200 * us, i * ms, (i + 1) * ms - 50 * us);
@@ -165,7 +166,7 @@ static void work_launched_before_the_recording_is_not_in_the_step(void **state)
     built_finish(&built);
 }
 
-/* A launch may also be missing in the middle. Its operation belongs to the step of its neighbours. */
+/* The launch of an operation in the middle is missing. The operation belongs to the same step as its neighbours. */
 static void an_operation_whose_launch_was_lost_moves_no_step(void **state)
 {
     struct built built;
@@ -174,7 +175,7 @@ static void an_operation_whose_launch_was_lost_moves_no_step(void **state)
     for (int64_t step = 0; step < 6; step++) {
         int64_t at = step * 10 * ms;
         mark(trace, at, at + 10 * ms);
-        for (int64_t i = 0; i < 10; i++) /* the device lags behind by 5 ms */
+        for (int64_t i = 0; i < 10; i++) /* the device is 5 ms behind the host */
             if (i == 7)
                 without_launch(trace, at + 5 * ms + i * ms, at + 6 * ms + i * ms);
             else
@@ -188,7 +189,7 @@ static void an_operation_whose_launch_was_lost_moves_no_step(void **state)
     built_finish(&built);
 }
 
-/* In a trace without launch calls, an operation's begin on the device stands for its launch. */
+/* In a trace without launch calls, an operation counts as launched when it begins on the device. */
 static void without_launches_the_device_tells(void **state)
 {
     struct built built;
@@ -205,7 +206,8 @@ static void without_launches_the_device_tells(void **state)
     built_finish(&built);
 }
 
-/* The device is slower than the host: a step takes the device's time, whatever the lengths of the markers. */
+/* The device is slower than the host. A step lasts as long as its work on the device, whatever the lengths of the
+ * markers. */
 static void markers_that_jitter_leave_the_period_of_the_device(void **state)
 {
     static const int64_t lengths[] = { 6, 14, 8, 15, 5, 11 };
@@ -227,7 +229,7 @@ static void markers_that_jitter_leave_the_period_of_the_device(void **state)
     built_finish(&built);
 }
 
-/* One step: its marker ends long before its work. */
+/* A single step, whose marker ends long before its work. */
 static void a_step_lasts_as_long_as_its_work(void **state)
 {
     struct built built;
@@ -255,8 +257,8 @@ static void what_outlasts_the_marker_overlaps_the_next_step(void **state)
     built_finish(&built);
 }
 
-/* The recording begins while the stream is busy. So the first recorded operation waits for 50 ms although no recorded
- * operation runs. */
+/* The recording begins while the stream is busy. So the first recorded operation waits for 50 ms, although no
+ * recorded operation runs then. */
 static void a_queue_filled_before_the_recording_is_not_in_the_step(void **state)
 {
     struct built built;
@@ -274,8 +276,8 @@ static void a_queue_filled_before_the_recording_is_not_in_the_step(void **state)
     built_finish(&built);
 }
 
-/* Each step of the host begins 1 ms before its first launch, and ends 2 ms after the device became idle. So each gap
- * lies in two steps. Only the part of a gap in a steady step counts. */
+/* On the host, each step begins 1 ms before its first launch and ends 2 ms after the device became idle. So each gap
+ * belongs to two steps. Only that part of a gap counts which is in a steady step. */
 static void a_gap_across_a_boundary_is_divided(void **state)
 {
     struct built built;
@@ -298,7 +300,8 @@ static void a_gap_across_a_boundary_is_divided(void **state)
     built_finish(&built);
 }
 
-/* If half of the time lies between the markers, they do not tell how long the last iteration took. */
+/* If half of the time lies between one marker's end and the next one's begin, the markers do not show how long the
+ * last iteration took. */
 static void the_last_marker_may_not_be_the_whole_iteration(void **state)
 {
     (void)state;

@@ -16,7 +16,7 @@ static struct builder *begin(struct built *built)
     return trace;
 }
 
-/* A kernel of `length` that was launched at `host`; both in µs. */
+/* Adds a kernel that lasts `length` and was launched at `host`; both in µs. */
 static void launch(struct builder *trace, uint32_t thread, int64_t host, int64_t length)
 {
     struct ws_op op = build_op(trace, &(struct launch){ .kernel = "gemm",
@@ -39,7 +39,7 @@ static const struct ws_track_modules *modules_of(const struct built *built)
     return ws_report_result(built->report, &ws_analysis_modules, 0);
 }
 
-/* Asserts what is in a row of the tree. Times are in µs. */
+/* Asserts what a row of the tree of modules contains. Times are in µs. */
 static void expect_row(const struct built *built, size_t place, const char *name, uint32_t depth, uint64_t count,
                        int64_t time, int64_t own)
 {
@@ -60,7 +60,8 @@ static void expect_instances(const struct built *built, size_t place, uint32_t i
     assert_int_equal(module->each, each);
 }
 
-/* Asserts that all work of the device stands in the tree or outside of it, once. Returns the part outside, in µs. */
+/* Asserts that all work of the device is either in the tree of modules or outside of it, and is counted once. Returns
+ * the part outside, in µs. */
 static int64_t expect_all_work(const struct built *built, int64_t time)
 {
     const struct ws_track_modules *result = modules_of(built);
@@ -78,7 +79,8 @@ static int64_t expect_all_work(const struct built *built, int64_t time)
     return outside / us;
 }
 
-/* Asserts that every row has the time of its own and of its children, and ranks after its parent. */
+/* Asserts that the time of every module in the tree is its own time plus that of its children, and that each child
+ * ranks behind its parent. */
 static void expect_tree(const struct built *built)
 {
     const struct ws_module *modules = modules_of(built)->rows.data;
@@ -98,9 +100,9 @@ static void equal_layers_are_one_row(void **state)
     struct built built;
     struct builder *trace = begin(&built);
     (void)state;
-    call(trace, MAIN, "train.py(7): main", 0, 400); /* no module */
+    call(trace, MAIN, "train.py(7): main", 0, 400); /* a function, not a module */
     call(trace, MAIN, "nn.Module: Model_0", 10, 300);
-    launch(trace, MAIN, 5, 1); /* before the model */
+    launch(trace, MAIN, 5, 1); /* launched before the model is called */
     for (int i = 0; i < 3; i++) {
         char name[32];
         int64_t at = 20 + 50 * i;
@@ -112,13 +114,13 @@ static void equal_layers_are_one_row(void **state)
             launch(trace, MAIN, at + 10 * k + 2, 5);
         }
         call(trace, MAIN, "model.py(41): forward", at + 20, at + 30);
-        launch(trace, MAIN, at + 25, 2); /* in a function of the layer */
+        launch(trace, MAIN, at + 25, 2); /* launched in a function of the layer */
         snprintf(name, sizeof(name), "nn.Module: Rotary_%d", 0);
-        call(trace, MAIN, name, at + 31, at + 35); /* one for all layers */
+        call(trace, MAIN, name, at + 31, at + 35); /* one module that all layers use */
     }
     call(trace, MAIN, "nn.Module: Linear_6", 200, 210);
     launch(trace, MAIN, 205, 4);
-    launch(trace, MAIN, 350, 7); /* after the model */
+    launch(trace, MAIN, 350, 7); /* launched after the model has returned */
     built_report(&built);
     assert_int_equal(modules_of(&built)->rows.count, 5);
     expect_row(&built, 0, "Model", 0, 1, 40, 0);
@@ -139,7 +141,8 @@ static void equal_layers_are_one_row(void **state)
     built_finish(&built);
 }
 
-/* 12 and 32 layers are 22 in each of two models on average. A row says 22 in each only if it is true. */
+/* The two models have one layer and three layers, on average two. The report may state "2 in each" only if each model
+ * has two. */
 static void instances_in_each_are_not_an_average(void **state)
 {
     struct built built;
@@ -154,7 +157,7 @@ static void instances_in_each_are_not_an_average(void **state)
             call(trace, MAIN, name, 1000 * model + 10 * i, 1000 * model + 10 * i + 5);
         }
     }
-    call(trace, MAIN, "nn.Module: Odd_name_", 5000, 5010); /* no number of an instance */
+    call(trace, MAIN, "nn.Module: Odd_name_", 5000, 5010); /* the name has no number of an instance */
     call(trace, MAIN, "nn.Module: _3", 5020, 5030);
     launch(trace, MAIN, 1, 5);
     built_report(&built);
@@ -180,10 +183,11 @@ static void the_backward_pass_has_a_row_of_its_own(void **state)
     launch(trace, AUTOGRAD, 210, 8);
     build_range(trace, WS_RANGE_OPERATOR, AUTOGRAD, "autograd::engine::evaluate_function: CheckpointBackward",
                 300 * us, 400 * us);
-    call(trace, AUTOGRAD, "nn.Module: Model_0", 310, 390); /* runs again, because its outputs were not kept */
+    /* the forward pass runs again, because its outputs were not kept */
+    call(trace, AUTOGRAD, "nn.Module: Model_0", 310, 390);
     launch(trace, AUTOGRAD, 320, 2);
-    launch(trace, AUTOGRAD, 500, 1); /* outside autograd's engine */
-    launch(trace, MAIN, 600, 6);     /* the optimizer */
+    launch(trace, AUTOGRAD, 500, 1); /* launched outside of autograd's engine */
+    launch(trace, MAIN, 600, 6);     /* launched by the optimizer */
     build_range(trace, WS_RANGE_OPERATOR, MAIN, "aten::add_", 599 * us, 605 * us);
     built_report(&built);
     const struct ws_module *modules = modules_of(&built)->rows.data;
@@ -197,7 +201,8 @@ static void the_backward_pass_has_a_row_of_its_own(void **state)
     built_finish(&built);
 }
 
-/* Times of a trace are rounded, so a call may end a moment after its caller. */
+/* The times of a trace are rounded, so a call may end a moment after its caller. The times must add up all the
+ * same. */
 static void calls_that_outlast_their_caller_add_up(void **state)
 {
     struct built built;
@@ -215,7 +220,8 @@ static void calls_that_outlast_their_caller_add_up(void **state)
     built_finish(&built);
 }
 
-/* A check that runs once, before the steps, and takes longest of all. */
+/* A check of the model runs once, before the steps, and takes longer than anything else. Even so, the modules of the
+ * steps are listed first. */
 static void modules_of_the_steps_come_first(void **state)
 {
     struct built built;
@@ -274,7 +280,8 @@ static void without_modules_there_is_no_section(void **state)
     struct builder *trace = begin(&built);
     (void)state;
     call(trace, MAIN, "train.py(7): main", 0, 400);
-    build_range(trace, WS_RANGE_OPERATOR, MAIN, "nn.Module: Model_0", 10 * us, 90 * us); /* not a call of Python */
+    /* an operator's range, not a call of Python */
+    build_range(trace, WS_RANGE_OPERATOR, MAIN, "nn.Module: Model_0", 10 * us, 90 * us);
     build_range(trace, WS_RANGE_OPERATOR, AUTOGRAD, "autograd::engine::evaluate_function: MmBackward0", 200 * us,
                 250 * us);
     launch(trace, MAIN, 20, 3);

@@ -1,5 +1,5 @@
-/* Tests that the names of the program's ranges tell whether a repeating part is an iteration or only a part of one.
- */
+/* Tests of parts of the work that repeat. The names of the program's ranges show whether such a part is an iteration,
+ * or only a part of one. */
 #include "check.h"
 
 #include "built.h"
@@ -7,13 +7,14 @@
 static const int64_t us = 1000, ms = 1000000;
 enum { BLOCK_MS = 10 };
 
-/* A program made of blocks. Each block copies its weights from the host and runs three kernels, which takes 10 ms.
- * Each block has a range. The range's name is `name`, a format, with the block's number in its round; if of_round,
- * with the round's number. A round takes 5 ms more than its blocks. The device runs `behind` ms behind the host. */
+/* A program made of rounds of blocks. Each block takes 10 ms: it copies its weights from the host and runs three
+ * kernels. Each block has a range. The range's name is made from the format `name` and a number: the block's number
+ * in its round or, if of_round, the number of the round. A round takes 5 ms more than its blocks. The device is
+ * `behind` ms behind the host. */
 struct recipe {
     const char *name;
     enum ws_range_kind kind;
-    int blocks, count; /* blocks in a round; blocks in all */
+    int blocks, count; /* blocks per round; blocks of the whole program */
     int64_t behind;
     bool of_round;
 };
@@ -59,8 +60,8 @@ static void expect_blocks(const struct built *built, enum ws_steps_proof proof)
     assert_int_equal(steps->median, BLOCK_MS * ms);
 }
 
-/* Each block copies from the host, so each looks like an iteration. But the names of the ranges repeat only after
- * eight blocks. */
+/* Each block begins with a copy from the host, so it looks like an iteration. But the names of the ranges repeat only
+ * after eight blocks. */
 static void blocks_that_ranges_name_are_no_steps(void **state)
 {
     static const enum ws_range_kind kinds[] = { WS_RANGE_ANNOTATION, WS_RANGE_OPERATOR, WS_RANGE_PYTHON };
@@ -81,7 +82,7 @@ static void blocks_that_ranges_name_are_no_steps(void **state)
     }
 }
 
-/* Ranges with arbitrary names tell iterations too, if the same names follow each other. */
+/* Ranges with names of any meaning show iterations, if the same names come back in the same order. */
 static void micro_batches_are_no_steps(void **state)
 {
     struct built built;
@@ -107,7 +108,8 @@ static void without_ranges_steps_are_likely(void **state)
     built_finish(&built);
 }
 
-/* The trace holds only kernels, most of them several times. These may be iterations or blocks of layers. */
+/* The trace has only kernels, and most of them occur several times. The repeating parts may be iterations or
+ * layers. */
 static void steps_of_kernels_alone_are_doubtful(void **state)
 {
     struct built built;
@@ -139,12 +141,13 @@ static void ranges_that_return_in_each_step_confirm_it(void **state)
     built_finish(&built);
 }
 
-/* Range names that count iterations repeat in each epoch, or never. */
+/* The number in a range's name counts iterations, so the names repeat after each epoch, or never. The iterations are
+ * steps all the same. */
 static void ranges_that_count_iterations_leave_them_steps(void **state)
 {
     struct built built;
     (void)state;
-    run(&built, &(struct recipe){ .name = "batch %d", .kind = WS_RANGE_ANNOTATION, .blocks = 8, .count = 8 * 4 });
+    run(&built, &(struct recipe){ .name = "sample %d", .kind = WS_RANGE_ANNOTATION, .blocks = 8, .count = 8 * 4 });
     expect_blocks(&built, WS_PROOF_EXCHANGE);
     built_finish(&built);
     run(&built, &(struct recipe){ .name = "pass %d", .kind = WS_RANGE_ANNOTATION, .blocks = 32, .count = 32 });
@@ -152,7 +155,7 @@ static void ranges_that_count_iterations_leave_them_steps(void **state)
     built_finish(&built);
 }
 
-/* The ranges of an occasional evaluation say nothing about steps without ranges. */
+/* An evaluation runs now and then and has ranges; the steps have none. Those ranges say nothing about the steps. */
 static void ranges_outside_the_steps_do_not_judge_them(void **state)
 {
     struct built built;
@@ -171,7 +174,7 @@ static void ranges_outside_the_steps_do_not_judge_them(void **state)
     built_finish(&built);
 }
 
-/* The recording holds less than one iteration, so the length of an iteration is not known. */
+/* The recording is shorter than one iteration, so the length of an iteration is not known. */
 static void layers_without_an_iteration_are_no_steps(void **state)
 {
     struct built built;
@@ -183,8 +186,8 @@ static void layers_without_an_iteration_are_no_steps(void **state)
     built_finish(&built);
 }
 
-/* The recording holds a little more than one iteration of the host. The device runs so far behind that it holds no
- * whole iteration of the device. */
+/* The recording is a little longer than one iteration of the host. But the device is so far behind that the recording
+ * has no whole iteration of the device. */
 static void a_device_far_behind_gives_a_piece_as_long_as_an_iteration(void **state)
 {
     struct built built;
@@ -192,7 +195,7 @@ static void a_device_far_behind_gives_a_piece_as_long_as_an_iteration(void **sta
     struct recipe recipe = { .name = "encoder.block.%d", .kind = WS_RANGE_ANNOTATION, .blocks = 24, .behind = 80 };
     (void)state;
     build_thread(trace, 1, 100, "main");
-    for (int i = 0; i < 8; i++) /* launched before the recording */
+    for (int i = 0; i < 8; i++) /* eight blocks that were launched before the recording */
         for (int kernel = 0; kernel < 4; kernel++) {
             struct ws_op op =
                 build_op(trace, &(struct launch){ .kernel = kernel ? "softmax" : NULL,
@@ -203,7 +206,7 @@ static void a_device_far_behind_gives_a_piece_as_long_as_an_iteration(void **sta
         }
     for (int i = 0; i < 24; i++)
         block(trace, &recipe, i, ms + i * BLOCK_MS * ms);
-    for (int i = 0; i < 6; i++) { /* ranges of work that the device did not reach */
+    for (int i = 0; i < 6; i++) { /* ranges whose work the device had not reached */
         snprintf(names[64 + i], sizeof(names[0]), recipe.name, i);
         build_range(trace, WS_RANGE_ANNOTATION, 1, names[64 + i], ms + (24 + i) * BLOCK_MS * ms,
                     2 * ms + (24 + i) * BLOCK_MS * ms);

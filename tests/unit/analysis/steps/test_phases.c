@@ -1,4 +1,5 @@
-/* Tests that the iterations of an inference server are steps, and that figures do not mix prefill and decode. */
+/* Tests that the iterations of an inference server count as steps, and that no figure mixes the phases prefill and
+ * decode. */
 #include "check.h"
 
 #include <string.h>
@@ -7,7 +8,7 @@
 
 static const int64_t us = 1000, ms = 1000000;
 
-/* One iteration: its range, and the time of its only kernel. */
+/* One iteration: the name of its range, and the duration of its only kernel. */
 struct iteration {
     const char *name;
     int64_t length;
@@ -23,9 +24,9 @@ static struct builder *begin(struct built *built)
     return trace;
 }
 
-/* Iterations in a row. The host waits for each and then takes 1 ms, so iterations last 1 ms longer than kernels. The
- * range ends 100 µs before the kernel. A small kernel between iterations (sampling) is outside the ranges. Returns
- * the end. */
+/* Runs iterations one after another. The host waits for the kernel of each and then takes 1 ms, so an iteration lasts
+ * 1 ms longer than its kernel. The iteration's range ends 100 µs before its kernel does. A small kernel (sampling)
+ * between iterations is outside of the ranges. Returns the time of the end. */
 static int64_t serve(struct builder *trace, const struct iteration *iterations, size_t count, bool marked)
 {
     int64_t at = ms;
@@ -51,7 +52,7 @@ static int64_t serve(struct builder *trace, const struct iteration *iterations, 
 
 enum { MANY = 42, PREFILL_FIRST = 0, PREFILL_AGAIN = 20 };
 
-/* 40 decode steps and two of prefill, the first of which comes first. */
+/* Fills in 40 steps of decode and two of prefill. The first step is one of prefill. */
 static void fill(struct iteration *iterations, const char *of_decode, const char *of_prefill)
 {
     for (size_t i = 0; i < MANY; i++)
@@ -78,7 +79,8 @@ static void expect_text(const struct built *built, const char *section, const ch
     free(text);
 }
 
-/* Decode takes most time, so figures per step are of decode. They are as steady as decode is. */
+/* Decode takes most of the time. So the figures per step are those of decode steps only, and vary no more than these
+ * do. */
 static void figures_do_not_mix_phases(void **state)
 {
     struct built built;
@@ -109,7 +111,7 @@ static void figures_do_not_mix_phases(void **state)
     built_finish(&built);
 }
 
-/* Without these names, the same operations have no phases. A long marked step counts as slow. */
+/* If the ranges have other names, the same operations have no phases. A long marked step then counts as slow. */
 static void other_names_tell_no_phase(void **state)
 {
     struct built built;
@@ -127,7 +129,7 @@ static void other_names_tell_no_phase(void **state)
     built_finish(&built);
 }
 
-/* Marked steps have phases too. */
+/* Steps that the program marked have phases as well. */
 static void marked_steps_have_phases(void **state)
 {
     struct built built;
@@ -141,7 +143,7 @@ static void marked_steps_have_phases(void **state)
     built_finish(&built);
 }
 
-/* All steps are of one phase: nothing is left out, but there is a table. */
+/* All steps are of one phase. No step is left out, but the report has the table of phases. */
 static void one_phase_leaves_nothing_out(void **state)
 {
     struct built built;
@@ -153,7 +155,8 @@ static void one_phase_leaves_nothing_out(void **state)
     built_finish(&built);
 }
 
-/* Old names of vLLM tell prefill only where all requests are new. What remains is not known, but apart. */
+/* The names that old versions of vLLM give show prefill only if all requests are new. The phase of other iterations
+ * is unknown; they are not mixed with prefill. */
 static void unknown_phases_stay_apart(void **state)
 {
     struct built built;
@@ -171,7 +174,7 @@ static void unknown_phases_stay_apart(void **state)
     built_finish(&built);
 }
 
-/* The ranges of passes of a draft model do not show iterations. */
+/* The ranges for the passes of a draft model (speculative decoding) are not iterations. */
 static void drafts_have_no_phases(void **state)
 {
     struct built built;
@@ -182,7 +185,8 @@ static void drafts_have_no_phases(void **state)
     built_finish(&built);
 }
 
-/* One iteration is too short for figures per step, but the table has it. Ranges within it do not count again. */
+/* A single iteration is too little for figures per step, but the table of phases has it. Ranges inside it do not
+ * count again. */
 static void one_iteration_is_in_the_table(void **state)
 {
     struct built built;

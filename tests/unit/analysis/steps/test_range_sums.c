@@ -15,7 +15,7 @@ static struct builder *begin(struct built *built)
     return trace;
 }
 
-/* A kernel that ran from `from` to `to` and was launched at `host`; all in µs. */
+/* Adds a kernel that ran from `from` to `to` and was launched at `host`; all in µs. */
 static void launch_as(struct builder *trace, const char *name, uint32_t thread, uint32_t stream, int64_t host,
                       int64_t from, int64_t to)
 {
@@ -56,7 +56,7 @@ static const struct ws_range_row *row_of(const struct built *built, const char *
     return NULL;
 }
 
-/* The work that a thread launched while it was in no range. */
+/* The work that a thread launched outside of all ranges that the program set. */
 static struct ws_range_work outside_of(const struct built *built, uint32_t thread)
 {
     const struct ws_range_outside *outside = ranges_of(built)->outside.data;
@@ -66,7 +66,7 @@ static struct ws_range_work outside_of(const struct built *built, uint32_t threa
     return (struct ws_range_work){ 0 };
 }
 
-/* Times are in µs. */
+/* Asserts the sums of an amount of work. Times are in µs. */
 static void expect_amount(const struct ws_range_amount *amount, uint64_t operations, int64_t busy, int64_t sum,
                           int64_t idle)
 {
@@ -106,13 +106,13 @@ static void a_range_has_its_own_work_and_that_of_ranges_within(void **state)
     annotate(trace, MAIN, "attention", 30, 50);
     annotate(trace, MAIN, "attention", 60, 70);
     annotate(trace, MAIN, "data loading", 200, 300);
-    launch(trace, MAIN, 1, 5, 20, 25);       /* in no range */
-    launch(trace, MAIN, 1, 12, 40, 60);      /* in forward, not in attention; 15 idle before it */
-    launch(trace, MAIN, 1, 30, 60, 90);      /* launched at the very begin of attention */
-    launch(trace, MAIN, 2, 49, 80, 100);     /* in attention too; overlaps the kernel above by 10 */
-    launch(trace, MAIN, 1, 50, 130, 140);    /* in forward, as attention has just ended; 30 idle before it */
-    launch(trace, MAIN, 1, 65, 150, 160);    /* in attention again; 10 idle before it */
-    launch(trace, MAIN, 1, 100, 1000, 1001); /* after forward */
+    launch(trace, MAIN, 1, 5, 20, 25);    /* launched outside of all ranges */
+    launch(trace, MAIN, 1, 12, 40, 60);   /* launched in forward but not in attention; 15 µs idle before it */
+    launch(trace, MAIN, 1, 30, 60, 90);   /* launched exactly when attention begins */
+    launch(trace, MAIN, 2, 49, 80, 100);  /* launched in attention; overlaps the kernel above by 10 µs */
+    launch(trace, MAIN, 1, 50, 130, 140); /* launched in forward, as attention has just ended; 30 µs idle before it */
+    launch(trace, MAIN, 1, 65, 150, 160);    /* launched in the second attention; 10 µs idle before it */
+    launch(trace, MAIN, 1, 100, 1000, 1001); /* launched after forward */
     built_report(&built);
     assert_int_equal(ranges_of(&built)->rows.count, 3);
     const struct ws_range_row *forward = row_of(&built, "forward"), *attention = row_of(&built, "attention");
@@ -133,7 +133,7 @@ static void a_range_has_its_own_work_and_that_of_ranges_within(void **state)
     built_finish(&built);
 }
 
-/* Operators are summed up by themselves, beside the ranges that the program set. */
+/* Operators have sums and a table of their own, apart from the ranges that the program set. */
 static void operators_have_a_table_of_their_own(void **state)
 {
     struct built built;
@@ -145,13 +145,13 @@ static void operators_have_a_table_of_their_own(void **state)
     build_range(trace, WS_RANGE_OPERATOR, MAIN, "aten::addmm", 20 * us, 40 * us);
     launch(trace, MAIN, 1, 15, 60, 70);
     launch(trace, MAIN, 1, 30, 70, 90);
-    launch(trace, MAIN, 1, 80, 100, 130); /* in no operator */
+    launch(trace, MAIN, 1, 80, 100, 130); /* launched outside of all operators */
     built_report(&built);
     const struct ws_track_ranges *operators = ws_report_result(built.report, &ws_analysis_operators, 0);
     const struct ws_range_row *rows = operators->rows.data;
     assert_int_equal(ranges_of(&built)->rows.count, 1);
     assert_int_equal(operators->rows.count, 2);
-    expect_stay(&rows[0].all, 1, 40); /* linear */
+    expect_stay(&rows[0].all, 1, 40); /* the row of the operator "linear" */
     assert_int_equal(rows[0].all.own, 20 * us);
     expect_amount(&rows[0].work.all, 2, 30, 30, 0);
     expect_amount(&rows[0].own.all, 1, 10, 10, 0);
@@ -223,16 +223,17 @@ static void work_is_of_the_thread_that_launched_it(void **state)
     built_finish(&built);
 }
 
-/* Six marked steps of 1 ms. The host is 200 µs ahead of the device, and the recording cuts off the last step. */
+/* Six marked steps of 1 ms. The host is 200 µs ahead of the device, and the end of the recording cuts off the last
+ * step. */
 static void figures_of_a_step_are_of_the_steady_ones(void **state)
 {
     struct built built;
     struct builder *trace = begin(&built);
     (void)state;
-    annotate(trace, MAIN, "training", 500, 9000); /* around all steps; it has not ended when the recording ends */
+    annotate(trace, MAIN, "training", 500, 9000); /* around all steps; it does not end before the recording does */
     annotate(trace, MAIN, "overlap", 2900,
-             3100); /* across the end of a step: the range counts in the step in which it ends */
-    annotate(trace, MAIN, "setup", 10, 400); /* before all steps */
+             3100);                          /* across the end of a step: it counts for the step in which it ends */
+    annotate(trace, MAIN, "setup", 10, 400); /* a range before all steps */
     for (int64_t i = 1; i <= 6; i++) {
         char name[32];
         snprintf(name, sizeof(name), "ProfilerStep#%d", (int)i);
@@ -241,7 +242,7 @@ static void figures_of_a_step_are_of_the_steady_ones(void **state)
         annotate(trace, MAIN, "forward", 1000 * i + 100, 1000 * i + 300);
         annotate(trace, MAIN, "optimizer", 1000 * i + 900, 1000 * i + 980);
         launch(trace, MAIN, 1, 1000 * i + 150, 1000 * i + 350, 1000 * i + 750);
-        /* A kernel that begins in this step and runs on into the next one. */
+        /* Kernels that begin in this step; the last one runs on into the next step. */
         launch(trace, MAIN, 2, 1000 * i + 950, 1000 * i + 1150, 1000 * i + 1360);
     }
     built_report(&built);

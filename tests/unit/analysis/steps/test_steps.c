@@ -8,8 +8,8 @@ static void mark(struct builder *trace, int64_t from, int64_t to)
     build_range(trace, WS_RANGE_STEP, 1, "ProfilerStep", from, to);
 }
 
-/* build_kernel puts the launch 10 µs before the kernel's begin. So "before" is launched before the marker, and
- * "first" is the first kernel launched after it. The step begins when "before" has ended. */
+/* build_kernel puts a launch 10 µs before the kernel's begin. So the kernel "before" is launched before the marker,
+ * and "first" is the first kernel launched after the marker. The step begins when "before" has ended. */
 static void a_step_begins_when_the_work_before_its_marker_has_ended(void **state)
 {
     struct built built;
@@ -19,7 +19,7 @@ static void a_step_begins_when_the_work_before_its_marker_has_ended(void **state
         int64_t at = 1000000 * (i + 1);
         build_kernel(trace, 1, "before", at - 5000, at + 15000);
         mark(trace, at - 12000, at + 988000);
-        build_copy(trace, 2, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, at + 10000); /* for a later batch */
+        build_copy(trace, 2, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, at + 10000); /* copies a later batch */
         build_kernel(trace, 1, "first", at + 20000, at + 80000);
         build_kernel(trace, 1, "second", at + 80000, at + 100000);
         build_kernel(trace, 1, "third", at + 100000, at + 120000);
@@ -39,8 +39,8 @@ static void a_step_begins_when_the_work_before_its_marker_has_ended(void **state
     assert_int_equal(steps->kinds[WS_STEP_STEADY], 5);
     assert_int_equal(steps->median, 1000000);
     assert_true(steps->stable);
-    /* All 20 µs of the kernel "before" lie within a step. It was launched before the next step's marker, so the next
-     * step begins when "before" ends. */
+    /* All 20 µs of the kernel "before" are in one step. It was launched before the next step's marker, so that step
+     * begins only when "before" ends. */
     assert_int_equal(built_step(steps, 0)->split.busy, 250000);
     assert_int_equal(steps->comm.median, 100000);
     assert_int_equal(steps->exposed_comm.median, 80000);
@@ -48,9 +48,9 @@ static void a_step_begins_when_the_work_before_its_marker_has_ended(void **state
     built_finish(&built);
 }
 
-/* Recorded bursts of twenty steps and two kernels of the next step; between bursts nothing is recorded for 2 s. A
- * step interrupted by such a pause must not count as a step of 2 s. A marked step that began in a pause is taken to
- * begin with its first operation, so it is 12 µs shorter than the others. */
+/* The recording consists of bursts, each of twenty steps and two kernels of the next step. Between bursts nothing is
+ * recorded for 2 s. A step that such a pause interrupts must not count as a step of 2 s. If a marked step began
+ * during a pause, its first recorded operation counts as its begin, so it is 12 µs shorter than the others. */
 static void steps_in_which_the_recording_paused_are_left_out(void **state)
 {
     const int64_t second = 1000000000, step_ns = 1000000;
@@ -139,8 +139,8 @@ static void warm_up_and_slow_steps_are_told_apart(void **state)
     built_finish(&built);
 }
 
-/* While the loader has batches in stock, the first steps are short: they are warm-up. If later steps are as short,
- * step lengths just vary, and no step is warm-up. */
+/* While the loader has batches in stock, the first steps are short: they count as warm-up. If later steps are as
+ * short, the lengths just vary, and no step counts as warm-up. */
 static void short_steps_at_the_beginning_are_no_steady_ones(void **state)
 {
     static const int64_t stock[] = { 400000, 400000, 600000, 1000000, 1100000, 1000000, 900000, 1000000, 1000000 };

@@ -35,8 +35,8 @@ static void assert_text(const struct built *built, const char *section, const ch
     free(text);
 }
 
-/* How a recording's time divides, in percent. Kernels follow each other without a gap; all idle time comes before the
- * last kernel. */
+/* How the time of a recording is divided, in percent, and the wall (what limits the program most) that results.
+ * Kernels follow each other without a gap; all idle time comes before the last kernel. */
 struct division {
     int compute, bandwidth, communication, idle;
     enum ws_wall wall;
@@ -54,7 +54,7 @@ static void run_division(struct builder *trace, const struct division *division)
     build_kernel(trace, 1, gemm, at, at + us);
 }
 
-/* The largest part of the time is the wall, not the first part above some limit. */
+/* The largest part of the time is the wall, even if another part that is checked earlier is large, too. */
 static void the_largest_is_the_wall(void **state)
 {
     static const struct division cases[] = {
@@ -77,7 +77,8 @@ static void the_largest_is_the_wall(void **state)
     }
 }
 
-/* Copies within the device take its bandwidth. Copies over the link are overhead. */
+/* Copies within the device use its memory bandwidth, so they count as bandwidth. Copies over the link to the host
+ * count as overhead. */
 static void copies_within_the_device_are_bandwidth(void **state)
 {
     (void)state;
@@ -101,7 +102,8 @@ static void copies_within_the_device_are_bandwidth(void **state)
     }
 }
 
-/* A product reads its weights for few rows or for many. The sizes decide which wall it hits. */
+/* A product (GEMM) reads its weights for few rows or for many. Its sizes decide whether memory bandwidth or compute
+ * limits it. */
 static void few_rows_are_bandwidth(void **state)
 {
     static const char few[] = "c10::BFloat16[32,4096] c10::BFloat16[4096,14336]";
@@ -110,21 +112,23 @@ static void few_rows_are_bandwidth(void **state)
         struct built built;
         struct builder *trace = built_begin_on(&built, H100, 1);
         build_thread(trace, 1, 100, "python");
-        int64_t length = is_few ? 60 * us : 200 * us; /* at 2 TB/s, or 700 TFLOP/s */
+        /* with few rows, the rate is 2 TB/s; with many, 700 TFLOP/s */
+        int64_t length = is_few ? 60 * us : 200 * us;
         for (int64_t i = 0; i < 10; i++)
             build_operator(trace, "aten::mm", is_few ? few : large, gemm, ms + i * length, length);
         built_report(&built);
         assert_wall(&built, is_few ? WS_WALL_BANDWIDTH : WS_WALL_COMPUTE);
         assert_false(wall_of(&built)->by_names);
         assert_int_equal(wall_of(&built)->cause, WS_PART_MATMUL);
-        assert_text(&built, "verdict", "only the names of kernels suggest it", false);
+        assert_text(&built, "verdict", "by the names of kernels only", false);
         assert_text(&built, "verdict", "in matrix work that memory limits", is_few);
         assert_text(&built, "roofline", is_few ? "memory-bound" : "compute-bound", true);
         built_finish(&built);
     }
 }
 
-/* Work that lies on the same side of every known GPU's ridge has a class even on an unknown GPU. */
+/* Work whose arithmetic intensity is above (or below) the ridge of every known GPU has a class even on an unknown
+ * GPU. */
 static void some_work_has_a_class_on_every_gpu(void **state)
 {
     static const struct {
@@ -151,8 +155,8 @@ static void some_work_has_a_class_on_every_gpu(void **state)
     }
 }
 
-/* Kernels of a graph have no operator, but the server's range says how many tokens they work on. If the tokens are
- * many, neither the sizes nor the class is known. */
+/* Kernels of a graph have no operator, but the name of the server's range may say on how many tokens they work. Few
+ * tokens (32) show that memory limits a product. Many tokens show neither the product's sizes nor what limits it. */
 static void tokens_of_a_server_step_are_evidence(void **state)
 {
     static const char *const ranges[] = { "execute_context_0(0)_generation_32(32)",
@@ -172,16 +176,16 @@ static void tokens_of_a_server_step_are_evidence(void **state)
         assert_int_equal(wall->kernels[WS_WALL_BANDWIDTH][WS_WORK_TOKENS], i ? 0 : 2 * ms);
         assert_int_equal(ws_wall_suggested(wall, WS_WALL_COMPUTE), i ? 2 * ms : 0);
         assert_text(&built, "verdict", "not known 100.0 %, where names suggest compute 100.0 %", i > 0);
-        assert_text(&built, "verdict", "only the names of kernels suggest it", i > 0);
+        assert_text(&built, "verdict", "by the names of kernels only", i > 0);
         assert_text(&built, "roofline", i ? "unknown" : "memory-bound", true);
-        /* Only products that memory limits get the advice to decode for more requests at once. */
+        /* Only if memory limits the products, the advice is to decode for more requests at once. */
         assert_text(&built, "verdict", "serve larger batches", i == 0);
         built_finish(&built);
     }
 }
 
-/* The sizes of some launches of a kernel are no proof for its other launches. They only suggest the class of those.
- */
+/* If the sizes of some launches of a kernel are known, its other launches may have other sizes. So what limits the
+ * other launches (memory or compute) is only likely. */
 static void sizes_of_some_launches_stand_for_these(void **state)
 {
     struct built built;
@@ -201,8 +205,8 @@ static void sizes_of_some_launches_stand_for_these(void **state)
     built_finish(&built);
 }
 
-/* If nothing else is known, the tile or the kind of attention or convolution in a kernel's name suggests its
- * arithmetic intensity. */
+/* If nothing else is known, a kernel's name suggests its arithmetic intensity: by its tile, or by the kind of
+ * attention or convolution. */
 static void names_suggest_a_wall(void **state)
 {
     static const char *const kernels[] = { "nvjet_tst_64x8_64x16_4x1_v_bz_TNT",
@@ -223,8 +227,8 @@ static void names_suggest_a_wall(void **state)
     }
 }
 
-/* A graph that was timed only as a whole may contain any work. Beside a long graph the only known wall can be
- * overhead, if the GPU's delays are long enough for a warning. */
+/* A graph that was timed only as a whole may contain any work. If such a graph is long, the only wall (main limit)
+ * that can be known is overhead. It is known only if the GPU's delays are long enough for a warning. */
 static void graphs_leave_delays_their_verdict(void **state)
 {
     static const struct {
@@ -251,7 +255,8 @@ static void graphs_leave_delays_their_verdict(void **state)
     }
 }
 
-/* The parts of a step add up to the step, and the walls of each part add up to the part. */
+/* The times of a step's parts add up to the step's length. In each part, the times by wall (limit) add up to the
+ * part. */
 static void times_add_up(void **state)
 {
     struct built built;

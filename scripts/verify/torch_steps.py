@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Step times of PyTorch programs, several in one process, because importing PyTorch takes longer than measuring them.
+
+    torch_steps.py SAMPLES [--profiler] [--trace FILE] [--rounds N] [--steps N] [PROGRAM…]
+
+Programs: eager (batch 8), batch 1, compiled, graph (both of batch 1). SAMPLES is the folder of gpt.py. Each program warms
+up, then runs N rounds of the same steps. Prints one JSON object: for each program the mean time of a step in ns in each
+round, the number of steps, and the loss at the end.
+
+--profiler runs each round under torch.profiler. --trace writes what torch.profiler sees of the last round of the first
+program into FILE. Status 77 if there is no PyTorch or no GPU."""
+import argparse
+import json
+import os
+import sys
+import time
+
+UNABLE = 77
+WARM_UP = 20
+# Name → switches of gpt.py, and the steps of a round. The losses are compared, so all runs have the same steps.
+PROGRAMS = {"eager": ([], 150), "batch 1": (["--batch", "1"], 150), "compiled": (["--batch", "1", "--compile"], 400),
+            "graph": (["--batch", "1", "--graph"], 600)}
+
+
+def timed_steps(training, steps):
+    """The mean time of a step in ns, the last wait included."""
+    import torch
+    torch.cuda.synchronize()
+    began = time.perf_counter_ns()
+    for number in range(steps):
+        training.step(number)
+    torch.cuda.synchronize()
+    return (time.perf_counter_ns() - began) // steps
+
+
+def profiled_steps(training, steps, path):
+    import torch
+    activities = [torch.profiler.ProfilerActivity.CPU, torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=activities) as profile:
+        took = timed_steps(training, steps)
+    if path:
+        profile.export_chrome_trace(path)
+    return took
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("samples")
+    parser.add_argument("--profiler", action="store_true")
+    parser.add_argument("--trace", metavar="FILE")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, help="steps of a round")
+    parser.add_argument("program", nargs="*", choices=[[], *PROGRAMS], metavar="PROGRAM")
+    options = parser.parse_args()
+    sys.path.insert(0, options.samples)
+    try:
+        import torch
+        import gpt
+    except (ImportError, SystemExit):
+        return UNABLE
+    if not torch.cuda.is_available():
+        return UNABLE
+
+    answer = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, "programs": {}}
+    for name in options.program or PROGRAMS:
+        switches, steps = PROGRAMS[name]
+        steps = options.steps or steps
+        own = gpt.read_options(switches)
+        training = gpt.Training(own)
+        if own.graph:
+            training.capture()
+        timed_steps(training, WARM_UP)
+        rounds = []
+        for number in range(options.rounds):
+            path = options.trace if number == options.rounds - 1 and not answer["programs"] else None
+            rounds.append(profiled_steps(training, steps, path) if options.profiler or path else timed_steps(training, steps))
+        answer["programs"][name] = {"steps": steps, "step_ns": rounds, "loss": training.loss.item()}
+    print(json.dumps(answer))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,25 @@
+/* Advice on PyTorch's DistributedDataParallel if it broadcasts the model's buffers in each step.
+ *
+ * With broadcast_buffers=True, the default, the first rank sends the model's buffers (running means of batch norm) to
+ * all ranks at the start of each forward pass. Most models do not need this: their buffers are equal on all ranks, or
+ * each rank may keep its own, or SyncBatchNorm keeps them equal.
+ *
+ * A broadcast counts if neither a matrix kernel nor an all-reduce of the same communicator came earlier in its step.
+ * Broadcasts that belong to the model itself come later in the step. The report names DistributedDataParallel as the
+ * cause if
+ * - most broadcasts were launched in a range "DistributedDataParallel.forward", which PyTorch sets; or
+ * - the first all-reduce comes at least a fifth of a step after the last broadcast. Then it probably reduces
+ *   gradients, because the backward pass comes late in a step. The all-reduces of tensor parallelism come right at
+ *   the start, in the forward pass. This second rule is a guess, and the report says so.
+ */
+#ifndef WALLSHIM_ANALYSIS_COMM_BUFFER_BROADCASTS_H
+#define WALLSHIM_ANALYSIS_COMM_BUFFER_BROADCASTS_H
+
+#include "report/analysis.h"
+
+/* Adds advice if broadcasts of buffers take a large enough part of a step. Writes to *saving the ns that a step would
+ * save without these broadcasts, or 0 if there is no advice. Returns 0 or -ENOMEM. */
+int ws_buffer_broadcasts_advise(const struct ws_report *report, size_t track, struct ws_advice_list *list,
+                                int64_t *saving);
+
+#endif

@@ -1,0 +1,120 @@
+#include "attach/apply.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/stop.h"
+
+enum { TRIES = 50, PAUSE_NS = 1000000, STACK_MOST = 256 << 10 };
+
+static struct ws_stopped_all all;
+
+/* Writes the jumps; with apply=false, writes the original bytes back. A write to /proc/PID/mem also reaches code
+ * that the process itself cannot write. */
+static int write_patches(const struct ws_patching *patching, bool apply)
+{
+    for (uint32_t i = 0; i < patching->count; i++) {
+        const struct ws_late_patch *patch = &patching->patches[i];
+        const uint8_t *bytes = apply ? patch->jump : patch->original;
+        if (pwrite(patching->memory, bytes, WS_LATE_JUMP, (off_t)patch->begin) != WS_LATE_JUMP)
+            return -EIO;
+    }
+    return 0;
+}
+
+/* Writes the jumps, unless the shim has given up waiting for them. The shim's thread is stopped now, so the shim
+ * cannot give up between the check and the writes. */
+static int write_if_prepared(const struct ws_patching *patching)
+{
+    uint32_t state;
+    if (pread(patching->memory, &state, sizeof(state), (off_t)patching->state_at) != sizeof(state))
+        return -ESRCH;
+    if (state != WS_LATE_PREPARED)
+        return -ETIMEDOUT;
+    state = WS_LATE_APPLIED;
+    int error = write_patches(patching, true);
+    if (!error && pwrite(patching->memory, &state, sizeof(state), (off_t)patching->state_at) != sizeof(state))
+        error = -EIO;
+    if (error)
+        write_patches(patching, false);
+    return error;
+}
+
+/* Is the address inside code that a jump will overwrite? The first byte does not count, because a thread there will
+ * simply execute the jump. */
+static bool is_within(const struct ws_late_patch *patches, uint32_t count, uint64_t address)
+{
+    for (uint32_t i = 0; i < count; i++)
+        if (address > patches[i].begin && address < patches[i].end)
+            return true;
+    return false;
+}
+
+/* Does the stack hold an address inside code that a jump will overwrite? Such an address is no return address,
+ * because no call returns into that code. The kernel saved it on the stack when a signal handler interrupted the
+ * thread there. */
+static bool is_on_stack(int pid, const struct ws_stopped_all *stopped, size_t thread,
+                        const struct ws_late_patch *patches, uint32_t count, uint64_t low, uint64_t high)
+{
+    static uint64_t words[STACK_MOST / sizeof(uint64_t)];
+    uint64_t begin = stopped->stacks[thread] & ~(uint64_t)7, end = begin + STACK_MOST;
+    if (stopped->descriptors[thread] > begin && stopped->descriptors[thread] < end)
+        end = stopped->descriptors[thread] & ~(uint64_t)7;
+    struct iovec here = { words, end - begin }, there = { (void *)(uintptr_t)begin, end - begin };
+    ssize_t size = process_vm_readv(pid, &here, 1, &there, 1, 0); /* stops early at memory that is not mapped */
+    for (ssize_t i = 0; i < size / (ssize_t)sizeof(words[0]); i++)
+        if (words[i] > low && words[i] < high && is_within(patches, count, words[i]))
+            return true;
+    return false;
+}
+
+static bool any_is_within(const struct ws_patching *patching)
+{
+    const struct ws_late_patch *patches = patching->patches;
+    uint32_t count = patching->count;
+    uint64_t low = UINT64_MAX, high = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        low = patches[i].begin < low ? patches[i].begin : low;
+        high = patches[i].end > high ? patches[i].end : high;
+    }
+    for (size_t i = 0; i < all.count; i++)
+        if (all.since[i] && all.threads[i] != patching->ours &&
+            (is_within(patches, count, all.places[i]) ||
+             (patching->process->handles_signals &&
+              is_on_stack(patching->process->pid, &all, i, patches, count, low, high))))
+            return true;
+    return false;
+}
+
+/* Makes one attempt to stop all threads and write the jumps. Meanwhile, signals to this command are blocked: it must
+ * not end while the program's threads are stopped, or while only some of the jumps are written. */
+static int try_once(const struct ws_patching *patching, int64_t *stood_still)
+{
+    sigset_t every, before;
+    sigfillset(&every);
+    sigprocmask(SIG_BLOCK, &every, &before);
+    int error = ws_stop_all(patching->process->pid, 0, &all);
+    if (!error && any_is_within(patching))
+        error = -EAGAIN;
+    if (!error)
+        error = write_if_prepared(patching);
+    int64_t stood = ws_let_go_all(&all);
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    *stood_still = stood > *stood_still ? stood : *stood_still;
+    return error;
+}
+
+int ws_apply_patches(const struct ws_patching *patching, int64_t *stood_still)
+{
+    int error = -EAGAIN;
+    for (int i = 0; error == -EAGAIN && i < TRIES; i++) {
+        if (i)
+            nanosleep(&(struct timespec){ 0, PAUSE_NS }, NULL);
+        error = try_once(patching, stood_still);
+    }
+    return error;
+}

@@ -1,0 +1,24 @@
+/* Loads the shim into a process that was started without it. wire/late.h lists the steps. */
+#ifndef WALLSHIM_ATTACH_INJECT_H
+#define WALLSHIM_ATTACH_INJECT_H
+
+#include <stdint.h>
+
+#include "attach/process.h"
+#include "wire/late.h"
+
+struct ws_injection {
+    const struct ws_process_facts *process;
+    const char *libraries[WS_LATE_LIBRARIES]; /* paths of the libraries to load, as this process sees them */
+    uint64_t token[2];                        /* set by ws_inject; the request BEGIN must hold it (wire/attach.h) */
+    unsigned patched, refused; /* number of functions patched, and of functions that could not be patched */
+    int64_t stood_still;       /* longest time that a thread stood still, in ns */
+    unsigned tries;            /* number of threads stopped until one was found that may create a thread (safe.h) */
+    char why[WS_LATE_TEXT + 128]; /* after a failure: the reason; else the functions that could not be patched */
+};
+
+/* Loads the shim and patches the functions. Afterwards the shim listens on its socket, and waits five seconds for the
+ * request BEGIN, which starts the recording (wire/attach.h). Returns 0, or -errno with the reason in `why`. */
+int ws_inject(struct ws_injection *injection);
+
+#endif

@@ -1,0 +1,62 @@
+/* Stops threads of another process with ptrace. A single thread can be stopped at the entry of a system call, before
+ * the call does anything. The stopped thread can then make other system calls for us. Every wait has a deadline. If
+ * this process dies, the kernel lets all threads continue. */
+#ifndef WALLSHIM_ATTACH_STOP_H
+#define WALLSHIM_ATTACH_STOP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/user.h>
+
+/* A thread at the entry of a system call. */
+struct ws_stopped {
+    pid_t thread;
+    struct user_regs_struct registers; /* the thread's own registers, to be restored */
+    bool made_calls;                   /* the thread has made a system call for us, and stands at the call's exit */
+    bool blocks;                       /* the thread's signals are blocked for a system call of ours */
+    uint64_t mask;                     /* if `blocks`: the thread's own signal mask, to be restored */
+    int64_t since;                     /* ws_clock_ns when the thread stopped */
+};
+
+/* Stops the thread at the entry of its next system call. If the thread is in a system call, that call is
+ * restarted. Returns 0; -EAGAIN: the thread made no call in time, or its call cannot be restarted; -EPERM; -ESRCH;
+ * or -errno. */
+int ws_stop_at_call(pid_t thread, struct ws_stopped *stopped);
+
+/* Makes a system call in the stopped thread. Returns the call's result, or -errno. -ETIMEDOUT: the call did not end
+ * in time, and the thread can make no further call for us. */
+long ws_stopped_call(struct ws_stopped *stopped, long number, const uint64_t arguments[6]);
+
+/* Let the thread continue with its own system call. ws_stopped_go lets it continue at once. ws_stopped_go_through
+ * first runs the code at address `through`. That code must end with a jump to ws_stopped_back. Call ws_stopped_call
+ * at least once before ws_stopped_go_through. If the thread is still in a system call of ours, both functions wait
+ * until the thread stops. They return how long the thread stood still, in ns, or -errno. */
+int64_t ws_stopped_go(struct ws_stopped *stopped);
+int64_t ws_stopped_go_through(struct ws_stopped *stopped, uint64_t through);
+
+/* Returns the address of the instruction at which the stopped thread makes its own system call. */
+uint64_t ws_stopped_back(const struct ws_stopped *stopped);
+
+/* --- all threads --------------------------------------------------------------------------------- */
+
+enum { WS_STOPPED_MOST = 4096 };
+
+struct ws_stopped_all {
+    pid_t threads[WS_STOPPED_MOST];
+    int64_t since[WS_STOPPED_MOST];   /* ws_clock_ns when each thread was told to stop; 0: the thread runs */
+    uint64_t places[WS_STOPPED_MOST]; /* instruction pointer of each thread */
+    /* The stack pointer of each thread; the address of each thread's descriptor, which is its register fs_base. */
+    uint64_t stacks[WS_STOPPED_MOST], descriptors[WS_STOPPED_MOST];
+    size_t count;
+};
+
+/* Stops all threads of the process except `except`, wherever they are. Returns 0; -EAGAIN: a thread did not stop in
+ * time; -E2BIG: there are too many threads; or -errno. Call ws_let_go_all after success and after errors. */
+int ws_stop_all(int pid, pid_t except, struct ws_stopped_all *all);
+
+/* Lets all threads continue. Returns the longest time that a thread stood still, in ns. */
+int64_t ws_let_go_all(struct ws_stopped_all *all);
+
+#endif

@@ -1,0 +1,452 @@
+#include <dirent.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "attach/memory.h"
+#include "attach/stop.h"
+#include "base/clock.h"
+#include "base/minmax.h"
+
+static const int64_t RESCUE_NS = 30000000000; /* longest wait for a thread that is still in a system call of ours */
+enum {
+    STOP_NS = 200000000,      /* ns: longest wait for a thread to stop after it was asked to */
+    CALL_NS = 100000000,      /* ns: longest wait for a running thread to make a system call */
+    LET_GO_NS = 1500000000,   /* ns: longest wait for a running thread to stop for its detaching, on a busy machine */
+    OWN_CALL_NS = 1000000000, /* ns: longest wait for the end of a system call of ours */
+    LOOK_NS = 1000000,        /* ns between two checks for a stop, in case a SIGCHLD is missed */
+    AT_CALL = SIGTRAP | 0x80, /* signal that reports a stop at a system call, with PTRACE_O_TRACESYSGOOD */
+    SYSCALL_SIZE = 2,
+};
+
+/* --- waiting ---------------------------------------------------------------------------------------- */
+
+/* Waits until the thread stops. Returns 0 and stores the thread's status; -EAGAIN: the thread did not stop within
+ * `patience` ns; -ESRCH: the thread has ended. Sleeps until SIGCHLD instead of spinning, because the thread may need
+ * this processor to reach its stop. */
+static int wait_stop(pid_t thread, int64_t patience, int *status)
+{
+    int64_t end = ws_clock_ns() + patience;
+    sigset_t child, before;
+    int error = -EAGAIN;
+    sigemptyset(&child);
+    sigaddset(&child, SIGCHLD);
+    sigprocmask(SIG_BLOCK, &child, &before);
+    while (error == -EAGAIN) {
+        pid_t seen = waitpid(thread, status, __WALL | WNOHANG);
+        if (seen == thread)
+            error = WIFSTOPPED(*status) ? 0 : -ESRCH;
+        else if (seen < 0 && errno != EINTR)
+            error = -errno;
+        else if (ws_clock_ns() >= end)
+            break;
+        else
+            sigtimedwait(&child, NULL, &(struct timespec){ 0, LOOK_NS });
+    }
+    sigprocmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static bool is_event_stop(int status)
+{
+    return status >> 16 == PTRACE_EVENT_STOP;
+}
+
+/* Returns the signal that stopped the thread and must still be delivered to it; 0: the thread stopped for another
+ * reason. */
+static int signal_of(int status)
+{
+    return is_event_stop(status) || WSTOPSIG(status) == AT_CALL ? 0 : WSTOPSIG(status);
+}
+
+/* Lets the thread continue until it makes a stop that `is_wanted` accepts. Delivers signals that come before that
+ * stop. */
+static int go_until(pid_t thread, int64_t patience, bool (*is_wanted)(int status), int *status)
+{
+    int signal = 0;
+    for (;;) {
+        if (ptrace(PTRACE_SYSCALL, thread, NULL, (void *)(intptr_t)signal))
+            return -errno;
+        int error = wait_stop(thread, patience, status);
+        if (error || is_wanted(*status))
+            return error;
+        signal = signal_of(*status);
+    }
+}
+
+static bool is_call_stop(int status)
+{
+    return WSTOPSIG(status) == AT_CALL;
+}
+
+/* Is the thread ending, or gone? */
+static bool is_ending(pid_t thread)
+{
+    enum { EXITING = 4 }; /* PF_EXITING of the kernel */
+    char path[64], text[512];
+    unsigned flags = EXITING;
+    snprintf(path, sizeof(path), "/proc/%d/stat", (int)thread);
+    FILE *file = fopen(path, "re");
+    if (file && fgets(text, sizeof(text), file)) {
+        const char *after_name = strrchr(text, ')');
+        if (!after_name || sscanf(after_name, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+            flags = EXITING;
+    }
+    if (file)
+        fclose(file);
+    return flags & EXITING;
+}
+
+/* Starts to trace a thread. The kernel answers EPERM if tracing is forbidden, but also if the thread is ending.
+ * Returns -ESRCH for an ending thread. */
+static int seize(pid_t thread)
+{
+    if (!ptrace(PTRACE_SEIZE, thread, NULL, (void *)(intptr_t)PTRACE_O_TRACESYSGOOD))
+        return 0;
+    int error = -errno;
+    return error == -EPERM && is_ending(thread) ? -ESRCH : error;
+}
+
+/* Detaches a thread that stands still. If the thread has stopped for a signal that we have not seen yet, delivers
+ * the signal. Returns false if the thread runs, because a running thread cannot be detached. */
+static bool let_go_standing(pid_t thread)
+{
+    int status, signal = 0;
+    pid_t seen = waitpid(thread, &status, __WALL | WNOHANG);
+    if (seen == thread && !WIFSTOPPED(status))
+        return true;
+    if (seen == thread)
+        signal = signal_of(status);
+    return !ptrace(PTRACE_DETACH, thread, NULL, (void *)(intptr_t)signal) || errno != ESRCH;
+}
+
+static void let_go_stopping(pid_t thread, int64_t patience)
+{
+    int status;
+    if (!wait_stop(thread, patience, &status))
+        ptrace(PTRACE_DETACH, thread, NULL, (void *)(intptr_t)signal_of(status));
+}
+
+/* Detaches a thread; if the thread runs, stops it first. A thread that stays attached cannot be seized at the next
+ * attempt.
+ */
+static void let_go(pid_t thread)
+{
+    if (let_go_standing(thread))
+        return;
+    ptrace(PTRACE_INTERRUPT, thread, NULL, NULL);
+    let_go_stopping(thread, LET_GO_NS);
+}
+
+/* Stops a seized thread wherever it is. Delivers signals that come before the stop. */
+static int interrupt(pid_t thread)
+{
+    int status;
+    if (ptrace(PTRACE_INTERRUPT, thread, NULL, NULL))
+        return -errno;
+    for (;;) {
+        int error = wait_stop(thread, STOP_NS, &status);
+        if (error)
+            return error;
+        if (is_event_stop(status))
+            return WSTOPSIG(status) == SIGTRAP ? 0 : -EAGAIN; /* -EAGAIN: a signal has stopped the whole process */
+        if (ptrace(PTRACE_CONT, thread, NULL, (void *)(intptr_t)signal_of(status)))
+            return -errno;
+    }
+}
+
+/* --- system calls that are interrupted ------------------------------------------------------------- */
+
+/* Does this system call return EINTR when its thread is stopped, although no signal came (signal(7))? */
+static bool answers_interrupted(long number)
+{
+    static const long numbers[] = { SYS_epoll_wait,      SYS_epoll_pwait,
+                                    SYS_rt_sigtimedwait, SYS_semop,
+                                    SYS_semtimedop,      SYS_io_getevents,
+                                    SYS_io_pgetevents,   SYS_msgrcv,
+                                    SYS_msgsnd,          441 /* epoll_pwait2 */ };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (numbers[i] == number)
+            return true;
+    return false;
+}
+
+static bool has_signals(pid_t thread)
+{
+    siginfo_t info;
+    struct __ptrace_peeksiginfo_args own = { .nr = 1 }, shared = { .flags = PTRACE_PEEKSIGINFO_SHARED, .nr = 1 };
+    return ptrace(PTRACE_PEEKSIGINFO, thread, &own, &info) > 0 ||
+           ptrace(PTRACE_PEEKSIGINFO, thread, &shared, &info) > 0;
+}
+
+/* Restarts a system call that returned EINTR only because of the stop, so that the program does not see the stop. The
+ * call's time-out starts anew. */
+static void begin_anew(pid_t thread, struct user_regs_struct *registers)
+{
+    if ((long)registers->rax != -EINTR || !answers_interrupted((long)registers->orig_rax) || has_signals(thread))
+        return;
+    registers->rax = registers->orig_rax;
+    registers->orig_rax = (unsigned long long)-1;
+    registers->rip -= SYSCALL_SIZE;
+    ptrace(PTRACE_SETREGS, thread, NULL, registers);
+}
+
+/* --- one thread ------------------------------------------------------------------------------------ */
+
+static bool is_at_instruction(pid_t thread, const struct user_regs_struct *registers)
+{
+    uint8_t code[SYSCALL_SIZE];
+    return !ws_remote_read(thread, registers->rip - SYSCALL_SIZE, code, sizeof(code)) && code[0] == 0x0f &&
+           code[1] == 0x05;
+}
+
+int ws_stop_at_call(pid_t thread, struct ws_stopped *stopped)
+{
+    int status, error = seize(thread);
+    if (error)
+        return error;
+    *stopped = (struct ws_stopped){ .thread = thread, .since = ws_clock_ns() };
+    error = interrupt(thread);
+    if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
+        error = -errno;
+    if (!error) {
+        bool was_running = (long)stopped->registers.orig_rax < 0;
+        begin_anew(thread, &stopped->registers);
+        error = go_until(thread, CALL_NS, is_call_stop, &status);
+        if (was_running) /* a running thread has stood still only since it made its system call */
+            stopped->since = ws_clock_ns();
+    }
+    if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
+        error = -errno;
+    /* Accept only a 64-bit thread of the C library, at a `syscall` instruction, which can be executed again. */
+    if (!error && (stopped->registers.cs != 0x33 || !stopped->registers.fs_base ||
+                   !is_at_instruction(thread, &stopped->registers)))
+        error = -EAGAIN;
+    if (error)
+        let_go(thread);
+    return error;
+}
+
+/* Blocks the thread's signals while the thread runs in user mode to the entry of a system call of ours. */
+static void mute(struct ws_stopped *stopped)
+{
+    uint64_t all = UINT64_MAX;
+    stopped->blocks = !ptrace(PTRACE_GETSIGMASK, stopped->thread, (void *)sizeof(all), &stopped->mask) &&
+                      !ptrace(PTRACE_SETSIGMASK, stopped->thread, (void *)sizeof(all), &all);
+}
+
+static void unmute(struct ws_stopped *stopped)
+{
+    if (stopped->blocks && !ptrace(PTRACE_SETSIGMASK, stopped->thread, (void *)sizeof(stopped->mask), &stopped->mask))
+        stopped->blocks = false;
+}
+
+/* Moves the thread from the exit of our previous system call to the entry of our next one. If a signal handler ran in
+ * between, the handler's first system call would look like ours, so signals are blocked. If signals cannot be
+ * blocked, the registers show which call is ours. The thread makes our call after the handler has returned. */
+static int come_to_own_entry(struct ws_stopped *stopped, long number)
+{
+    const struct user_regs_struct *own = &stopped->registers;
+    struct user_regs_struct now;
+    int status, error;
+    int64_t end = ws_clock_ns() + OWN_CALL_NS;
+    mute(stopped);
+    do {
+        error = ws_clock_ns() > end ? -EAGAIN : go_until(stopped->thread, OWN_CALL_NS, is_call_stop, &status);
+        if (!error && ptrace(PTRACE_GETREGS, stopped->thread, NULL, &now))
+            error = -errno;
+    } while (!error && (now.rip != own->rip || now.rsp != own->rsp || (long)now.orig_rax != number));
+    unmute(stopped);
+    return error;
+}
+
+/* Sets the registers so that the thread continues at `through` and then makes its own system call. `through` is the
+ * address of that call's instruction, or of code that jumps there. */
+static int set_back(const struct ws_stopped *stopped, uint64_t through)
+{
+    struct user_regs_struct registers = stopped->registers;
+    registers.rip = through;
+    registers.rax = registers.orig_rax;
+    registers.orig_rax = (unsigned long long)-1; /* -1 keeps the kernel from restarting a system call */
+    return ptrace(PTRACE_SETREGS, stopped->thread, NULL, &registers) ? -errno : 0;
+}
+
+/* The first call replaces the thread's own system call, at whose entry the thread stands. Each further call executes
+ * the same instruction again. Afterwards the thread stands at the exit of our call. Its registers are set so that
+ * its own system call comes next, in case this process is killed. After a call that did not end in time no further
+ * call is possible, because the thread may be anywhere. */
+long ws_stopped_call(struct ws_stopped *stopped, long number, const uint64_t arguments[6])
+{
+    struct user_regs_struct registers = stopped->registers;
+    int status, error = 0;
+    registers.rdi = arguments[0];
+    registers.rsi = arguments[1];
+    registers.rdx = arguments[2];
+    registers.r10 = arguments[3];
+    registers.r8 = arguments[4];
+    registers.r9 = arguments[5];
+    if (stopped->made_calls) {
+        registers.rip -= SYSCALL_SIZE;
+        registers.rax = (unsigned long long)number;
+        registers.orig_rax = (unsigned long long)-1;
+    } else {
+        registers.orig_rax = (unsigned long long)number;
+    }
+    if (ptrace(PTRACE_SETREGS, stopped->thread, NULL, &registers))
+        return -errno;
+    if (stopped->made_calls)
+        error = come_to_own_entry(stopped, number);
+    stopped->made_calls = true;
+    if (!error)
+        error = go_until(stopped->thread, OWN_CALL_NS, is_call_stop, &status);
+    if (!error && ptrace(PTRACE_GETREGS, stopped->thread, NULL, &registers))
+        error = -errno;
+    if (!error)
+        error = set_back(stopped, ws_stopped_back(stopped));
+    return error == -EAGAIN ? -ETIMEDOUT : error ? error : (long)registers.rax;
+}
+
+uint64_t ws_stopped_back(const struct ws_stopped *stopped)
+{
+    return stopped->registers.rip - SYSCALL_SIZE;
+}
+
+/* Stops a thread that did not finish a system call of ours in time. Otherwise the program would get the result of
+ * our call as the result of its own call. */
+static int stop_again(pid_t thread)
+{
+    int status;
+    return ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) ? -errno : wait_stop(thread, RESCUE_NS, &status);
+}
+
+int64_t ws_stopped_go_through(struct ws_stopped *stopped, uint64_t through)
+{
+    int error = set_back(stopped, through);
+    if (error == -ESRCH && !(error = stop_again(stopped->thread)))
+        error = set_back(stopped, through);
+    unmute(stopped);
+    let_go(stopped->thread);
+    return error == -EAGAIN ? -ETIMEDOUT : error ? error : ws_clock_ns() - stopped->since;
+}
+
+int64_t ws_stopped_go(struct ws_stopped *stopped)
+{
+    if (stopped->made_calls)
+        return ws_stopped_go_through(stopped, ws_stopped_back(stopped));
+    let_go(stopped->thread);
+    return ws_clock_ns() - stopped->since;
+}
+
+/* --- all threads ------------------------------------------------------------------------------------ */
+
+static bool is_listed(const struct ws_stopped_all *all, pid_t thread)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (all->threads[i] == thread)
+            return true;
+    return false;
+}
+
+/* Seizes the threads that are not in `all` yet. Returns their number, or -errno. */
+static int seize_new(int pid, pid_t except, struct ws_stopped_all *all)
+{
+    char path[64];
+    int found = 0;
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    DIR *folder = opendir(path);
+    if (!folder)
+        return -errno;
+    for (struct dirent *entry; (entry = readdir(folder)) && found >= 0;) {
+        pid_t thread = (pid_t)atoi(entry->d_name);
+        if (thread <= 0 || thread == except || is_listed(all, thread))
+            continue;
+        int error = all->count == WS_STOPPED_MOST ? -E2BIG : seize(thread);
+        if (!error) {
+            all->since[all->count] = 0;
+            all->threads[all->count++] = thread;
+            found++;
+        } else if (error != -ESRCH) {
+            found = error == -EPERM ? -EAGAIN : error; /* not forbidden, because other threads were seized */
+        }
+    }
+    closedir(folder);
+    return found;
+}
+
+static void stop_listed(struct ws_stopped_all *all, size_t from)
+{
+    for (size_t i = from; i < all->count; i++) {
+        all->since[i] = ws_clock_ns();
+        ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
+    }
+}
+
+/* Waits until thread i of the list stands still. Delivers signals that come before that. */
+static int wait_listed(struct ws_stopped_all *all, size_t i)
+{
+    struct user_regs_struct registers;
+    pid_t thread = all->threads[i];
+    int status, error;
+    while (!(error = wait_stop(thread, STOP_NS, &status)) && !is_event_stop(status))
+        if (ptrace(PTRACE_CONT, thread, NULL, (void *)(intptr_t)signal_of(status)))
+            return -errno;
+    if (error)
+        all->since[i] = 0;
+    if (error)
+        return error == -ESRCH ? 0 : error; /* -ESRCH: the thread has ended meanwhile */
+    if (ptrace(PTRACE_GETREGS, thread, NULL, &registers))
+        return errno == ESRCH ? 0 : -errno;
+    all->places[i] = registers.rip;
+    all->stacks[i] = registers.rsp;
+    all->descriptors[i] = registers.fs_base;
+    begin_anew(thread, &registers);
+    return 0;
+}
+
+/* A thread that still runs may start another thread. So the list of threads is read again until it has no new
+ * threads. All new threads are seized before the first of them is stopped. Seizing does not stop a thread, so this
+ * order keeps the time short in which threads stand still. */
+int ws_stop_all(int pid, pid_t except, struct ws_stopped_all *all)
+{
+    size_t stopped = 0;
+    int found = 1, error = 0;
+    all->count = 0;
+    found = seize_new(pid, except, all);
+    while (found > 0 && !error) {
+        stop_listed(all, stopped);
+        for (; stopped < all->count && !error; stopped++)
+            error = wait_listed(all, stopped);
+        if (!error)
+            found = seize_new(pid, except, all);
+    }
+    return error ? error : found;
+}
+
+/* Threads that stand still are detached first, so that they need not wait for threads that run. */
+int64_t ws_let_go_all(struct ws_stopped_all *all)
+{
+    int64_t longest = 0, now, end;
+    size_t running = 0;
+    for (size_t i = 0; i < all->count; i++) {
+        bool is_gone = let_go_standing(all->threads[i]);
+        now = ws_clock_ns();
+        if (is_gone && all->since[i])
+            longest = ws_max(longest, now - all->since[i]);
+        if (!is_gone)
+            all->threads[running++] = all->threads[i];
+    }
+    for (size_t i = 0; i < running; i++)
+        ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
+    end = ws_clock_ns() + LET_GO_NS;
+    for (size_t i = 0; i < running; i++)
+        let_go_stopping(all->threads[i], ws_max(end - ws_clock_ns(), 0));
+    all->count = 0;
+    return longest;
+}

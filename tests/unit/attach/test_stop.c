@@ -1,0 +1,203 @@
+/* Tests of stopping the threads of another process (a child), which must not notice that they were stopped. */
+#include <errno.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#include "attach/stop.h"
+
+/* Runs `work` in a child, which writes to a pipe when it begins. Returns the child's process id. */
+static pid_t begin(int (*work)(void))
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    if (!child) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends the child if a test fails */
+        if (write(ends[1], "", 1) != 1)
+            _exit(99);
+        _exit(work());
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    return child;
+}
+
+static int status_of(pid_t child)
+{
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    return WEXITSTATUS(status);
+}
+
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+/* Returns 0 if nanosleep succeeded and took as long as it should. */
+static int sleeps(void)
+{
+    int64_t begin_ns = now();
+    int result = nanosleep(&(struct timespec){ 0, 300000000 }, NULL);
+    return result ? 1 : now() - begin_ns < 300000000 ? 2 : 0;
+}
+
+static int waits_for_events(void)
+{
+    struct epoll_event event;
+    return epoll_wait(epoll_create1(0), &event, 1, 300) == 0 ? 0 : 1;
+}
+
+static int computes(void)
+{
+    for (int64_t end = now() + 300000000; now() < end;)
+        syscall(SYS_getppid);
+    return 0;
+}
+
+static void make_calls(pid_t child, uint64_t number)
+{
+    struct ws_stopped stopped;
+    int error;
+    while ((error = ws_stop_at_call(child, &stopped)) == -EAGAIN)
+        ;
+    assert_int_equal(error, 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(ws_stopped_call(&stopped, SYS_getpid, (uint64_t[6]){ 0 }), child);
+    assert_int_equal(ws_stopped_call(&stopped, SYS_close, (uint64_t[6]){ 9999 }), -EBADF);
+    assert_true(number == UINT64_MAX || stopped.registers.orig_rax == number);
+    assert_true(ws_stopped_go(&stopped) > 0);
+}
+
+static void a_thread_makes_calls_and_goes_on_with_its_own(void **state)
+{
+    int (*const works[])(void) = { sleeps, waits_for_events, computes };
+    (void)state;
+    for (size_t i = 0; i < sizeof(works) / sizeof(works[0]); i++) {
+        pid_t child = begin(works[i]);
+        usleep(20000);
+        make_calls(child, UINT64_MAX);
+        assert_int_equal(status_of(child), 0);
+    }
+}
+
+static void a_stopped_thread_goes_on_without_calls(void **state)
+{
+    (void)state;
+    struct ws_stopped stopped;
+    pid_t child = begin(sleeps);
+    usleep(20000);
+    assert_int_equal(ws_stop_at_call(child, &stopped), 0);
+    assert_true(ws_stopped_go(&stopped) > 0);
+    assert_int_equal(status_of(child), 0);
+}
+
+static void all_threads_stop_and_go_on(void **state)
+{
+    static struct ws_stopped_all all;
+    (void)state;
+    pid_t child = begin(waits_for_events);
+    usleep(20000);
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(ws_stop_all(child, 0, &all), 0);
+        assert_int_equal(all.count, 1);
+        assert_true(all.places[0] && all.stacks[0] && all.descriptors[0]);
+        assert_true(ws_let_go_all(&all) > 0);
+    }
+    assert_int_equal(status_of(child), 0);
+}
+
+static int waits_for_signal(void)
+{
+    sigset_t set;
+    int number;
+    sigemptyset(&set);
+    sigaddset(&set, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &set, NULL);
+    return sigwait(&set, &number) || number != SIGUSR1;
+}
+
+static void signals_are_not_lost(void **state)
+{
+    (void)state;
+    pid_t child = begin(waits_for_signal);
+    usleep(20000);
+    make_calls(child, UINT64_MAX);
+    kill(child, SIGUSR1);
+    assert_int_equal(status_of(child), 0);
+}
+
+static volatile sig_atomic_t handled;
+
+static void makes_a_call(int number)
+{
+    (void)number;
+    handled = 1;
+    getppid();
+}
+
+/* Returns 0 if the handler ran and each system call returned its own result. */
+static int is_signalled(void)
+{
+    int64_t end = now() + 400000000;
+    signal(SIGUSR1, makes_a_call);
+    do {
+        errno = 0;
+        if (syscall(SYS_read, -1, NULL, 0) != -1 || errno != EBADF)
+            return 1;
+    } while (now() < end);
+    return handled ? 0 : 2;
+}
+
+static void a_handler_s_calls_are_not_taken_for_ours(void **state)
+{
+    struct ws_stopped stopped;
+    int error;
+    (void)state;
+    pid_t child = begin(is_signalled);
+    usleep(20000);
+    while ((error = ws_stop_at_call(child, &stopped)) == -EAGAIN)
+        ;
+    assert_int_equal(error, 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(ws_stopped_call(&stopped, SYS_getpid, (uint64_t[6]){ 0 }), child);
+        kill(child, SIGUSR1);
+    }
+    assert_true(ws_stopped_go(&stopped) > 0);
+    assert_int_equal(status_of(child), 0);
+}
+
+static void a_thread_that_is_gone_is_said(void **state)
+{
+    (void)state;
+    struct ws_stopped stopped;
+    pid_t child = begin(waits_for_signal);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    assert_int_equal(ws_stop_at_call(child, &stopped), -ESRCH);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_thread_makes_calls_and_goes_on_with_its_own),
+        cmocka_unit_test(a_stopped_thread_goes_on_without_calls),
+        cmocka_unit_test(all_threads_stop_and_go_on),
+        cmocka_unit_test(signals_are_not_lost),
+        cmocka_unit_test(a_handler_s_calls_are_not_taken_for_ours),
+        cmocka_unit_test(a_thread_that_is_gone_is_said),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,163 @@
+/* Tests of shim/timing/reconstruct: the times that are computed from launches and durations, before an event corrects
+ * them. A line is a stream's computed times so far. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* reconstruct.c is compiled in here, so that its steps can be called one at a time. */
+#include "shim/timing/reconstruct.c" // NOLINT(bugprone-suspicious-include)
+
+#include "timed_ops.h"
+
+/* Until probes tell more, a launch is assumed to arrive at the device half a round trip after its call returns. The
+ * standard deviation of this time is half of the clock's error. */
+static void what_is_not_sure_adds_up(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 100 * 100, 7);
+    for (int i = 0; i < OPS; i++)
+        ops[i].op.host_end = 1000 + 500 * i;
+    ops[3].op.host_end = 100000;
+    ops[3].op.host_begin = 98000;
+    for (int i = 0; i < OPS; i++)
+        advance(&context, &ops[i], &line);
+    /* The error of the kernel's mean duration is the same in each launch, so these errors add up. The spread is
+     * independent from launch to launch, so its variances add up. */
+    check_op(&ops[0], 3500, 13500, 50 * 50, 50 * 50 + 7 + 100 * 100);
+    check_op(&ops[1], 14500, 24500, 50 * 50 + 7 + 100 * 100, 50 * 50 + 14 + 200 * 200);
+    check_op(&ops[2], 25500, 35500, 50 * 50 + 14 + 200 * 200, 50 * 50 + 21 + 300 * 300);
+    check_op(&ops[3], 102500, 112500, 50 * 50, 50 * 50 + 7 + 100 * 100); /* the stream was idle before */
+    assert_true(!ops[0].queued && ops[1].queued && ops[2].queued && !ops[3].queued);
+}
+
+/* If a launch arrives at about the time when the stream becomes free, the uncertainty of its arrival counts too. */
+static void a_launch_that_came_about_then_may_have_been_late(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 0, 0);
+    ops[0].op.host_end = ops[1].op.host_end = 1000;
+    line_begin(&line, 2500 + 40, 0);
+    advance(&context, &ops[0], &line);
+    check_op(&ops[0], 3540, 13540, 50 * 50, 50 * 50);
+    line_begin(&line, 2500 + 60, 0);
+    advance(&context, &ops[1], &line);
+    check_op(&ops[1], 3560, 13560, 0, 0);
+}
+
+/* Of two times with equal mean and deviation, the later one is expected 0.56 deviations after that mean. */
+static void the_later_of_two_uncertain_times(void **state)
+{
+    (void)state;
+    struct instant a = { 10000, 1000 * 1000 }, b = { 10000, 1000 * 1000 }, later = later_of(a, b);
+    assert_in_range(later.time, 10563, 10565);  /* 10000 + 1000 / root(pi) */
+    assert_in_range(later.var, 681000, 683000); /* 1 - 1 / pi of one time's variance */
+    b.time = 12000;
+    later = later_of(a, b);
+    assert_in_range(later.time, 12048, 12056);  /* 12,050: Clark's mean for times 1.41 deviations apart */
+    assert_in_range(later.var, 880000, 915000); /* Clark's variance: 896,965 */
+    b.time = 10000 + 4 * 1415;
+    assert_int_equal(later_of(a, b).time, b.time);
+    assert_near(later_of(b, a).var, b.var);
+    a.var = b.var = 0;
+    assert_int_equal(later_of(a, b).time, b.time);
+    assert_int_equal(later_of(a, a).time, a.time);
+}
+
+/* The operation before may run longer than expected. So the next operation may begin after its launch arrives. */
+static void a_stream_that_should_be_free_may_not_be(void **state)
+{
+    (void)state;
+    set_duration(1, 10000, 0, 0);
+    ops[0].op.host_end = ops[1].op.host_end = 1000; /* the launches arrive at 2500 */
+    line_begin(&line, 2000, 3000.0 * 3000);
+    advance(&context, &ops[0], &line);
+    assert_false(ops[0].queued);
+    assert_in_range(ops[0].op.begin, 2500 + 1000 + 900, 2500 + 1000 + 1000);
+    assert_true((double)ops[0].begin_var > 1500.0 * 1500);
+    line_begin(&line, 2000, 50.0 * 50);
+    advance(&context, &ops[1], &line);
+    check_op(&ops[1], 3500, 13500, 50 * 50, 50 * 50);
+    line_begin(&line, 2000, 3000.0 * 3000);
+    line.guessed = true; /* `free` is only guessed, from a kernel without any sample: it delays no later launch */
+    advance(&context, &ops[1], &line);
+    assert_int_equal(ops[1].op.begin, 3500);
+    assert_false(line.guessed);
+    duration_of(1)->samples = 0;
+    advance(&context, &ops[1], &line);
+    assert_true(line.guessed);
+}
+
+/* A few launches that take much longer than most widen the spread. The next launch may arrive during a long one. */
+static void a_launch_may_come_during_a_long_one(void **state)
+{
+    (void)state;
+    set_duration(1, 1000, 0, 0);
+    ops[0].op.host_end = 21000; /* the launch arrives at 22500 */
+    line_begin(&line, 2500, 10000.0 * 10000);
+    advance(&context, &ops[0], &line);
+    assert_true(2500 + STATED * 10000 <= (double)ops[0].op.begin + STATED * ws_root((double)ops[0].begin_var));
+    assert_true(line_var(&line) < (double)ops[0].begin_var); /* this uncertainty is not passed on in full */
+}
+
+/* If the thread was held up in the call, the launch may have arrived long before the call's return. */
+static void a_launch_may_arrive_before_its_call_returns(void **state)
+{
+    (void)state;
+    set_duration(1, 1000, 0, 0);
+    ops[0].op.host_begin = 50000;
+    ops[0].op.host_end = 1050000;
+    ops[1].op.host_begin = 2000000;
+    ops[1].op.host_end = 2005000; /* a usual call */
+    for (int i = 0; i < 2; i++)
+        advance(&context, &ops[i], &line);
+    state_times(&context, &ops[0], &ops[1]);
+    assert_in_range(ops[0].op.begin_error, 1000000, 1005000);
+    assert_in_range(ops[0].op.end_error, 1000000, 1005000);
+    assert_in_range(ops[1].op.begin_error, SYSTEMATIC, SYSTEMATIC + 200);
+}
+
+static void no_computed_begin_is_before_its_launch(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        ops[i].op.host_begin = 5000;
+    set_op(&ops[0], 4000, 4500, 0, 0);
+    set_op(&ops[1], 5500, 6000, 0, 0);
+    state_times(&context, &ops[0], &ops[1]);
+    check_op(&ops[0], 5000, 5000, 0, 0);
+    check_op(&ops[1], 5500, 6000, 0, 0);
+}
+
+static void errors_are_stated_for_99_of_100(void **state)
+{
+    (void)state;
+    set_op(&ops[0], 0, 0, 100 * 100, 1000 * 1000);
+    set_op(&ops[1], 0, 0, 0, 1e30f);
+    ops[1].op.flags = WS_TIME_MEASURED << 2;
+    state_times(&context, &ops[0], &ops[1]);
+    assert_int_equal(ops[0].op.begin_error, 260 + SYSTEMATIC);
+    assert_int_equal(ops[0].op.end_error, 2600 + SYSTEMATIC);
+    assert_int_equal(ops[1].op.begin_error, SYSTEMATIC);
+    assert_int_equal(ops[1].op.end_error, 4000000000u + SYSTEMATIC); /* the largest value, instead of an overflow */
+    assert_int_equal(ws_op_begin_quality(&ops[0].op), WS_TIME_INFERRED);
+    assert_int_equal(ws_op_end_quality(&ops[0].op), WS_TIME_INFERRED);
+    assert_int_equal(ws_op_end_quality(&ops[1].op), WS_TIME_MEASURED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(what_is_not_sure_adds_up, begin_test),
+        cmocka_unit_test_setup(a_launch_that_came_about_then_may_have_been_late, begin_test),
+        cmocka_unit_test_setup(the_later_of_two_uncertain_times, begin_test),
+        cmocka_unit_test_setup(a_stream_that_should_be_free_may_not_be, begin_test),
+        cmocka_unit_test_setup(a_launch_may_come_during_a_long_one, begin_test),
+        cmocka_unit_test_setup(a_launch_may_arrive_before_its_call_returns, begin_test),
+        cmocka_unit_test_setup(no_computed_begin_is_before_its_launch, begin_test),
+        cmocka_unit_test_setup(errors_are_stated_for_99_of_100, begin_test),
+    };
+    return cmocka_run_group_tests(tests, begin_all, NULL);
+}

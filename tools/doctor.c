@@ -1,0 +1,162 @@
+#include <dlfcn.h>
+#include <errno.h>
+#include <link.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "attach/checks.h"
+#include "attach/client.h"
+#include "command.h"
+#include "library.h"
+#include "target.h"
+
+static const struct tool_switch *doctor_switches(size_t *count)
+{
+    *count = 0;
+    return NULL;
+}
+
+static void line(const char *name, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void line(const char *name, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    printf("  %-14s ", name);
+    vprintf(format, arguments);
+    putchar('\n');
+    va_end(arguments);
+}
+
+/* --- the machine ------------------------------------------------------------------------------------ */
+
+/* Finds the line of a file that begins with the key, or the first line if the key is "". */
+static bool line_of(const char *path, const char *key, char *text, int size)
+{
+    FILE *file = fopen(path, "re");
+    bool found = false;
+    while (file && !found && fgets(text, size, file))
+        found = !strncmp(text, key, strlen(key));
+    if (file)
+        fclose(file);
+    text[found ? strcspn(text, "\n") : 0] = 0;
+    return found;
+}
+
+static void say_library(const char *name, const char *const *files, const char *absent)
+{
+    struct link_map *map;
+    for (; *files; files++) {
+        void *library = dlopen(*files, RTLD_LAZY | RTLD_LOCAL);
+        if (library && !dlinfo(library, RTLD_DI_LINKMAP, &map)) {
+            line(name, "%s", map->l_name);
+            return;
+        }
+    }
+    line(name, "%s", absent);
+}
+
+static void say_counters(void)
+{
+    char text[256];
+    if (!line_of("/proc/driver/nvidia/params", "RmProfilingAdminOnly:", text, sizeof(text)))
+        line("counters", "not known: there is no /proc/driver/nvidia/params");
+    else if (strchr(text, '1') && geteuid())
+        line("counters", "for administrators only: as root, or load the module nvidia with "
+                         "NVreg_RestrictProfilingToAdminUsers=0");
+    else
+        line("counters", "may be read");
+}
+
+static void say_ptrace(void)
+{
+    static const char *const scopes[] = {
+        "processes of your own may be traced",
+        "only children may be traced, unless you are root: setpriv --ptracer any in front of "
+        "a program, or sysctl kernel.yama.ptrace_scope=0",
+        "only administrators may trace (Yama)", "nobody may trace (Yama)"
+    };
+    char text[16];
+    bool yama = line_of("/proc/sys/kernel/yama/ptrace_scope", "", text, sizeof(text));
+    unsigned scope = yama ? (unsigned)atoi(text) : 0;
+    line("ptrace", "%s", scope < 4 ? scopes[scope] : "not known");
+}
+
+static void say_memory(void)
+{
+    struct statvfs about;
+    if (statvfs("/dev/shm", &about))
+        line("/dev/shm", "%s: what a killed program recorded last is lost", strerror(errno));
+    else
+        line("/dev/shm", "%llu MB free", (unsigned long long)about.f_bavail * about.f_frsize >> 20);
+}
+
+static void say_machine(void)
+{
+    static const char *const cuda[] = { "libcuda.so.1", NULL }, *const nvml[] = { "libnvidia-ml.so.1", NULL };
+    static const char *const cupti[] = { "libcupti.so.13", "libcupti.so.12", "libcupti.so.11.8", "libcupti.so",
+                                         NULL };
+    static const char *const decoder[] = { "libZydis.so.4.0", NULL };
+    char text[256], shim[4352];
+    puts("this machine");
+    line("driver", "%s", line_of("/proc/driver/nvidia/version", "", text, sizeof(text)) ? text : "not loaded");
+    say_library("libcuda", cuda, "not found");
+    say_library("CUPTI", cupti, "not found: no hardware counters (--counters), unless --cupti names it");
+    say_counters();
+    say_library("NVML", nvml, "not found: no GPU health (--health)");
+    say_ptrace();
+    say_library("Zydis", decoder, "not found: attach can only wake programs that were started with --start off");
+    say_memory();
+    if (!tool_find_library(shim, sizeof(shim)))
+        line("shim", "%s", shim);
+}
+
+/* --- a process -------------------------------------------------------------------------------------- */
+
+static int say_process(const struct ws_process_facts *process)
+{
+    struct ws_examined examined = { .process = process };
+    char text[1024], first[1024] = "";
+    int socket = ws_client_connect(process);
+    printf("process %d\n", process->pid);
+    examined.error = ws_mappings_read(process->pid, &examined.mappings);
+    for (size_t i = 0; i < ws_check_count; i++) {
+        enum ws_finding finding = ws_checks[i].look(&examined, text, sizeof(text));
+        line(ws_checks[i].name, "%s", text);
+        if (finding == WS_REFUSED && !*first)
+            snprintf(first, sizeof(first), "%s", text);
+    }
+    ws_mappings_finish(&examined.mappings);
+    if (socket >= 0)
+        line("attach", "wakes it: it sleeps under wallshim, or is recorded by attach");
+    else if (*first)
+        line("attach", "refuses: %s", first);
+    else
+        line("attach", "loads the shim into it");
+    if (socket >= 0)
+        close(socket);
+    return socket >= 0 || !*first ? TOOL_DONE : TOOL_ERROR;
+}
+
+static int doctor_run(const struct tool_arguments *arguments)
+{
+    struct ws_process_facts process;
+    if (arguments->operand_count > 1)
+        return tool_error("doctor: give the id of one process, or nothing");
+    int status = arguments->operand_count ? tool_target("doctor", arguments, &process) : 0;
+    if (status)
+        return status;
+    say_machine();
+    return arguments->operand_count ? say_process(&process) : TOOL_DONE;
+}
+
+const struct tool_command tool_doctor = {
+    .name = "doctor",
+    .operands = "[PID]",
+    .summary = "say what can be recorded on this machine, and whether a program can be attached to",
+    .text = "With PID the status is 2 if wallshim attach would refuse that program. Nothing is changed.",
+    .switches = doctor_switches,
+    .run = doctor_run,
+};
