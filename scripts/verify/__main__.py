@@ -10,6 +10,7 @@ import time
 
 import device
 import programs
+import torch_compare
 from runner import Runner
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -50,8 +51,14 @@ def problems(results):
         yield f"gates: {results['gates']['failed']}"
     if "failed" in results["calibration"]:
         yield f"calibrate: {results['calibration']['failed']}"
-    if "failed" in results["torch"]:
-        yield f"torch: {results['torch']['failed']}"
+    for part in ("torch_kernels", "torch_slowdown"):
+        if "failed" in results[part]:
+            yield f"{part}: {results[part]['failed']}"
+        for name, figures in results[part].items():
+            if isinstance(figures, dict) and "failed" in figures:
+                yield f"{part}, {name}: {figures['failed']}"
+    if not results["torch_slowdown"].get("results_unchanged", True):
+        yield "torch_slowdown: the losses differ between the profilers"
 
 
 def print_summary(results):
@@ -88,8 +95,19 @@ def print_summary(results):
     for row in results["programs"]["programs"]:
         cells = [row.get("modes", {}).get(mode, {}).get("slowdown") for mode in ("host", "sampled", "shared", "pairs", "burst")]
         print(f"{row['name']:<30}" + "".join(f"{'failed' if cell is None else f'{cell:.1%}':>10}" for cell in cells))
+    print_torch(results)
     for row in results["programs"]["skipped"]:
         print(f"{row['name']:<30}  skipped: {row['why']}")
+
+
+def print_torch(results):
+    for name, row in results["torch_kernels"].items():
+        if isinstance(row, dict) and "kernels" in row:
+            print(f"\nPyTorch {name}: {row['kernels']} kernels take {row['total_of_cupti']:.1%} of CUPTI's time, {row['weighted_error']:.1%} off "
+                  f"by kernel and shape; {row['begins_inside']:.1%} of begins and {row['ends_inside']:.1%} of ends are within their errors")
+    for name, rows in results["torch_slowdown"].items():
+        if isinstance(rows, dict) and "skipped" not in rows and "failed" not in rows:
+            print(f"PyTorch under {name:<16}" + "  ".join(f"{program} {row['slowdown']:+.1%}" for program, row in rows.items()))
 
 
 def main():
@@ -111,7 +129,8 @@ def main():
     results = {"version": 1, "machine": machine}
     for name, measure in (("calibration", device.calibrate), ("costs", device.measure_costs), ("gates", device.measure_gates),
                           ("kernels", device.measure_kernels),
-                          ("counters", device.read_counters), ("overlap", device.measure_overlap), ("torch", device.compare_with_torch)):
+                          ("counters", device.read_counters), ("overlap", device.measure_overlap),
+                          ("torch_kernels", torch_compare.compare_kernels), ("torch_slowdown", torch_compare.measure_slowdown)):
         print(f"== {name}", flush=True)
         results[name] = measure(runner)
     print("== programs", flush=True)

@@ -1,8 +1,6 @@
 """Compares the device times that wallshim records with references measured without it."""
 import json
 import os
-import subprocess
-import sys
 
 from runner import UNABLE, kernels
 
@@ -146,54 +144,3 @@ def read_counters(runner):
             row["bytes_of_expected"] = round(roofline["bytes"] / left / byte_count, 4)
         runner.discard(outcome)
     return rows
-
-
-def demangle(names):
-    """Demangles C++ names, as torch.profiler does; leaves them as they are if c++filt is not installed."""
-    try:
-        result = subprocess.run(["c++filt"], input="\n".join(names), capture_output=True, text=True, check=True)
-    except (OSError, subprocess.CalledProcessError):
-        return {name: name for name in names}
-    return dict(zip(names, result.stdout.split("\n")))
-
-
-def compare_with_torch(runner):
-    """Runs the GPT sample under torch.profiler and under wallshim. Compares the kernels' times, and each profiler's
-    cost per step."""
-    command = [sys.executable, os.path.join(runner.root, "samples", "gpt.py"), "--timing"]
-    path = os.path.join(runner.scratch.name, "torch.json")
-    theirs = runner.run(command + ["--profile", path])
-    if theirs.status == UNABLE:
-        return {"skipped": theirs.error.strip().splitlines()[-1]}
-    if theirs.status:
-        return {"failed": theirs.error.strip()[-400:]}
-    alone = runner.run(command)
-    with open(path, encoding="utf-8") as file:
-        reference = json.load(file)
-    total = sum(row[1] for row in reference.values())
-    answer = {"step_ns": {"none": alone.timing.get("mean_step_ns"), "torch.profiler": theirs.timing.get("mean_step_ns")},
-              "results_unchanged": theirs.output == alone.output, "torch_total_ns": total, "modes": {}}
-    for mode in ("sampled", "shared", "pairs"):
-        outcome = runner.run(command, mode)
-        answer["step_ns"][mode] = outcome.timing.get("mean_step_ns")
-        if outcome.trace:
-            answer["modes"][mode] = compare_kernels(kernels(runner.report(outcome.trace)), reference)
-        runner.discard(outcome)
-    return answer
-
-
-def compare_kernels(ours, reference):
-    """Compares the mean time of each kernel, by name. torch's runs have no warm-up, so counts differ."""
-    plain = demangle(list(ours))
-    rows, weight, off = [], 0, 0
-    for name, (count, total) in ours.items():
-        row = reference.get(plain[name]) or reference.get(name)
-        if not row:
-            continue
-        mean, expected = total / count, row[1] / row[0]
-        rows.append({"name": plain[name], "mean_ns": round(mean), "torch_mean_ns": round(expected)})
-        weight += row[1]
-        off += abs(mean - expected) * row[0]
-    rows.sort(key=lambda row: -row["torch_mean_ns"])
-    return {"kernels_matched": len(rows), "of": len(reference), "weighted_error": round(off / weight, 4) if weight else None,
-            "kernels": rows[:20]}

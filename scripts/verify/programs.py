@@ -24,10 +24,6 @@ def catalogue(runner):
     ]
     if not runner.simulated:  # the runtime needs private tables of the driver, which the simulated one does not have
         programs.append(("runtime", [os.path.join(runner.samples, "runtime")], {}))
-    for name, switches in (("gpt.py", []), ("gpt.py batch 1", ["--batch", "1"]), ("gpt.py graph", ["--graph"]), ("gpt.py compiled", ["--compile"])):
-        programs.append((name, python + [os.path.join(samples, "gpt.py"), "--timing", *switches], {}))
-    for name, switches in (("infer_graph.py", []), ("infer_graph.py graph", ["--graph"])):
-        programs.append((name, python + [os.path.join(samples, "infer_graph.py"), "--timing", *switches], {}))
     return programs
 
 

@@ -64,7 +64,11 @@ class Runner:
 
     def run(self, command, mode="none", environment=None, timeout=90):
         """Runs a program under a mode of MODES or INTRUSIVE."""
-        switches, trace = {**MODES, **INTRUSIVE}[mode], ""
+        return self.run_as(command, {**MODES, **INTRUSIVE}[mode], environment, timeout)
+
+    def run_as(self, command, switches, environment=None, timeout=90):
+        """Runs a program under `wallshim record` with these switches; None: without wallshim."""
+        trace = ""
         if switches is not None:
             self.traces += 1
             trace = os.path.join(self.scratch.name, f"{self.traces}.wst")
