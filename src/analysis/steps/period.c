@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,8 +15,8 @@ enum { LEAST_PLACES = 3 };
 
 /* Candidates (grams that recur at even distances) with similar numbers of occurrences share a bin. There are BINS
  * bins between any number of occurrences and its double. Of each bin, only the candidate with the most even distances
- * is examined. This is done for the MOST_LEVELS bins with the most candidates. Up to MOST_PLACES occurrences of a
- * candidate are examined. */
+ * is examined, or a graph: kernels of the program's beginning may be more even by chance. This is done for the
+ * MOST_LEVELS bins with the most candidates. Up to MOST_PLACES occurrences of a candidate are examined. */
 enum { BINS = 8, BIN_COUNT = 32 * BINS, MOST_LEVELS = 24, MOST_PLACES = 1 << 18 };
 
 /* The distances between a gram's occurrences count as even up to this variance of their log2. At this limit most
@@ -42,6 +43,41 @@ static float rough_log2(uint32_t value)
 
 /* ---- candidates */
 
+/* Estimates how many operations each graph stands for: as many as kernels run in its time. Otherwise a few steps of
+ * single kernels would seem to be most of a recording that replays a graph from then on. Fills `held`, which has an
+ * entry for each name, and sets text->held and text->held_by_all. */
+static int weigh_graphs(struct ws_period_text *text, double *held)
+{
+    size_t names = text->source->names, kernels = 0;
+    double kernel_ns = 0;
+    text->held = held;
+    if (!memchr(text->source->hints, WS_HINT_GRAPH, names))
+        return 0;
+    uint32_t *graphs = calloc(names, sizeof(*graphs));
+    if (!graphs)
+        return -ENOMEM;
+    for (size_t place = 0; place < text->count; place++) {
+        const struct ws_period_shape *shape = ws_text_shape(text, place);
+        double ns = (double)ws_op_length(text->source->ops, text->order[place]);
+        if (ws_text_hint(text, place) == WS_HINT_GRAPH) {
+            held[shape->name] += ns;
+            graphs[shape->name]++;
+        } else if (shape->computes) {
+            kernel_ns += ns;
+            kernels++;
+        }
+    }
+    for (size_t name = 0; name < names; name++) {
+        if (!graphs[name])
+            continue;
+        double counts_as = kernel_ns > 0 ? held[name] / graphs[name] * (double)kernels / kernel_ns : 1;
+        held[name] = fmax(counts_as - 1, 0);
+        text->held_by_all += graphs[name] * held[name];
+    }
+    free(graphs);
+    return 0;
+}
+
 static void note_gram(struct gram *gram, uint32_t place)
 {
     if (gram->count++) {
@@ -55,7 +91,7 @@ static void note_gram(struct gram *gram, uint32_t place)
 /* The state of one stream during a loop over all operations. */
 struct lane {
     uint32_t before; /* previous name on the stream, for ws_text_pair */
-    uint32_t kernels;
+    double kernels;
 };
 
 /* Counts the occurrences of each gram, and sums up log2 of the distances between these occurrences. Finds the stream
@@ -70,7 +106,8 @@ static int note_grams(struct ws_period_text *text, struct gram *grams)
     for (uint32_t place = 0; place < all.count; place++) {
         const struct ws_period_shape *shape = ws_text_shape(&all, place);
         struct lane *lane = &lanes[shape->lane];
-        lane->kernels += shape->computes;
+        if (shape->computes)
+            lane->kernels += 1 + all.held[shape->name];
         note_gram(&grams[shape->name], place);
         note_gram(&grams[ws_text_pair(&lane->before, shape->name)], place);
     }
@@ -92,6 +129,7 @@ struct bin {
     uint32_t gram;    /* the candidate whose occurrences have the most even distances */
     uint32_t count;   /* number of occurrences of `gram` */
     float variance;
+    bool graph; /* `gram` is a graph */
 };
 
 static int by_support(const void *a, const void *b)
@@ -117,10 +155,11 @@ static size_t fill_bins(const struct ws_period_text *text, const struct gram *gr
         if (variance > even_variance)
             continue;
         struct bin *bin = &bins[(size_t)(rough_log2(grams[i].count) * BINS)];
-        if (!bin->support++ || variance < bin->variance) {
+        if (!bin->support++ || (graph && !bin->graph) || (graph == bin->graph && variance < bin->variance)) {
             bin->gram = i;
             bin->count = grams[i].count;
             bin->variance = variance;
+            bin->graph = graph;
         }
     }
     for (size_t i = 0; i < BIN_COUNT; i++)
@@ -199,7 +238,10 @@ int ws_period_find(const struct ws_period_source *source, struct ws_period *peri
     period->why_none = "Too few operations ran to find a period.";
     if (source->count < 2 * LEAST_PLACES || source->count > UINT32_MAX)
         return 0;
-    int status = find_levels(&text, levels, &count);
+    double *held = calloc(source->names + 1, sizeof(*held));
+    int status = held ? weigh_graphs(&text, held) : -ENOMEM;
+    if (!status)
+        status = find_levels(&text, levels, &count);
     if (!status) {
         const struct ws_period_level *level = ws_period_choose(&text, levels, count, &period->why_none);
         period->updates = level && level->updates;
@@ -209,6 +251,7 @@ int ws_period_find(const struct ws_period_source *source, struct ws_period *peri
     }
     for (size_t i = 0; i < count; i++)
         ws_period_level_finish(&levels[i]);
+    free(held);
     return status;
 }
 

@@ -1,6 +1,6 @@
 /* Finds the repeating steps in the operations of a device, from the order of the operations' names. Times are used
- * only to choose where a step begins, so jitter of times does not matter. The search tolerates kernels that are
- * missing from some repetitions.
+ * only to choose where a step begins, and to estimate how many operations a CUDA graph stands for. So jitter of times
+ * does not matter. The search tolerates kernels that are missing from some repetitions.
  *
  * 1. A gram is a name, or a name together with the name before it on the same stream. A gram is a candidate if it
  *    recurs at even distances, counted in operations (period.c).

@@ -138,6 +138,11 @@ static bool begins_before(const struct ws_period_level *a, const struct ws_perio
     return ws_level_place(a, 0) < ws_level_place(b, 0);
 }
 
+static bool ends_before(const struct ws_period_level *a, const struct ws_period_level *b)
+{
+    return ws_level_place(a, ws_level_cuts(a) - 1) < ws_level_place(b, 0);
+}
+
 /* Returns how similar the inner segments are, 0 to 1. For each name that at least half of the inner segments have,
  * takes the share of inner segments with this name. Returns the mean of these shares, weighted by the operations of
  * each name. */
@@ -171,9 +176,12 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
     struct nesting nesting = period_choice_nest(inner, outer);
     bool layer = inner->multiplicity < (inner->updates ? layered_updates : layered) && !inner->fed && !inner->read;
     bool fixed = nesting.share >= same_number;
-    if (outer->updates && !inner->updates)
+    if (outer->updates && !inner->updates) {
+        if (inner->graphs && ends_before(outer, inner) && outer->regular < as_much * inner->regular)
+            return false; /* the graphs may update the model too: `outer` is the warm-up before their capture */
         return nesting.inside <= 1 ||
-               fixed;             /* segments of `inner` are micro-batches, or evaluation outside the steps */
+               fixed; /* segments of `inner` are micro-batches, or evaluation outside the steps */
+    }
     if (!nesting.inside && fixed) /* `outer` is another loop, which runs before or after the loop of `inner` */
         return begins_before(outer, inner) && outer->regular >= as_much * inner->regular;
     if (nesting.inside <= 1) /* both levels come from the same loop of the program */

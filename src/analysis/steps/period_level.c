@@ -1,6 +1,7 @@
 #include "analysis/steps/period_level.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 
 /* The figures of a level come from segments with about MOST_OPERATIONS operations in sum, but from at least
@@ -93,7 +94,7 @@ static bool is_typical(const struct ws_period_level *level, size_t segment)
     return 2 * length >= level->operations && length <= 2 * level->operations;
 }
 
-static int measure_lengths(const struct ws_period_text *text, struct ws_period_level *level)
+static int measure_lengths(struct ws_period_level *level)
 {
     size_t segments = ws_level_cuts(level) - 1;
     uint32_t *lengths = malloc((segments + 1) * sizeof(*lengths));
@@ -103,14 +104,23 @@ static int measure_lengths(const struct ws_period_text *text, struct ws_period_l
         lengths[i] = ws_level_place(level, i + 1) - ws_level_place(level, i);
     level->operations = ws_period_median(lengths, segments);
     free(lengths);
-    double all = (double)text->count, regular = 0;
+    return 0;
+}
+
+/* Sets level->regular. How many graphs the typical segments hold is estimated from the examined ones. */
+static void measure_regular(const struct ws_period_text *text, struct ws_period_level *level)
+{
+    size_t segments = ws_level_cuts(level) - 1;
+    double all = (double)text->count, regular = 0, held = 0;
+    for (size_t name = 0; name < text->source->names && text->held_by_all > 0; name++)
+        held += level->mass[name] * text->held[name];
     for (size_t i = 0; i < segments; i++)
         if (is_typical(level, i))
-            regular += ws_level_place(level, i + 1) - ws_level_place(level, i);
+            regular += ws_level_place(level, i + 1) - ws_level_place(level, i) + held;
     if (level->truncated)
         all = ws_level_place(level, segments) - ws_level_place(level, 0);
-    level->regular = all > 0 ? regular / all : 0;
-    return 0;
+    all *= 1 + text->held_by_all / (double)text->count;
+    level->regular = all > 0 ? fmin(regular / all, 1) : 0;
 }
 
 /* Chooses the segments to examine: all segments, or enough segments from the middle of the recording. */
@@ -222,13 +232,14 @@ int ws_period_level_measure(const struct ws_period_text *text, struct ws_period_
     level->presence = calloc(text->source->names + 1, sizeof(*level->presence));
     level->mass = calloc(text->source->names + 1, sizeof(*level->mass));
     struct tally *tallies = calloc(text->source->names + 1, sizeof(*tallies));
-    int status = level->presence && level->mass && tallies ? measure_lengths(text, level) : -ENOMEM;
+    int status = level->presence && level->mass && tallies ? measure_lengths(level) : -ENOMEM;
     if (!status) {
         level->typical = count_typical(level);
         period_level_count_names(text, level, tallies, vote);
         period_level_count_names(text, level, tallies, period_level_compare);
         if (level->typical)
             judge_names(text, level, tallies);
+        measure_regular(text, level);
     }
     free(tallies);
     return status;

@@ -18,6 +18,10 @@ struct ws_period_text {
     const uint32_t *order, *shape_of; /* copies of source->order and source->ops->shape */
     const struct ws_period_shape *shapes;
     uint32_t lane; /* index of the stream with most kernels */
+    /* A graph that was timed as a whole is one operation, but does the work of many. `held`, by number of a name: how
+     * many more operations a graph counts as; 0 for other names. `held_by_all`: sum over all operations. */
+    const double *held;
+    double held_by_all;
 };
 
 static inline const struct ws_period_shape *ws_text_shape(const struct ws_period_text *text, size_t place)
@@ -53,8 +57,9 @@ struct ws_period_level {
     bool truncated;          /* `places` has only the gram's first occurrences, because there are too many */
     size_t typical;          /* number of typical segments that were examined */
     double operations;       /* median number of operations per segment */
-    double regular;          /* share of all operations that are in typical segments, 0 to 1 */
-    double steady;           /* share of names that occur equally often in most typical segments */
+    /* share of all operations that are in typical segments, 0 to 1; a graph counts as the operations that it holds */
+    double regular;
+    double steady; /* share of names that occur equally often in most typical segments */
     /* share of operations whose names occur equally often in most typical segments (steady names) */
     double steady_mass;
     unsigned names;      /* number of names that occur in nearly all typical segments */

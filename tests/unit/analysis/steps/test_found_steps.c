@@ -9,13 +9,15 @@ struct program {
     struct builder *trace;
     uint64_t random;
     int64_t at;
-    int64_t begins[64];
+    int64_t begins[128];
     size_t steps;
+    int64_t graph_length; /* ns that a graph runs; 0: as long as a kernel */
+    uint32_t stream;
 };
 
 static void graph(struct program *program, int64_t end)
 {
-    struct ws_shape shape = { .kind = WS_OP_GRAPH, .stream = 1, .function = 7 };
+    struct ws_shape shape = { .kind = WS_OP_GRAPH, .stream = program->stream, .function = 7 };
     struct ws_op op = build_op_of(program->trace, build_shape(program->trace, &shape), program->at, end);
     build_row(program->trace, WS_FAMILY_op, &op);
 }
@@ -27,16 +29,18 @@ static void play(struct program *program, const char *letters, int times)
     for (int i = 0; i < times; i++) {
         for (const char *letter = letters; *letter; letter++) {
             int64_t at = program->at, end = at + 5000 + (int64_t)(next_random(&program->random) % 4000);
+            if (*letter == 'G')
+                end += program->graph_length;
             if (*letter == 'H')
-                build_copy(program->trace, 1, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, end);
+                build_copy(program->trace, program->stream, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, end);
             else if (*letter == 'D')
-                build_copy(program->trace, 1, WS_SPACE_DEVICE, WS_SPACE_PINNED, 4, at, end);
+                build_copy(program->trace, program->stream, WS_SPACE_DEVICE, WS_SPACE_PINNED, 4, at, end);
             else if (*letter == 'U')
-                build_kernel(program->trace, 1, "multi_tensor_apply_kernel<Adam>", at, end);
+                build_kernel(program->trace, program->stream, "multi_tensor_apply_kernel<Adam>", at, end);
             else if (*letter == 'G')
                 graph(program, end);
             else
-                build_kernel(program->trace, 1, names[*letter - 'a'], at, end);
+                build_kernel(program->trace, program->stream, names[*letter - 'a'], at, end);
             program->at = end + 1000;
         }
     }
@@ -68,7 +72,8 @@ static void check_found(struct built *built, const struct program *program)
 
 static struct program program_of(struct built *built)
 {
-    return (struct program){ .trace = built_begin_on(built, "Test GPU", 2), .random = 11, .at = 1000000 };
+    struct builder *trace = built_begin_on(built, "Test GPU", 2);
+    return (struct program){ .trace = trace, .random = 11, .at = 1000000, .stream = 1 };
 }
 
 static void steps_are_found_without_markers(void **state)
@@ -214,6 +219,76 @@ static void launches_of_a_graph_are_steps(void **state)
     check_found(&built, &program);
 }
 
+/* A step that trains. Each of its layers has kernels of its own, so the names occur at many different distances. */
+static void train_eagerly(struct program *program)
+{
+    play(program, "He", 1);
+    play(program, "abr", 12);
+    play(program, "ccd", 9);
+    play(program, "fgghh", 6);
+    play(program, "ijklmno", 4);
+    play(program, "pqrs", 3);
+    play(program, "tvw", 2);
+    play(program, "UUU", 1);
+}
+
+/* To warm up for the capture of a graph, a program trains a few steps on another stream. Then the graph does all work
+ * of a step. It is one operation, so nearly all operations are those of the first steps. */
+static void replays_outweigh_the_steps_before_the_capture(void **state)
+{
+    static const int warm_up[] = { 3, 11, 25 };
+    (void)state;
+    for (size_t i = 0; i < sizeof(warm_up) / sizeof(warm_up[0]); i++) {
+        struct built built;
+        struct program program = program_of(&built);
+        program.graph_length = 1000000;
+        play(&program, "xy", 80); /* sets parameters, by chance as often as the graph will run */
+        program.stream = 2;
+        for (int step = 0; step < warm_up[i]; step++)
+            train_eagerly(&program);
+        program.stream = 1;
+        for (int step = 0; step < 80; step++) {
+            step_begins(&program);
+            play(&program, "HG", 1);
+        }
+        check_found(&built, &program);
+    }
+}
+
+/* A compiler warms up with steps of single kernels. Later, graphs hold all of a step but the optimizer. */
+static void compiled_steps_outweigh_the_first_steps(void **state)
+{
+    struct built built;
+    struct program program = program_of(&built);
+    (void)state;
+    program.graph_length = 500000;
+    for (int step = 0; step < 8; step++)
+        train_eagerly(&program);
+    for (int step = 0; step < 60; step++) {
+        step_begins(&program);
+        play(&program, "HGGUU", 1);
+    }
+    check_found(&built, &program);
+}
+
+/* The evaluations are longer than the training between them. */
+static void evaluation_by_graphs_does_not_hide_the_training(void **state)
+{
+    struct built built;
+    struct program program = program_of(&built);
+    (void)state;
+    program.graph_length = 250000;
+    for (int step = 0; step < 40; step++) {
+        step_begins(&program);
+        train_eagerly(&program);
+        if (step % 10 == 4) {
+            play(&program, "HG", 120);
+            play(&program, "D", 1);
+        }
+    }
+    check_found(&built, &program);
+}
+
 static void check_none(struct built *built, const char *why)
 {
     built_report(built);
@@ -322,6 +397,9 @@ int main(void)
         cmocka_unit_test(evaluation_in_front_of_a_step_is_told_from_it),
         cmocka_unit_test(each_token_is_a_step),
         cmocka_unit_test(launches_of_a_graph_are_steps),
+        cmocka_unit_test(replays_outweigh_the_steps_before_the_capture),
+        cmocka_unit_test(compiled_steps_outweigh_the_first_steps),
+        cmocka_unit_test(evaluation_by_graphs_does_not_hide_the_training),
         cmocka_unit_test(layers_of_one_pass_are_no_steps),
         cmocka_unit_test(one_kernel_over_and_over_is_no_step),
         cmocka_unit_test(kernels_in_no_order_have_no_steps),
