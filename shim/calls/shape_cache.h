@@ -11,6 +11,14 @@
 #include "shim/objects/contexts.h"
 #include "shim/objects/thread.h"
 
+enum { SHAPE_BLOCK_Y = 11, SHAPE_BLOCK_Z = 22, SHAPE_BLOCK_MOST = 2047 };
+
+/* Packs the size of a block, which has at most 1024 × 1024 × 64 threads. Launches of larger blocks fail. */
+HOT uint32_t shape_block(uint32_t x, uint32_t y, uint32_t z)
+{
+    return x | y << SHAPE_BLOCK_Y | z << SHAPE_BLOCK_Z;
+}
+
 /* The first of the two neighbouring places in the thread's cache where an entry with this key may be. Two places are
  * enough: few programs alternate between three kernels with the same hash. The hash covers function, stream, and the
  * grid's x and y, because these differ most between launches. Both x and y are needed: grids of a GEMM kernel may
@@ -18,7 +26,7 @@
 HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct shape_key *key)
 {
     uint32_t hash = ((uint32_t)key->object ^ (uint32_t)key->stream) * 0x9e3779b1u + key->grid_x * 0x85ebca6bu +
-                    key->grid_y * 0xc2b2ae35u;
+                    (key->grid_y + (key->inputs << 16)) * 0xc2b2ae35u;
     size_t offset = hash / (UINT32_MAX / SHAPE_CACHE + 1) / 2 * (2 * sizeof(struct shape_entry));
     return (struct shape_entry *)((char *)thread->shapes + offset);
 }
@@ -29,9 +37,9 @@ HOT bool shape_is(const struct shape_entry *entry, const struct shape_key *key, 
 {
     const struct shape_key *own = &entry->key;
     return own->object == key->object && own->grid_x == key->grid_x && own->stream == key->stream &&
-           own->block_x == key->block_x && own->grid_y == key->grid_y && own->block_y == key->block_y &&
-           own->grid_z == key->grid_z && own->which == key->which && own->block_z == key->block_z &&
-           entry->handles == handles && own->shared == key->shared;
+           own->grid_z == key->grid_z && own->block == key->block && own->grid_y == key->grid_y &&
+           own->which == key->which && own->shared == key->shared && entry->handles == handles &&
+           own->inputs == key->inputs;
 }
 
 /* The thread's entry for the key, or NULL. */

@@ -51,6 +51,7 @@ static __attribute__((noinline, cold)) void *find_target(struct target *target, 
         if (!thread)                                                                        \
             return real arguments;                                                          \
         const struct call_label *label = gemm;                                              \
+        library_call_labelled(thread, label);                                               \
         uint64_t begin = ticks_now();                                                       \
         ws_cublasStatus status = real arguments;                                            \
         library_call_ended(thread, label, begin, ticks_now());                              \

@@ -217,6 +217,7 @@ _Static_assert(CONVOLUTIONS_SEEN == 2 << (64 - 56), "the hash's highest bits");
         if (!thread)                                                                    \
             return real arguments;                                                      \
         const struct call_label label = computed;                                       \
+        library_call_labelled(thread, &label);                                          \
         uint64_t begin = ticks_now();                                                   \
         ws_cudnnStatus status = real arguments;                                         \
         library_call_ended(thread, &label, begin, ticks_now());                         \

@@ -42,12 +42,19 @@ HOT struct shim_thread *library_call_begins(uintptr_t *frame)
     return thread;
 }
 
+/* Called with the call's label before the real function: the shapes of the call's launches have its inputs. */
+HOT void library_call_labelled(struct shim_thread *thread, const struct call_label *label)
+{
+    thread->library_inputs = label ? label->inputs : 0;
+}
+
 /* Records the call. If it is not known what the call computes (`label` is NULL or has no inputs), the call is not
  * recorded. */
 HOT void library_call_ended(struct shim_thread *thread, const struct call_label *label, uint64_t begin, uint64_t end)
 {
     uintptr_t word;
     thread->in_library = 0;
+    thread->library_inputs = 0;
     if (!label || !label->inputs)
         return;
     /* until the commit, calls of signal handlers count as nested, so they write no record */

@@ -13,7 +13,11 @@ struct shape_key {
     uint64_t object; /* the application's handle of the kernel or executable graph; for other operations a copy of
                         `which` */
     uint64_t stream; /* the application's handle of the stream */
-    uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
+    uint32_t grid_x, grid_y, grid_z, shared;
+    uint32_t block; /* packed by shape_block */
+    /* for launches that cuBLAS and cuDNN make: the label of the call's inputs. GEMMs of different lengths may have
+     * the same kernel and grid, but they take different times. */
+    uint32_t inputs;
     uint32_t which; /* called function, kinds of memory, kind of default stream and context, packed by shape_which */
 };
 

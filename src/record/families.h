@@ -108,21 +108,22 @@
     I(uint64_t, handle, PLAIN)                                                                \
     S(name)
 
-#define WS_COLUMNS_shape(I, S)                                                                      \
-    I(uint32_t, id, DELTA)                                                                          \
-    I(uint32_t, kind, PLAIN) /* enum ws_op_kind */                                                  \
-    I(uint32_t, driver_function, PLAIN)                                                             \
-    I(uint32_t, stream, PLAIN)                                                                      \
-    I(uint32_t, function, PLAIN) /* id in family function; for graphs, the executable graph's id */ \
-    I(uint32_t, grid_x, PLAIN)                                                                      \
-    I(uint32_t, grid_y, PLAIN)                                                                      \
-    I(uint32_t, grid_z, PLAIN)                                                                      \
-    I(uint32_t, block_x, PLAIN)                                                                     \
-    I(uint32_t, block_y, PLAIN)                                                                     \
-    I(uint32_t, block_z, PLAIN)                                                                     \
-    I(uint32_t, shared_bytes, PLAIN) /* dynamic shared memory */                                    \
-    I(uint32_t, from_space, PLAIN)   /* for copies: memory that is read; enum ws_space */           \
-    I(uint32_t, to_space, PLAIN)     /* for copies and memsets: memory that is written; enum ws_space */
+#define WS_COLUMNS_shape(I, S)                                                                           \
+    I(uint32_t, id, DELTA)                                                                               \
+    I(uint32_t, kind, PLAIN) /* enum ws_op_kind */                                                       \
+    I(uint32_t, driver_function, PLAIN)                                                                  \
+    I(uint32_t, stream, PLAIN)                                                                           \
+    I(uint32_t, function, PLAIN) /* id in family function; for graphs, the executable graph's id */      \
+    I(uint32_t, grid_x, PLAIN)                                                                           \
+    I(uint32_t, grid_y, PLAIN)                                                                           \
+    I(uint32_t, grid_z, PLAIN)                                                                           \
+    I(uint32_t, block_x, PLAIN)                                                                          \
+    I(uint32_t, block_y, PLAIN)                                                                          \
+    I(uint32_t, block_z, PLAIN)                                                                          \
+    I(uint32_t, shared_bytes, PLAIN) /* dynamic shared memory */                                         \
+    I(uint32_t, from_space, PLAIN)   /* for copies: memory that is read; enum ws_space */                \
+    I(uint32_t, to_space, PLAIN)     /* for copies and memsets: memory that is written; enum ws_space */ \
+    I(uint32_t, inputs, PLAIN)       /* for launches of cuBLAS and cuDNN: → label, the call's inputs; 0: none */
 
 #define WS_COLUMNS_params(I, S)                                 \
     I(uint32_t, id, DELTA)                                      \
