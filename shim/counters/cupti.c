@@ -201,15 +201,13 @@ const char *cupti_open(struct cupti_session *session, struct shim_context *conte
 
 /* --- around a launch --------------------------------------------------------------------------- */
 
-/* Asks for the size of the group's data only once, because the size does not change and asking may be slow. */
 static ws_CUptiResult ask_size(const struct cupti_session *session, struct cupti_group *group)
 {
     struct ws_cupti_range_data_size size =
         WS_CUPTI(range_data_size, .pRangeProfilerObject = session->profiler, .pMetricNames = group->names,
                  .numMetrics = group->count, .maxNumOfRanges = 1, .maxNumRangeTreeNodes = 1);
-    ws_CUptiResult result = group->data_size ? WS_CUPTI_SUCCESS : cupti.range_data_size(&size);
-    if (!result && !group->data_size)
-        group->data_size = size.counterDataSize;
+    ws_CUptiResult result = cupti.range_data_size(&size);
+    group->data_size = result ? 0 : size.counterDataSize;
     return result;
 }
 
@@ -235,14 +233,23 @@ static ws_CUptiResult configure(struct cupti_session *session, const struct cupt
     return cupti.range_config(&config);
 }
 
-const char *cupti_begin(struct cupti_session *session, struct cupti_group *group)
+/* Each launch gets a profiler object of its own. An object is good for one group of metrics: it keeps the group whose
+ * size it was last asked for. CUPTI 13.0 on an H200 answered CUPTI_ERROR_UNKNOWN for a second group, and crashed in
+ * an object that was asked for no size. */
+static const char *enable_anew(struct cupti_session *session)
 {
     struct ws_cupti_range_enable enable = WS_CUPTI(range_enable, .ctx = session->context->handle);
-    const char *why = session->profiler ? NULL : explain("enable the range profiler", cupti.range_enable(&enable));
+    cupti_disable(session);
+    const char *why = explain("enable the range profiler", cupti.range_enable(&enable));
+    session->profiler = why ? NULL : enable.pRangeProfilerObject;
+    return why;
+}
+
+const char *cupti_begin(struct cupti_session *session, struct cupti_group *group)
+{
+    const char *why = enable_anew(session);
     if (why)
         return why;
-    if (!session->profiler)
-        session->profiler = enable.pRangeProfilerObject;
     struct ws_cupti_range_start start = WS_CUPTI(range_start, .pRangeProfilerObject = session->profiler);
     struct ws_cupti_range_stop stop = WS_CUPTI(range_stop, .pRangeProfilerObject = session->profiler);
     struct ws_cupti_range_push push =

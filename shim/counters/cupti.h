@@ -18,7 +18,7 @@ struct cupti_group {
     bool tensor;           /* the metrics are FLOPs of tensor cores: 0 for a kernel that does not use tensor cores */
     ws_CUpti_Host *host;   /* CUPTI's host object for the group; NULL: this device cannot count the group */
     uint8_t *config;
-    /* Bytes of `config`, and bytes of the group's counter data. data_size 0: not known yet. */
+    /* bytes of `config`, and bytes of the group's counter data */
     size_t config_size, data_size;
 };
 
@@ -37,7 +37,7 @@ struct cupti_session {
  * can be no counters and how to enable them. */
 const char *cupti_open(struct cupti_session *session, struct shim_context *context);
 
-/* Enables the profiler if it is not enabled, and begins a CUPTI range in which the group is counted. Returns NULL on
+/* Enables the profiler anew, and begins a CUPTI range in which the group is counted. Returns NULL on
  * success, else a text that says why it failed. */
 const char *cupti_begin(struct cupti_session *session, struct cupti_group *group);
 

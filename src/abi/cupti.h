@@ -15,6 +15,7 @@
     X(CUPTI_ERROR_INVALID_PARAMETER, 1)                           \
     X(CUPTI_ERROR_INVALID_CONTEXT, 3)                             \
     X(CUPTI_ERROR_INVALID_OPERATION, 7)                           \
+    X(CUPTI_ERROR_UNKNOWN, 999)                                   \
     X(CUPTI_ERROR_NOT_INITIALIZED, 15)                            \
     X(CUPTI_ERROR_INVALID_METRIC_NAME, 17)                        \
     X(CUPTI_ERROR_HARDWARE_BUSY, 26)                              \

@@ -14,7 +14,8 @@ struct ws_CUpti_RangeProfiler {
     void *context;
     uint8_t *data; /* the counter data image, in the caller's memory */
     uint32_t passes;
-    bool popped; /* the session's one range has ended */
+    uint64_t metrics; /* hash of the names for which a size was asked first; 0: none was asked yet */
+    bool popped;      /* the session's one range has ended */
     struct simgpu_counters before, after;
 };
 
@@ -75,17 +76,37 @@ CUPTI_API cuptiRangeProfilerDisable(struct ws_cupti_range_disable *params)
     return WS_CUPTI_SUCCESS;
 }
 
+static uint64_t hash_of(const struct ws_cupti_range_data_size *params)
+{
+    uint64_t hash = 14695981039346656037u;
+    for (size_t i = 0; i < params->numMetrics; i++)
+        for (const char *at = params->pMetricNames[i]; *at; at++)
+            hash = (hash ^ (uint8_t)*at) * 1099511628211u;
+    return hash;
+}
+
+/* An object is good for one set of metrics, as that of CUPTI 13.0: for another set it answers CUPTI_ERROR_UNKNOWN. */
 CUPTI_API cuptiRangeProfilerGetCounterDataSize(struct ws_cupti_range_data_size *params)
 {
+    struct ws_CUpti_RangeProfiler *object = params->pRangeProfilerObject;
+    if (!object || object->magic != RANGE_OBJECT)
+        return WS_CUPTI_ERROR_INVALID_PARAMETER;
+    uint64_t metrics = hash_of(params);
+    if (object->metrics && object->metrics != metrics)
+        return WS_CUPTI_ERROR_UNKNOWN;
+    object->metrics = metrics;
     if (params->maxNumOfRanges < 1 || params->maxNumRangeTreeNodes < params->maxNumOfRanges)
         return WS_CUPTI_ERROR_INVALID_PARAMETER;
     params->counterDataSize = sizeof(struct data_image);
     return WS_CUPTI_SUCCESS;
 }
 
+/* Where no size was asked for, CUPTI 13.0 crashes. */
 CUPTI_API cuptiRangeProfilerCounterDataImageInitialize(struct ws_cupti_range_data *params)
 {
     struct data_image image = { .magic = DATA_IMAGE };
+    if (!params->pRangeProfilerObject || !params->pRangeProfilerObject->metrics)
+        abort();
     if (!params->pCounterData || params->counterDataSize < sizeof(image))
         return WS_CUPTI_ERROR_INVALID_PARAMETER;
     memcpy(params->pCounterData, &image, sizeof(image));
