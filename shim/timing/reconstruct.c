@@ -4,14 +4,15 @@
 #include "base/root.h"
 #include "shim/timing/arrival.h"
 #include "shim/timing/device_clock.h"
+#include "shim/timing/dispatch.h"
 #include "shim/timing/durations.h"
 #include "shim/timing/runs.h"
 
 /* The variance of a begin event's time, ns². It is larger than that of an end event, because the program's own events
  * may come before the begin event in the stream, and take time. */
 static const double BEGIN_EVENT = 600.0 * 600;
-/* Assumed dispatch time, until it is measured. */
-static const double DISPATCH_NS = 1000, DISPATCH_VARIANCE = 500.0 * 500;
+/* The variance of the dispatch time until it is measured. */
+static const double DISPATCH_VARIANCE = 500.0 * 500;
 enum {
     SYSTEMATIC = 250, /* ns added to every error, for effects that the model leaves out */
     /* ns; an event shows an operation's end only if it completes at least this long after it arrived at the
@@ -21,16 +22,21 @@ enum {
     OPENING_NS = 4000,  /* ns; a stream goes on at most this long after the gate that held it was opened */
 };
 
-static double dispatch_ns(const struct shim_context *context)
-{
-    return context->dispatch.count ? context->dispatch.mean : DISPATCH_NS;
-}
-
 /* A time and its variance. */
 struct instant {
     int64_t time;
     double var;
 };
+
+/* The stream goes on behind this event: the next operation starts dispatch_after_event later at the earliest. */
+static void line_pass_event(const struct shim_context *context, struct line *line, const struct pool_event *event)
+{
+    int64_t more = (int64_t)(dispatch_after_event(context) - dispatch_after_operation(context));
+    if (event->time > line->free)
+        line_begin(line, event->time + more, EVENT);
+    else if (event->time == line->free)
+        line->free += more;
+}
 
 static struct instant arrives(const struct shim_context *context, int64_t host_ns)
 {
@@ -131,7 +137,7 @@ static void advance(const struct shim_context *context, struct pending *pending,
     } else if ((double)(line->free - came.time) <
                ws_root(came.var)) /* either the stream or the launch may have delayed the operation */
         line->var = ws_max(line->var, came.var);
-    pending->op.begin = line->free + (int64_t)dispatch_ns(context);
+    pending->op.begin = line->free + (int64_t)dispatch_after_operation(context);
     pending->begin_var = (float)ws_max(line_var(line), least);
     line->free = pending->op.begin;
     line_add(line, duration);
@@ -148,7 +154,7 @@ static double behind_var(const struct shim_context *context, const struct pendin
 {
     if (!(last->op.flags & WS_OP_CONTENDED))
         return event_var;
-    double other = duration_expected(last->duration) + dispatch_ns(context);
+    double other = duration_expected(last->duration) + dispatch_after_operation(context);
     return event_var + ws_square(other);
 }
 
@@ -197,7 +203,8 @@ static void end_before(const struct shim_context *context, struct run run, struc
 {
     if (run.count == 1 && event->time < run.first->op.begin) {
         struct instant came = arrives(context, run.first->op.host_end);
-        int64_t later = run.first->op.begin - ws_min(came.time + (int64_t)dispatch_ns(context), event->time);
+        int64_t later =
+            run.first->op.begin - ws_min(came.time + (int64_t)dispatch_after_operation(context), event->time);
         run.first->op.begin -= later;
         run.first->op.end -= later;
         run.first->begin_var = (float)came.var;
@@ -263,21 +270,23 @@ static void anchor(const struct shim_context *context, struct pending *first, st
 /* --- measured operations ------------------------------------------------------------------------ */
 
 /* Sets the times of a launch behind a gate. The gate held the stream until the launch and both its events were
- * queued, so the difference of the events is the kernel's time plus one dispatch time (dispatch.h). */
+ * queued, so the difference of the events is the kernel's time and what the device takes around it (dispatch.h). */
 static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                          const struct pool_event *end, struct line *line)
 {
-    double took = (double)(end->time - begin->time) - dispatch_ns(context);
+    int64_t around = (int64_t)dispatch_after_event(context);
+    double took = (double)(end->time - begin->time - around);
     context->dispatch.wanted = true;
     pending->duration = duration_of(pending->op.shape);
     pending->duration->gated = true;
-    duration_sample(pending->duration, took,
-                    2 * EVENT + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE), SAMPLE_EXACT);
+    double around_var =
+        ws_square(AROUND_UNSURE) + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE);
+    duration_sample(pending->duration, took, 2 * EVENT + around_var, SAMPLE_EXACT);
     /* In a busy stream, the measured ends of runs (runs.h) tell more about durations than single measured
      * launches. */
     bool was_idle = !line_may_reach(line, arrives(context, pending->op.host_begin).time);
     duration_note(pending->op.shape, was_idle && !duration_is_steady(pending->duration));
-    pending->op.begin = ws_min(begin->time + (int64_t)dispatch_ns(context), end->time);
+    pending->op.begin = ws_min(begin->time + around, end->time);
     pending->op.end = end->time;
     pending->begin_var = pending->end_var = (float)EVENT;
     pending->op.flags |= WS_TIME_MEASURED | WS_TIME_MEASURED << 2;
@@ -323,8 +332,8 @@ static enum told settle_last(struct shim_context *context, struct pending *pendi
         settle_gated(context, pending, begin, end, line);
         return TOLD_SURELY;
     }
-    if (begin && begin->time > line->free)
-        line_begin(line, begin->time, EVENT);
+    if (begin)
+        line_pass_event(context, line, begin);
     advance(context, pending, line);
     if (begin) { /* however early the launch arrived, the operation began after its begin event */
         line->early = ws_min(line->early, ws_max((double)(pending->op.begin - begin->time), 0.0));
@@ -417,10 +426,13 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
         advance(context, at, &line);
         before = at;
     }
-    if (event_read(context, end_event))
+    const struct pool_event *end = event_read(context, end_event);
+    if (end) {
         settle(stream, first, before, last, end_event, &line);
-    else
+        line_pass_event(context, &line, end);
+    } else {
         advance(context, last, &line);
+    }
     if (is_computed(last))
         state_times(context, first, last);
     else if (before)

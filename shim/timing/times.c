@@ -6,11 +6,14 @@
 #include "shim/timing/device_clock.h"
 
 /* Sources of error besides the clock, in ns. DISPATCH: the longest time that a ready stream takes to start its next
- * operation. EVENT_DISPATCH: the longest time from the end of an operation to the event after it. HELD_UP: an
- * operation's end does not count as measured if the span in which it can lie is longer than this. LENGTHS_MEANT, a
- * number: the usual length of an operation is the mean of about this many operations. */
+ * operation, also behind an event (dispatch_after_event in timing/dispatch.h). DISPATCH_LEAST: the shortest time from
+ * an event to the start of the operation behind it. EVENT_DISPATCH: the longest time from the end of an operation to
+ * the event after it. HELD_UP: an operation's end does not count as measured if the span in which it can lie is
+ * longer than this. LENGTHS_MEANT, a number: the usual length of an operation is the mean of about this many
+ * operations. */
 enum {
-    DISPATCH = 1500,
+    DISPATCH = 2200,
+    DISPATCH_LEAST = 700,
     EVENT_DISPATCH = 1000,
     HELD_UP = 20000,
     LENGTHS_MEANT = 8,
@@ -97,7 +100,7 @@ static struct span begin_span(const struct shim_stream *stream, const struct pen
     const struct pool_event *event = known->before;
     if (!event)
         return begin;
-    begin.low = larger(launched, event->time - event->error);
+    begin.low = larger(launched, event->time - event->error + DISPATCH_LEAST);
     bool may_be_late = pending->op.flags & (WS_OP_CONTENDED | WS_OP_DEPENDENT) || engine_shared(stream, pending) ||
                        pending->kind == WS_OP_MEMORY_OP;
     if (!may_be_late && bounded_by_call)
@@ -125,7 +128,7 @@ static enum ws_quality begin_quality(const struct shim_stream *stream, const str
         return WS_TIME_INFERRED;
     /* In a busy stream the start follows the begin event closely. In an idle stream the start follows the launch,
      * whose time is less certain. */
-    bool beside = begin.high - begin.low <= 2 * (RESOLUTION + DISPATCH);
+    bool beside = begin.high - begin.low <= 2 * (RESOLUTION + DISPATCH - DISPATCH_LEAST);
     return beside && !engine_shared(stream, pending) ? WS_TIME_MEASURED : WS_TIME_BOUNDED;
 }
 

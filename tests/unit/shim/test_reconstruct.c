@@ -12,13 +12,21 @@
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 #include "shim/timing/device_clock.h"
+#include "shim/timing/dispatch.h"
 #include "shim/timing/durations.h"
 #include "shim/timing/reconstruct.h"
 #include "kernel_shapes.h"
 
 /* --- the model of a device: launches arrive DELAY after their calls have returned ----------------- */
 
-enum { DELAY = 1500, DISPATCH = 1000, EVENT_CALL = 2500, OPS = 64, KINDS = 8 };
+enum {
+    DELAY = 1500,
+    DISPATCH = 1000 /* after an operation */,
+    AFTER_EVENT = DISPATCH - AFTER_KERNEL + AROUND_KERNEL,
+    EVENT_CALL = 2500,
+    OPS = 64,
+    KINDS = 8
+};
 
 static struct pool_event events[2 * OPS];
 static struct shim_context context;
@@ -80,7 +88,7 @@ static int begin_anew(void **state)
     context.pool.events = events;
     context.shortest_submit = 2 * DELAY;
     context.arrival = (struct arrival){ .base = DELAY, .var = 100 * 100, .probes = 10 };
-    context.dispatch = (struct dispatch){ .mean = DISPATCH, .var = 100, .count = 16 };
+    context.dispatch = (struct dispatch){ .mean = DISPATCH - AFTER_KERNEL, .var = 100, .count = 16 };
     stream.context = &context;
     host = 1000000;
     device_free = 0;
@@ -125,7 +133,9 @@ static void launch(uint32_t kind, int64_t takes, int64_t host_before, enum measu
     if (measured == GATED) {
         opened = larger(device_free, host + EVENT_CALL + gate_held + gate_seen);
         events[begin_event - 1].time = opened;
-        device_free = opened;
+        device_free = opened + AFTER_EVENT - DISPATCH;
+    } else if (begin_event) {
+        device_free = events[begin_event - 1].time + AFTER_EVENT - DISPATCH;
     }
     begins[count] = larger(device_free, host + DELAY) + DISPATCH;
     ends[count] = begins[count] + takes;
@@ -134,6 +144,7 @@ static void launch(uint32_t kind, int64_t takes, int64_t host_before, enum measu
         host += EVENT_CALL;
         pending->late = EVENT_CALL + (measured == GATED ? (uint32_t)gate_held : 0);
         pending->end_event = put_event(larger(device_free, host + DELAY));
+        device_free = events[pending->end_event - 1].time + AFTER_EVENT - DISPATCH;
     }
     if (count)
         ops[count - 1].next = pending;

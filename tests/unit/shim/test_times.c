@@ -81,9 +81,9 @@ static void check(struct pending pending, int64_t begin_event, int64_t end_event
     assert_int_equal(pending.op.flags & ~(uint32_t)(WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY), flags);
 }
 
-/* The begin event passed between 99.5 and 100.5 µs, long after the launch. The kernel begins within 1.5 µs after it.
+/* The begin event passed between 99.5 and 100.5 µs, long after the launch. The kernel begins 0.7 to 2.2 µs after it.
  * The end event passes within 1 µs after the kernel's end. */
-static const struct expected busy = { 100750, 1250, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED };
+static const struct expected busy = { 101450, 1250, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED };
 
 static void in_a_busy_stream(void **state)
 {
@@ -94,19 +94,20 @@ static void in_a_busy_stream(void **state)
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 100000, 150000, own);
 }
 
-/* The kernel is launched at 9.9 µs at the earliest and is on the device by 14.1 µs. The stream is idle when the end
- * event reaches it, so the kernel may have ended up to 2.3 µs before. */
-static const struct expected idle = { 12200, 2300, 12850, 1650, WS_TIME_BOUNDED, WS_TIME_MEASURED };
+/* The kernel is launched at 9.9 µs at the earliest and is on the device by 14.1 µs. It begins within 2.2 µs after
+ * that, but before its end event, which passes by 15.5 µs. The stream is idle when the end event reaches it, so the
+ * kernel may have ended up to 3.3 µs before. */
+static const struct expected idle = { 12700, 2800, 13350, 2150, WS_TIME_BOUNDED, WS_TIME_MEASURED };
 
 static void in_an_idle_stream(void **state)
 {
     (void)state;
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
-    pending.late = 300;
-    check(pending, 5000, 14000, idle);
+    pending.late = 1300;
+    check(pending, 5000, 15000, idle);
     /* As in the check before, but the thread was delayed between the launch and the recording of the end event. */
     pending.late = 50000;
-    check(pending, 5000, 64000, (struct expected){ 12750, 2850, 13750, 50750, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+    check(pending, 5000, 64000, (struct expected){ 13100, 3200, 14100, 50400, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
 /* The begin lies in a span whose length is an odd number of ns. Half of it is rounded up, so that (middle ± error)
@@ -116,10 +117,10 @@ static void of_an_odd_span(void **state)
     (void)state;
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     host_error = HOST_ERROR + 1;
-    pending.late = 300;
+    pending.late = 1300;
     struct expected expected = idle;
-    expected.begin_error = 2301;
-    check(pending, 5000, 14000, expected);
+    expected.begin_error = 2801;
+    check(pending, 5000, 15000, expected);
 }
 
 static void without_a_begin_event(void **state)
@@ -146,7 +147,7 @@ static void contended(void **state)
 {
     (void)state;
     check(kernel(WS_OP_CONTENDED, WS_RING_OP_OWN_BEGIN), 100000, 150000,
-          (struct expected){ 99500, 51000, 150500, 51000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+          (struct expected){ 100200, 50300, 150500, 50300, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
 static void held(void **state)
@@ -155,9 +156,9 @@ static void held(void **state)
     /* The end event is recorded behind a later kernel, so this kernel may end earlier. The kernel's begin is as
      * certain as in any busy stream. */
     check(kernel(0, WS_RING_OP_OWN_BEGIN | WS_RING_OP_HELD), 100000, 150000,
-          (struct expected){ 99500, 2500, 150500, 51000, WS_TIME_MEASURED, WS_TIME_BOUNDED });
+          (struct expected){ 100200, 2500, 150500, 50300, WS_TIME_MEASURED, WS_TIME_BOUNDED });
     check(kernel(WS_OP_DEPENDENT, WS_RING_OP_HELD), 100000, 150000,
-          (struct expected){ 99500, 51000, 150500, 51000, WS_TIME_INFERRED, WS_TIME_BOUNDED });
+          (struct expected){ 100200, 50300, 150500, 50300, WS_TIME_INFERRED, WS_TIME_BOUNDED });
 }
 
 /* The operations of this test may begin long after their begin event. So their begin is uncertain, although their end
@@ -165,7 +166,7 @@ static void held(void **state)
 static void begins_late(void **state)
 {
     (void)state;
-    struct expected expected = { 125000, 25500, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED };
+    struct expected expected = { 125350, 25150, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED };
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.kind = WS_OP_MEMORY_OP;
     check(pending, 100000, 150000, expected);
@@ -176,7 +177,7 @@ static void begins_late(void **state)
 static void beside_other_copies(void **state)
 {
     (void)state;
-    struct expected late = { 125000, 25500, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED };
+    struct expected late = { 125350, 25150, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED };
     struct expected alone = busy;
     alone.begin_quality = WS_TIME_MEASURED;
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
@@ -211,9 +212,9 @@ static void blocking(void **state)
     struct pending pending = kernel(WS_OP_BLOCKING, WS_RING_OP_OWN_BEGIN);
     pending.op.host_end = 60000;
     check(pending, 5000, 70000, (struct expected){ 10000, 50100, 60000, 50100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    check(pending, 30000, 50000, (struct expected){ 30000, 20500, 50500, 21000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* By its events the kernel begins after the call has returned, but the error of these times allows an earlier
-     * begin. So the return is taken as begin and end. */
+    check(pending, 30000, 50000, (struct expected){ 30200, 20300, 50500, 20300, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+    /* By its events the kernel begins after the call has returned, which cannot be. So the latest time of the return
+     * is taken as begin and end. */
     check(pending, 61000, 70000, (struct expected){ 60100, 0, 60100, 0, WS_TIME_MEASURED, WS_TIME_BOUNDED });
 }
 
@@ -222,7 +223,7 @@ static void what_cannot_be(void **state)
 {
     (void)state;
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 100000, 80000,
-          (struct expected){ 99500, 0, 99500, 0, WS_TIME_MEASURED, WS_TIME_MEASURED });
+          (struct expected){ 100200, 0, 100200, 0, WS_TIME_MEASURED, WS_TIME_MEASURED });
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 1000, 2000,
           (struct expected){ 10000, 100, 10000, 100, WS_TIME_MEASURED, WS_TIME_MEASURED });
 }
@@ -232,13 +233,13 @@ static void none_begins_before_its_launch(void **state)
 {
     (void)state;
     host_error = 5000;
-    /* By the events the kernel ran between 5.5 and 7.5 µs, but its launch was called at 10 µs. */
+    /* By the events the kernel ran between 6.2 and 7.5 µs, but its launch was called at 10 µs. */
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 6000, 7000,
-          (struct expected){ 10000, 4500, 10000, 4500, WS_TIME_MEASURED, WS_TIME_MEASURED });
+          (struct expected){ 10000, 3800, 10000, 3800, WS_TIME_MEASURED, WS_TIME_MEASURED });
     check(kernel(WS_OP_CONTENDED, WS_RING_OP_OWN_BEGIN), 6000, 50000,
-          (struct expected){ 10000, 40500, 50500, 45000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+          (struct expected){ 10000, 40500, 50500, 44300, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
     check(kernel(WS_OP_BLOCKING, WS_RING_OP_OWN_BEGIN), 6000, 7000,
-          (struct expected){ 10000, 4500, 10000, 4500, WS_TIME_MEASURED, WS_TIME_BOUNDED });
+          (struct expected){ 10000, 3800, 10000, 3800, WS_TIME_MEASURED, WS_TIME_BOUNDED });
 }
 
 /* A kernel is launched into an idle stream. The thread is then stopped for 90 ms before it records the end event, so
@@ -249,24 +250,24 @@ static void a_thread_held_up_measures_nothing(void **state)
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.op.shape = 3;
     pending.late = UINT32_MAX; /* the largest delay that a ring record can hold */
-    struct expected expected = { 12750, 2850, 13750, 89986750, WS_TIME_BOUNDED, WS_TIME_BOUNDED };
+    struct expected expected = { 13100, 3200, 14100, 89986400, WS_TIME_BOUNDED, WS_TIME_BOUNDED };
     check(pending, 5000, 90000000, expected);
     /* Once another operation of this shape (same kernel and grid) was measured, this one is assumed to last as
      * long. */
     struct pending other = kernel(0, 0);
     other.op.shape = 3;
     check(other, 100000, 150000, busy);
-    expected.end = 12750 + 149500 - 100750;
+    expected.end = 13100 + 149500 - 101450;
     expected.end_error = 90000500 - (uint32_t)expected.end;
     check(pending, 5000, 90000000, expected);
     /* The same length is used if the thread was delayed inside the launch call. Then the end event is exact, and only
      * the begin is uncertain. */
     struct pending slow = other;
     slow.op.host_end = 99000;
-    check(slow, 5000, 150000, (struct expected){ 100750, 90850, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED });
+    check(slow, 5000, 150000, (struct expected){ 101450, 91550, 149500, 1000, WS_TIME_INFERRED, WS_TIME_MEASURED });
     pending.op.shape = 4;
-    expected.end = 13750;
-    expected.end_error = 89986750;
+    expected.end = 14100;
+    expected.end_error = 89986400;
     check(pending, 5000, 90000000, expected);
 }
 
@@ -333,13 +334,13 @@ static void some_lengths_are_not_usual(void **state)
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.kind = WS_OP_MEMORY_OP;
     pending.op.shape = 14;
-    check(pending, 100000, 104000,
-          (struct expected){ 102000, 2500, 103500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
+    check(pending, 100000, 106000,
+          (struct expected){ 103350, 3150, 105500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
     assert_int_equal(shown_length(14, 0), NOT_KNOWN);
     pending = kernel(0, WS_RING_OP_OWN_BEGIN); /* a kernel whose thread was delayed in the launch call */
     pending.op.shape = 14;
     pending.op.host_end = 99000;
-    check(pending, 5000, 150000, (struct expected){ 56250, 46350, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
+    check(pending, 5000, 150000, (struct expected){ 56600, 46700, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
     assert_int_equal(shown_length(14, 0), NOT_KNOWN);
 }
 
@@ -352,14 +353,14 @@ static void a_usual_length_stays_within_the_events(void **state)
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.op.shape = 15;
     pending.late = 30000;
-    check(pending, 5000, 44000, (struct expected){ 12750, 2850, 44500, 33000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+    check(pending, 5000, 44000, (struct expected){ 13100, 3200, 44500, 33000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
     measure(16, 0, 2000);
     pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.op.shape = 16;
     pending.op.host_end = 99000; /* delayed in the launch call; the operation's end is known */
-    check(pending, 5000, 150000, (struct expected){ 102600, 92700, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
+    check(pending, 5000, 150000, (struct expected){ 103300, 93400, 149500, 1000, WS_TIME_BOUNDED, WS_TIME_MEASURED });
     pending.late = 40000; /* also delayed before the end event: neither begin nor end is known */
-    check(pending, 5000, 141000, (struct expected){ 56250, 46350, 58250, 83250, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+    check(pending, 5000, 141000, (struct expected){ 56600, 46700, 58600, 82900, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
 /* The driver copies pageable memory within the call, which lasts from 10 to 1410 µs. */
@@ -374,15 +375,15 @@ static void copies_of_pageable_memory(void **state)
     context.shortest_submit = 2000;
     /* If the stream is free, the copy lies between the call's begin and its return. */
     check(pending, 5000, 1414000,
-          (struct expected){ 11000, 1402600, 1410000, 1400100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+          (struct expected){ 11000, 1403300, 1410000, 1400100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
     /* If the stream is busy both when the copy is called and when the call returns, the copy lies somewhere between
      * the events. */
     check(pending, 300000, 1800000,
-          (struct expected){ 300000, 1113600, 1800500, 1501000, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+          (struct expected){ 300200, 1114100, 1800500, 1500300, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
     /* As in the check before, but the call is known to block until the copy is done. */
     pending.op.flags = WS_OP_BLOCKING;
     check(pending, 300000, 1414000,
-          (struct expected){ 300000, 1114500, 1410000, 1110500, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+          (struct expected){ 300200, 1114300, 1410000, 1109800, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
 static void errors_beyond_four_seconds_stay_at_their_most(void **state)

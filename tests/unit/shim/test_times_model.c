@@ -5,19 +5,22 @@
 #include "fake_clock.h"
 
 /* The model: one stream of a device whose clock is the host's plus OFFSET. The stream works in order. An event passes
- * when it has reached the device and all work before it has ended, or a moment later. */
+ * when it has reached the device and all work before it has ended, or a moment later. An operation may begin as soon
+ * as the one before it has ended, but begins only some time after an event. */
 enum {
     OFFSET = 1000000000,
-    OP_DISPATCH = 1500,    /* most ns from when an operation is ready until it begins; as in times.c */
-    EVENT_DISPATCH = 1000, /* most ns from the end of an operation to the event behind it */
+    OP_DISPATCH = 2200,      /* most ns from when an operation is ready until it begins; as in times.c */
+    OP_DISPATCH_LEAST = 700, /* least ns from an event until the operation behind it begins; as in times.c */
+    EVENT_DISPATCH = 1000,   /* most ns from the end of an operation to the event behind it */
     LEAST_DURATION = 1000,
 };
 
 struct model {
     uint64_t seed;
-    int64_t host;   /* the thread's current time on the host's clock */
-    int64_t ended;  /* when all work in the stream so far will have ended, on the host's clock */
-    int64_t submit; /* ns that work takes from the host to the device */
+    int64_t host;      /* the thread's current time on the host's clock */
+    int64_t ended;     /* when all work in the stream so far will have ended, on the host's clock */
+    int64_t submit;    /* ns that work takes from the host to the device */
+    bool behind_event; /* the stream's last entry is an event; it passes at `ended` */
     /* the end event of the last operation, which can serve as begin event of the next; 0: none */
     uint32_t last_event;
     uint32_t next_event;
@@ -46,6 +49,7 @@ static uint32_t model_event(struct model *model)
     int64_t came = model->host + model->submit;
     int64_t followed = model->ended + some(model, EVENT_DISPATCH);
     model->ended = came > followed ? came : followed;
+    model->behind_event = true;
     uint32_t event = model->next_event = model->next_event % EVENTS + 1;
     put_event(event, model->ended + OFFSET + some(model, 2 * EVENT_ERROR) - EVENT_ERROR);
     return event;
@@ -57,7 +61,10 @@ static void model_work(struct model *model, int64_t from, int64_t to, int64_t wa
 {
     int64_t came = from + some(model, to - from) + model->submit;
     int64_t ready = came > model->ended ? came : model->ended;
-    *begin = ready + some(model, OP_DISPATCH) + wait;
+    int64_t could = model->ended + (model->behind_event ? OP_DISPATCH_LEAST : 0);
+    could = could > ready ? could : ready;
+    *begin = could + some(model, ready + OP_DISPATCH - could) + wait;
+    model->behind_event = false;
     *end = model->ended = *begin + LEAST_DURATION + (one_in(model, 3) ? some(model, 300000) : some(model, 5000));
 }
 

@@ -5,6 +5,7 @@
 #include "kernel_shapes.h"
 #include "fake_clock.h"
 #include "shim/state/lock.h"
+#include "shim/timing/dispatch.h"
 #include "shim/timing/durations.h"
 #include "shim/timing/runs.h"
 
@@ -40,6 +41,8 @@ static int begin_test(void **state)
         *duration_of(kind) = (struct duration){ 0 };
     line = (struct line){ .free = INT64_MIN / 2, .seen = 1, .scale = 1 };
     context.shortest_submit = 3000;
+    /* an operation begins 1000 ns after the one before it */
+    context.dispatch = (struct dispatch){ .mean = 1000 - AFTER_KERNEL, .var = 500 * 500, .count = 1 };
     return 0;
 }
 
