@@ -35,8 +35,11 @@ enum {
      * because a program may be killed soon after its start. */
     FIRST_FLUSH_NS = 8000000,
     FLUSH_NS = 250000000,
-    /* Number of events made in advance: many launches may need them before the drain's next round. */
+    /* Number of events made in advance: many launches may need them before the drain's next round. With sampled events
+     * few launches need any. They are made some at a time, because launches wait meanwhile (objects/contexts.c). */
     EARLY_EVENTS = 4096,
+    EARLY_EVENTS_SAMPLED = 256,
+    EVENTS_AT_ONCE_SAMPLED = 32,
     MANY_THREADS = 64,             /* with fewer threads, the drain never checks all of them (all_may_be_gone) */
     ENDED_LOOK_NS = 1000000000,    /* pause between checks of all threads: each thread needs a system call */
     ENDED_LOOK_SOON_NS = 50000000, /* like ENDED_LOOK_NS, if a quarter of the thread slots are in use */
@@ -85,13 +88,15 @@ static void make_first_events(struct shim_context *context)
  * Contexts that were made while the shim slept have no events yet. */
 void rounds_grow_pools(void)
 {
+    bool sampled = shim_options.event_placement == WS_EVENTS_SAMPLED;
+    uint32_t early = sampled ? EARLY_EVENTS_SAMPLED : EARLY_EVENTS;
     for (uint32_t id = 1; id <= context_count(); id++) {
         struct shim_context *context = context_at(id);
         if (atomic_load_explicit(&context->lacks_events, memory_order_relaxed))
             make_first_events(context);
-        if (usable(context) && event_pool_is_to_grow(&context->pool, EARLY_EVENTS) &&
+        if (usable(context) && event_pool_is_to_grow(&context->pool, early) &&
             driver.context_set(context->handle) == WS_CUDA_SUCCESS)
-            event_pool_keep(&context->pool, EARLY_EVENTS);
+            event_pool_keep(&context->pool, early, sampled ? EVENTS_AT_ONCE_SAMPLED : EARLY_EVENTS);
     }
 }
 

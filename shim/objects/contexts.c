@@ -14,7 +14,9 @@
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
 
-enum { FIRST_EVENTS = 2048 }; /* number of events that the thread that registers a context makes in the context */
+/* Number of events that the thread that registers a context makes in it. With sampled events few are needed. On an H200
+ * an event takes 6 to 8 µs to make while another thread launches, and the launches take four times as long meanwhile. */
+enum { FIRST_EVENTS = 2048, FIRST_EVENTS_SAMPLED = 64 };
 
 static struct ws_map context_ids; /* handle of a context → its dictionary id */
 static struct ws_chunks contexts = { .row_size = sizeof(struct shim_context) };
@@ -103,8 +105,9 @@ void context_make_events(struct shim_context *context)
 {
     if (!has_events())
         return;
+    uint32_t first = shim_options.event_placement == WS_EVENTS_SAMPLED ? FIRST_EVENTS_SAMPLED : FIRST_EVENTS;
     ws_CUresult result =
-        context->pool.events ? event_pool_grow(&context->pool, FIRST_EVENTS) : WS_CUDA_ERROR_OUT_OF_MEMORY;
+        context->pool.events ? event_pool_grow(&context->pool, first) : WS_CUDA_ERROR_OUT_OF_MEMORY;
     if (result != WS_CUDA_SUCCESS) {
         /* No warning in two cases. A context that was destroyed can still be current: nothing runs in it, so nothing
          * is missed. A child that a signal handler has just forked (!shim_started) has no driver. */

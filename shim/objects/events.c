@@ -2,6 +2,7 @@
 
 #include <errno.h>
 
+#include "base/minmax.h"
 #include "base/reserve.h"
 #include "shim/hook/driver_calls.h"
 
@@ -76,9 +77,9 @@ bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early)
            (pool->made < early || atomic_load_explicit(&pool->free_count, memory_order_relaxed) < pool->made / 2);
 }
 
-void event_pool_keep(struct event_pool *pool, uint32_t early)
+void event_pool_keep(struct event_pool *pool, uint32_t early, uint32_t at_once)
 {
-    uint32_t count = pool->made < early ? early - pool->made : pool->made;
+    uint32_t count = ws_min(pool->made < early ? early - pool->made : pool->made, at_once);
     if (event_pool_is_to_grow(pool, early) && event_pool_grow(pool, count) != WS_CUDA_SUCCESS) {
         pool->limit = pool->made; /* the driver refused an event: it is not asked for more */
         set_few(pool);

@@ -44,11 +44,11 @@ void event_pool_empty(struct event_pool *pool);
  * an event. */
 ws_CUresult event_pool_grow(struct event_pool *pool, uint32_t count);
 
-/* event_pool_is_to_grow: is the pool to get more events? If so, event_pool_keep makes them; the pool's context must
- * then be current. A pool gets `early` events in advance. After that, it doubles whenever fewer than half of its
- * events are free. */
+/* event_pool_is_to_grow: is the pool to get more events? If so, event_pool_keep makes up to `at_once` of them; the
+ * pool's context must then be current. A pool gets `early` events in advance. After that, it grows up to twice its size
+ * whenever fewer than half of its events are free. */
 bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early);
-void event_pool_keep(struct event_pool *pool, uint32_t early);
+void event_pool_keep(struct event_pool *pool, uint32_t early, uint32_t at_once);
 
 /* Takes a free event and sets its number of users. Returns 0 if the pool is empty. Stores the event in *kept as soon
  * as it is taken: a signal handler may leave the call by longjmp at any time, and *kept then tells which event to

@@ -245,6 +245,8 @@ static void print_busy(const struct ws_report *report, size_t track, struct ws_p
 
 /* ---- 3 and 4 */
 
+static const char IN_GRAPHS[] = "not known  most of it ran in CUDA graphs, which were measured as a whole";
+
 /* Returns the device time, in ns, of CUDA graphs that were timed as a whole. */
 static int64_t graph_time(const struct ws_report *report, const struct ws_track_kernels *kernels)
 {
@@ -256,12 +258,21 @@ static int64_t graph_time(const struct ws_report *report, const struct ws_track_
     return time;
 }
 
+/* Did CUDA graphs that were timed as a whole compute more than all other kernels, in the recording or in its steps?
+ */
+static bool graphs_compute_most(const struct ws_report *report, size_t track)
+{
+    const struct ws_track_wall *wall = ws_report_result(report, &ws_analysis_wall, track);
+    const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
+    return graph_time(report, kernels) > kernels->total / 2 ||
+           wall->parts[WS_PART_GRAPHS] > wall->parts[WS_PART_MATMUL] + wall->parts[WS_PART_OTHER_COMPUTE];
+}
+
 /* Prints the share of compute time that is matrix work. Prints the compute time too, because a large share means
  * little on a GPU that hardly computes. */
 static void print_matmuls(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_wall *wall = ws_report_result(report, &ws_analysis_wall, track);
-    const struct ws_track_kernels *kernels = ws_report_result(report, &ws_analysis_kernels, track);
     char share[WS_FORMAT_SIZE], limited[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], part[WS_FORMAT_SIZE], text[320];
     int64_t matmul = wall->parts[WS_PART_MATMUL], compute = matmul + wall->parts[WS_PART_OTHER_COMPUTE];
     int64_t by_memory = wall->in_wall[WS_PART_MATMUL][WS_WALL_BANDWIDTH];
@@ -270,8 +281,8 @@ static void print_matmuls(const struct ws_report *report, size_t track, struct w
                                                                               : "no ";
     if (!compute && !wall->parts[WS_PART_GRAPHS])
         snprintf(text, sizeof(text), "not known  nothing computed");
-    else if (graph_time(report, kernels) > kernels->total / 2 || wall->parts[WS_PART_GRAPHS] > compute)
-        snprintf(text, sizeof(text), "not known  most of it ran in CUDA graphs, which were measured as a whole");
+    else if (graphs_compute_most(report, track))
+        snprintf(text, sizeof(text), "%s", IN_GRAPHS);
     else
         snprintf(text, sizeof(text), "%s  %s of %s in compute kernels (%s of %s%s)%s%s%s", is,
                  ws_format_share(share, matmul, compute), ws_format_time(time, compute),
@@ -293,12 +304,16 @@ static void write_mfu(const struct ws_track_roofline *roofline, char *text, size
 }
 
 /* Prints which share of the peak the matrix kernels with known FLOPs reach. Prints "not known" if matrix kernels with
- * known FLOPs take less than half of the time of all matrix kernels. */
+ * known FLOPs take less than half of the time of all matrix kernels, or if CUDA graphs hide most kernels. */
 static void print_peak(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_roofline *roofline = ws_report_result(report, &ws_analysis_roofline, track);
     char share[WS_FORMAT_SIZE], peak_text[WS_PEAK_TEXT], part[WS_FORMAT_SIZE + 60] = "", mfu[280], text[700];
     double peak = roofline->match ? ws_gpu_peak(&roofline->gpu, roofline->precision) : 0;
+    if (graphs_compute_most(report, track)) {
+        ask(page, "4 matmuls ≥", PEAK_LIMIT, " peak", IN_GRAPHS);
+        return;
+    }
     if (!(peak > 0) || roofline->matmul_known <= 0 || 2 * roofline->matmul_known < roofline->matmul_total) {
         snprintf(text, sizeof(text), "not known  %s",
                  !roofline->match          ? ws_why_no_peaks(report, ws_model_track(report->model, track))

@@ -6,9 +6,11 @@ API(cuEventCreate, (struct sim_event * *made, unsigned flags), (made, flags))
     NEED(made && flags <= 7);
     NEED(!(flags & WS_CU_EVENT_INTERPROCESS) || flags & WS_CU_EVENT_DISABLE_TIMING);
     TRY(sim_current(&context));
+    int64_t began = sim_now();
     pthread_mutex_lock(&sim_lock);
     ws_CUresult result = sim_event_create(context, flags, made);
     pthread_mutex_unlock(&sim_lock);
+    sim_spin_until(began + sim_config.event_create_ns);
     return result;
 }
 

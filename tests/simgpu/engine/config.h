@@ -21,6 +21,7 @@
     X(after_event_ns, "SIMGPU_AFTER_EVENT_NS", -1)       /* -1: event_dispatch_ns and 900 ns */                    \
     X(launch_ns, "SIMGPU_LAUNCH_NS", 1500)                                                                         \
     X(event_record_ns, "SIMGPU_EVENT_RECORD_NS", 2500)                                                             \
+    X(event_create_ns, "SIMGPU_EVENT_CREATE_NS", 4000)                                                             \
     X(event_plain_ns, "SIMGPU_EVENT_RECORD_UNTIMED_NS", 240)                                                       \
     X(allocate_ns, "SIMGPU_ALLOCATE_NS", 0)                                                                        \
     X(module_ns, "SIMGPU_MODULE_NS", 0)                                                                            \

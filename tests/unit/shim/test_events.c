@@ -178,15 +178,17 @@ static void few_is_half_until_no_more_can_be_made(void **state)
     assert_int_equal(pool.few, 16);
     assert_true(event_pool_is_to_grow(&pool, 64));
     assert_false(event_pool_is_to_grow(&pool, 32));
-    event_pool_keep(&pool, 64); /* while all events are free, makes more in advance */
+    event_pool_keep(&pool, 64, 10); /* while all events are free, makes more in advance, at most so many at once */
+    assert_int_equal(pool.made, 42);
+    event_pool_keep(&pool, 64, LIMIT);
     assert_int_equal(pool.made, 64);
-    event_pool_keep(&pool, 64);
+    event_pool_keep(&pool, 64, LIMIT);
     assert_int_equal(pool.made, 64);
     for (int i = 0; i < 32; i++)
         take_free(&pool, 1);
     assert_false(event_pool_is_to_grow(&pool, 64));
     take_free(&pool, 1);
-    event_pool_keep(&pool, 64); /* makes more, since fewer than half are free */
+    event_pool_keep(&pool, 64, LIMIT); /* makes more, since fewer than half are free */
     assert_int_equal(pool.made, 128);
     assert_int_equal(pool.few, 64);
     event_pool_grow(&pool, LIMIT);
@@ -214,14 +216,14 @@ static void what_the_driver_refuses_is_not_asked_for_again(void **state)
     (void)state;
     events_allowed = 40;
     event_pool_grow(&pool, 32);
-    event_pool_keep(&pool, 64);
+    event_pool_keep(&pool, 64, LIMIT);
     assert_int_equal(pool.made, 40);
     assert_int_equal(pool.limit, 40);
     assert_int_equal(pool.few, 5);
     while (take_free(&pool, 1))
         ;
     events_allowed = LIMIT;
-    event_pool_keep(&pool, 64);
+    event_pool_keep(&pool, 64, LIMIT);
     assert_int_equal(pool.made, 40);
 }
 

@@ -1,0 +1,60 @@
+"""Reports on the recordings of a real GPU in samples/traces: real_traces.py WALLSHIM
+What is checked was known otherwise: from the programs' own timing, their source, and CUPTI."""
+import glob
+import json
+import os
+
+from foreign import run, run_tests
+
+TRACES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "samples", "traces")
+
+
+def trace(name):
+    path, = glob.glob(os.path.join(TRACES, f"*-{name}.wst"))
+    return path
+
+
+def device_of(name):
+    process, = json.loads(run("report", "--json", trace(name)).stdout)["processes"]
+    device, = process["devices"]
+    return device
+
+
+def test_replays_of_a_graph():
+    """Three eager steps for the capture, then 60 replays. The program timed them itself: 3.059 ms at the median."""
+    device = device_of("gpt-graph")
+    steady = [step for step in device["steps"] if step["kind"] == "steady"]
+    assert 58 <= len(steady) <= 60, len(steady)
+    assert abs(device["step_time"]["median_ns"] - 3.059e6) < 0.02e6, device["step_time"]
+    assert sum(step["busy_ns"] for step in steady) > 0.98 * sum(step["length_ns"] for step in steady)
+    page = run("report", trace("gpt-graph")).stdout
+    for question in ("3 matmuls", "4 matmuls"):
+        line, = [line for line in page.splitlines() if line.strip().startswith(question)]
+        assert "not known" in line and "CUDA graphs" in line, line
+
+
+def test_eager_training():
+    """PyTorch cannot launch the short kernels of this small model as fast as they run."""
+    device = device_of("gpt")
+    assert device["wall"]["name"] == "overhead", device["wall"]
+    steady = [step for step in device["steps"] if step["kind"] == "steady"]
+    assert 56 <= len(steady) <= 60, len(steady)
+    page = run("report", "--full", trace("gpt")).stdout
+    for line in ("loss.backward()", "self.optimizer.step()", "Block.forward (gpt.py:"):
+        assert line in page, line
+
+
+def test_attached():
+    device = device_of("attach")
+    assert device["wall"]["name"] == "overhead", device["wall"]
+    assert len(device["steps"]) > 50
+
+
+def test_short_kernels():
+    """One step of train_driver launches 22 kernels."""
+    device = device_of("train-driver")
+    assert sum(row["count"] for row in device["kernels"] if row["name"] == "sgd_update") == 1200
+    assert device["wall"]["name"] == "overhead", device["wall"]
+
+
+run_tests(globals())
