@@ -14,9 +14,10 @@
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
 
-/* Number of events that the thread that registers a context makes in it. With sampled events few are needed. On an H200
- * an event takes 6 to 8 µs to make while another thread launches, and the launches take four times as long meanwhile. */
-enum { FIRST_EVENTS = 2048, FIRST_EVENTS_SAMPLED = 64 };
+/* Number of events that a thread makes in a context when it registers the context. With --event-placement sampled few
+ * events are needed. More events would cost the program time: on an H200, making one takes 6 to 8 µs while another
+ * thread launches, and these launches take four times as long as usual. */
+enum { FIRST_EVENTS = 4096, FIRST_EVENTS_SAMPLED = 64 };
 
 static struct ws_map context_ids; /* handle of a context → its dictionary id */
 static struct ws_chunks contexts = { .row_size = sizeof(struct shim_context) };
@@ -91,8 +92,8 @@ static bool has_events(void)
            driver.event_elapsed && driver.event_query && driver.context_set && driver.stream_create;
 }
 
-/* Called before other threads can see the context's entry. Does not call the driver, because the registry's lock is
- * held. */
+/* Called before other threads can see the context's entry. Does not call the driver, because the caller holds the
+ * registry's lock. */
 static void prepare_events(struct shim_context *context)
 {
     context->one_queue = shim_one_queue;
@@ -106,11 +107,11 @@ void context_make_events(struct shim_context *context)
     if (!has_events())
         return;
     uint32_t first = shim_options.event_placement == WS_EVENTS_SAMPLED ? FIRST_EVENTS_SAMPLED : FIRST_EVENTS;
-    ws_CUresult result =
-        context->pool.events ? event_pool_grow(&context->pool, first) : WS_CUDA_ERROR_OUT_OF_MEMORY;
+    ws_CUresult result = context->pool.events ? event_pool_grow(&context->pool, first) : WS_CUDA_ERROR_OUT_OF_MEMORY;
     if (result != WS_CUDA_SUCCESS) {
-        /* No warning in two cases. A context that was destroyed can still be current: nothing runs in it, so nothing
-         * is missed. A child that a signal handler has just forked (!shim_started) has no driver. */
+        /* The shim prints no warning in two cases. A context that was destroyed can still be current: nothing runs in
+         * it, so no device time will be missing. In a child that a signal handler has just forked (!shim_started),
+         * the driver does not work. */
         if (shim_started() && result != WS_CUDA_ERROR_CONTEXT_IS_DESTROYED && result != WS_CUDA_ERROR_DEINITIALIZED)
             ws_warn("the driver gave no events in a context: no device times there");
         return;
@@ -119,12 +120,13 @@ void context_make_events(struct shim_context *context)
     wake_drain_soon(); /* the drain makes more events in advance */
 }
 
-/* Adds an entry for the context, unless there is one. The context must be current on the calling thread. */
+/* Adds an entry for the context, unless it has one. The context must be current on the calling thread. */
 static struct shim_context *register_context(ws_CUcontext handle)
 {
     ws_CUdevice device = 0;
     unsigned flags = 0;
-    /* A context that was destroyed may still be current. The driver then returns an error, and there is no entry. */
+    /* A context that was destroyed may still be current. The driver then returns an error, and the context gets no
+     * entry. */
     if ((driver.context_device && driver.context_device(&device) != WS_CUDA_SUCCESS) ||
         (driver.context_flags && driver.context_flags(&flags) != WS_CUDA_SUCCESS))
         return NULL;
@@ -169,7 +171,8 @@ static struct shim_context *register_context(ws_CUcontext handle)
 }
 
 /* Called when a call of the program uses this context again, or uses a new context with the same handle. The two
- * cases need no distinction, because forget_events has removed all events and streams of the former context. */
+ * cases need no distinction: if the former context is gone, forget_events has dropped all events and streams that the
+ * shim had in it. */
 static struct shim_context *seen_again(struct shim_context *context)
 {
     uint32_t unseen = CONTEXT_UNSEEN;
@@ -232,7 +235,7 @@ static void destroy_events(struct shim_context *context)
 }
 
 /* Forgets the events and streams that the shim has made in the context. The other fields of the context hold
- * measurements, which a later recording session makes anew. */
+ * measurements. A later recording session replaces them by new ones. */
 static void forget_events(struct shim_context *context)
 {
     atomic_store(&context->timed, false);
@@ -259,8 +262,8 @@ void contexts_release(bool quiet)
         driver.context_set(NULL);
 }
 
-/* A stream's context that has no entry yet is made current for a moment, because cuCtxGetDevice answers only for the
- * current context. */
+/* If the stream's context has no entry yet, the shim makes this context current for a moment, because cuCtxGetDevice
+ * tells the device of the current context only. */
 struct shim_context *context_of_stream(ws_CUstream handle, struct shim_context *current)
 {
     ws_CUcontext owner = NULL;

@@ -188,9 +188,11 @@ def case_during(build):
 
 @contextlib.contextmanager
 def other_program(build, *words, **environment):
-    """Starts a program that waits for input. Yields its process."""
-    process = subprocess.Popen([f"{ROOT}/tests/run_preloaded.sh", "--no-shim", build, *words], stdin=subprocess.PIPE,
-                               stdout=subprocess.PIPE, env={**os.environ, **environment})
+    """Starts a program that waits for input. Yields its process. build: whose libraries the program gets; None: it gets none,
+    since a sanitizer's library could not be loaded into it."""
+    libraries = [f"{ROOT}/tests/run_preloaded.sh", "--no-shim", build] if build else []
+    process = subprocess.Popen([*libraries, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env={**os.environ, **environment})
     try:
         check(process.stdout.readline() == b"ready\n", f"{words} does not begin")
         yield process
@@ -289,7 +291,7 @@ def case_foreign(build):
         with tempfile.TemporaryDirectory() as folder:
             program = made(folder, name, text, *commands)
             if program:
-                with other_program(build, program) as process:
+                with other_program(None, program) as process:
                     is_refused(build, process.pid, why)
                 tried += 1
     return 0 if tried else 77
