@@ -1,4 +1,4 @@
-/* Addresses HOST:PORT of TCP. */
+/* Reads TCP addresses of the form HOST:PORT, and listens at them. */
 #ifndef WALLSHIM_COLLECTOR_ADDRESS_H
 #define WALLSHIM_COLLECTOR_ADDRESS_H
 
@@ -13,12 +13,12 @@ const char *address_split(const char *address, char host[ADDRESS_HOST_SIZE]);
 
 bool address_is_loopback(const struct sockaddr *address);
 
-/* Does the text name the loopback, as a number or as "localhost"? */
+/* Is `host` a numeric address of the loopback, such as 127.0.0.1 or ::1, or the word "localhost"? */
 bool address_names_loopback(const char *host);
 
 /* Listens at a numeric address or at localhost. Without `for_all`, refuses addresses that other machines can reach;
- * `otherwise` is the advice in the message about such a refusal. Returns a non-blocking socket. On failure, prints a
- * line on stderr that begins with `what` and the address, and returns -1. */
+ * `otherwise` is a text for the message about such a refusal: what the user can give instead. Returns a non-blocking
+ * socket. On failure, prints a line on stderr that begins with `what` and the address, and returns -1. */
 int address_listen(const char *what, const char *address, bool for_all, const char *otherwise);
 
 #endif

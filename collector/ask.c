@@ -23,7 +23,8 @@ static void ask(struct client *client, uint64_t now)
     recording->progress->owes = true;
 }
 
-/* A relayed process cannot be asked: only the collector on its own machine reaches it. */
+/* A process whose trace another collector relays to us (`from`) cannot be asked, because only the collector on its
+ * own machine is connected to it. */
 static bool can_be_asked(const struct client *client)
 {
     return client->greeted && client->recording && !client->resuming && !*client->from;
@@ -59,7 +60,8 @@ bool ask_take(struct client *client, uint64_t number, const uint8_t *bytes, size
     struct progress *progress = client->recording ? client->recording->progress : NULL;
     if (!progress || !progress_take(progress, bytes, size, uv_now(client->all->loop)))
         return false;
-    /* The answer may be to an earlier question; the last question then still lacks its answer. */
+    /* This may be the answer to an earlier question. Then the answer to the last question, number `asked`, is still
+     * to come. */
     progress->owes = progress->owes && number != progress->asked;
     return true;
 }

@@ -1,5 +1,6 @@
-/* Asks processes for their progress (wire/progress.h). Before it answers, a process reads which operations have ended
- * and sends their records. */
+/* Asks recorded processes for their progress: for which GPU operations they wait, and in which CUDA or NCCL calls
+ * their threads are (wire/progress.h). Before a process answers, its shim (the library that records it) reads which
+ * operations have ended and sends their records. */
 #ifndef WALLSHIM_COLLECTOR_ASK_H
 #define WALLSHIM_COLLECTOR_ASK_H
 
@@ -14,8 +15,8 @@ struct job;
 /* Asks all processes of the job for their progress. */
 void ask_job(struct clients *clients, const struct job *job);
 
-/* Asks processes for their progress: each that was never asked, and each that has answered and was last asked at
- * least `every_ms` ago. */
+/* Asks every process for its progress that was never asked, and every process that has answered its last question and
+ * was last asked at least `every_ms` ago. */
 void ask_due(struct clients *clients, uint64_t every_ms);
 
 /* Has every connected process of the job answered its last question? */

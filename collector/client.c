@@ -17,7 +17,7 @@
 #include "collector/say.h"
 #include "trace/salvage.h"
 
-enum { MESSAGES_A_TURN = 32 }; /* messages read from one client before the others have their turn */
+enum { MESSAGES_A_TURN = 32 }; /* messages read from one client before the other clients are served */
 
 /* --- the end of a connection -------------------------------------------------------------------- */
 
@@ -110,8 +110,9 @@ static int add_recording(struct client *client, struct job *job, struct recordin
     return status ? status : -1;
 }
 
-/* Creates the trace's file. Called only when the first bytes of a trace are to be written, so that a client without a
- * trace leaves no file. */
+/* Adds the client's trace to its job. Creates the trace's file, unless the trace is kept in memory (--flight). Called
+ * only when the first bytes of the trace are to be written, so that a client that never sends a trace leaves no
+ * file. */
 static int make_recording(struct client *client)
 {
     struct jobs *jobs = &client->all->jobs;
@@ -126,16 +127,16 @@ static int make_recording(struct client *client)
     snprintf(recording->host, sizeof(recording->host), "%s", client->hello.host);
     snprintf(recording->rank, sizeof(recording->rank), "%s", client->hello.rank);
     client->file = file;
-    /* Note the recording before writing the trace, so that a restarted collector knows which process the file belongs
-     * to. */
+    /* Write the recording into the job's manifest before any byte of the trace. If the collector is killed and
+     * started again, it then knows from the manifest which process the file belongs to. */
     job->changed = true;
     manifest_note(job, recording);
     client_watch(client);
     return 0;
 }
 
-/* Cuts a reopened file off after its last complete frame. Called only after the client has sent more of the trace, or
- * has ended. */
+/* Cuts an incomplete frame (block of records) off the end of a file that was reopened for a reconnected client.
+ * Called only once the client sends more of the trace, or has ended. */
 static int trim(struct client *client)
 {
     int status = client->to_trim ? job_trim(client->file, &client->stream) : 0;
@@ -156,7 +157,7 @@ static int write_to_file(struct client *client, const uint8_t *unit, size_t size
             done += (size_t)written;
         } else if (!written || errno != EINTR) {
             bool full = !written || errno == ENOSPC || errno == EDQUOT; /* clients_tick tries to write again */
-            int ignored = ftruncate(client->file, (off_t)at);           /* half a frame in the file would be damage */
+            int ignored = ftruncate(client->file, (off_t)at);           /* half a frame would make the file damaged */
             (void)ignored;
             return full ? -ENOSPC : -EIO;
         }
@@ -235,7 +236,7 @@ static int resume(struct client *client, struct job *job)
     if (!remains_drop(&client->all->remains, recording))
         return -EAGAIN;
     if (flies(client) && !recording->flight)
-        return -ENOENT; /* the trace's frames in memory were dropped, and so the names that its later frames need */
+        return -ENOENT; /* the trace's frames in memory were dropped, with the names that later frames refer to */
     if (recording->flight)
         client->stream = recording->stream;
     else
@@ -252,7 +253,8 @@ static int resume(struct client *client, struct job *job)
     return 0;
 }
 
-/* Lets the client send its trace. By now the trace's file has been read, or the client has no file yet. */
+/* Sends WELCOME, which tells the client from which byte on to send its trace. If the client continues a trace file,
+ * that file must have been read to its end before this call. */
 static void welcome(struct client *client)
 {
     if (client->recording) {
@@ -290,7 +292,8 @@ static void greet(struct client *client, const struct ws_channel_hello *hello)
         welcome(client);
 }
 
-/* `how` is the text in which a relaying collector tells how the trace ended. Without a text, it ended normally. */
+/* `how` is the text in which a relaying collector tells how the trace ended. Without a text, the trace ended
+ * normally. */
 static void say_goodbye(struct client *client, const uint8_t *how, size_t size)
 {
     char ended[sizeof(client->recording->ended)] = "goodbye";
@@ -336,9 +339,9 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
     }
 }
 
-/* The process gave up waiting for this collector, and has the whole trace in a file of its own. Removes the part of
- * the trace that the collector has, so that no report counts it twice. If that part is being relayed, or is in the
- * flight recorder's memory only, it stays. */
+/* The process gave up waiting for this collector, and has written the whole trace into a file of its own. Removes the
+ * part of the trace that the collector has, so that no report counts it twice. If that part is being relayed, or is
+ * in the flight recorder's memory only, it stays. */
 static void drop_duplicate(struct client *client)
 {
     struct recording *recording = client->recording;
@@ -348,8 +351,8 @@ static void drop_duplicate(struct client *client)
         job_drop_duplicate(jobs_get(&client->all->jobs, client->hello.job, false), recording);
 }
 
-/* The process has ended or is about to. Its live memory (shared with the collector, record/live.h) holds the records
- * that it had not sent. */
+/* The process has ended or is about to. Its live memory (memory that it shares with the collector, record/live.h)
+ * holds the records that the process had not sent. */
 static void end_without_goodbye(struct client *client)
 {
     int memory = client->memory;
@@ -418,8 +421,8 @@ static void on_event(uv_poll_t *poll, int status, int events)
     client_wait(client);
 }
 
-/* Reads the next part of the file of each resuming client. One call reads only a part, so that other clients are
- * served meanwhile. */
+/* Reads the next part of the trace file of each client that has reconnected and continues that file (`resuming`). One
+ * call reads only a part, so that other clients are served meanwhile. */
 static void read_files(uv_idle_t *idle)
 {
     struct clients *clients = idle->data;
@@ -451,7 +454,7 @@ void client_retry(struct client *client)
 {
     after_units(client, stream_retry(&client->stream, take_unit, client), 0);
     if (client->stuck && (client->all->ending || peer_is_gone(client)))
-        client_close(client, "disk full"); /* the process or its user has ended: do not wait for free space */
+        client_close(client, "disk full"); /* the client is gone or standard input has ended: give up waiting */
     if (!client->closing && !client->stuck)
         client_read(client, MESSAGES_A_TURN);
     client_wait(client);

@@ -1,4 +1,5 @@
-/* One connection: its messages, and the file that they fill. */
+/* A client: one connection of a recorded process or of `wallshim ctl`. This code handles its messages, and writes the
+ * trace that they carry into a file. */
 #ifndef WALLSHIM_COLLECTOR_CLIENT_H
 #define WALLSHIM_COLLECTOR_CLIENT_H
 
@@ -46,29 +47,30 @@ struct client {
     uint64_t since;          /* when the client connected, in ms of uv_now() */
     bool greeted;            /* HELLO, the first message of a shim, has come */
     bool asks;               /* the client has sent ASK, so it is `wallshim ctl` */
-    unsigned dumps, dumped;  /* dumps that the client has requested: number not written yet; number of all */
-    enum client_state state; /* whether the process records, by its last STATE message */
+    unsigned dumps, dumped;  /* numbers of dumps that the client has requested: those not written yet; all */
+    enum client_state state; /* whether the process records now, as its last message STATE says */
     bool stuck;              /* a write failed because the disk is full; clients_tick tries again */
-    bool owes;               /* the message TAKEN is still to be sent, because the socket was full */
+    bool owes;               /* the message TAKEN must be sent again, because the socket was full */
     bool resuming;           /* the client has reconnected; its messages wait while its trace's file is read */
     bool to_trim;            /* the file may end with an incomplete frame that job_trim is to cut off */
     bool closing;
-    uint64_t unit_since; /* when the frame that is still incomplete began to arrive, in ms of uv_now(); 0: none is */
+    uint64_t unit_since; /* when the still incomplete frame began to arrive, in ms of uv_now(); 0: no such frame */
     struct identity identity;
     struct ws_channel_hello hello;
     struct recording *recording; /* the job's entry for the client's trace; NULL: no part of a trace has come yet */
     int file;                    /* descriptor of the trace's file; -1: not created yet; always -1 with --flight */
-    int memory;                  /* live memory of the process (record/live.h), from HELLO; -1: none */
+    int memory;                  /* descriptor of the process's live memory (record/live.h), from HELLO; -1: none */
     struct stream stream;
     struct figures_stream *figures;
 };
 
-/* Functions on one client, for clients.c. */
+/* The following functions act on one client. */
 
 void client_close(struct client *client, const char *ended);
 
-/* Ends a connection that broke the rules. Counts as refused bytes: the unwritten bytes of `client->stream`, and
- * `bytes`, the size of a refused message that was not added to the stream. */
+/* Ends a connection for the given reason, such as a malformed message or too little memory, and tells the client the
+ * reason. Counts as refused bytes: the unwritten bytes of `client->stream`, and `bytes`, the size of a refused
+ * message that was not added to the stream. */
 void client_cut_off(struct client *client, enum ws_channel_reason reason, size_t bytes);
 
 /* Reads and handles at most `most` messages. */
@@ -80,8 +82,8 @@ void client_retry(struct client *client);
 /* Tells libuv which events of the client's socket to poll for now. */
 void client_wait(struct client *client);
 
-/* Starts to count the trace's records, if live figures are on (watch.c). The client must have a recording. Records
- * that are in its file already are not counted again. */
+/* Starts to count the trace's records for the live figures (figures.h), if the collector keeps such figures. The
+ * client must have a recording. Records that are in its file already are not counted again. */
 void client_watch(struct client *client);
 
 #endif

@@ -17,8 +17,8 @@ enum {
 /* --- memory ------------------------------------------------------------------------------------- */
 
 /* stream_memory.reclaim: frees the buffers of idle clients. If there are none, cuts off the client whose frame has
- * been incomplete for longest, if that is over HURRY_MS. A shim that works needs less: it sends a frame as fast as
- * the collector reads. */
+ * been incomplete for longest, if that is over HURRY_MS. A client that works needs less time than HURRY_MS, because
+ * it sends a frame as fast as the collector reads. */
 static bool reclaim(void *data, const struct stream *asking)
 {
     struct clients *clients = data;
@@ -52,7 +52,7 @@ void clients_init(struct clients *clients)
 /* Makes room for one more connection. Returns whether there is room. */
 static bool make_room(struct clients *clients)
 {
-    struct client *oldest = NULL; /* the list begins with the newest client, so the last match is the oldest */
+    struct client *oldest = NULL; /* the list begins with the newest client, so the last match is the oldest client */
     if (clients->count < clients->limit)
         return true;
     for (struct client *client = clients->first; client; client = client->next)
@@ -63,7 +63,8 @@ static bool make_room(struct clients *clients)
     return oldest != NULL;
 }
 
-/* `from` is the collector that relays the client; NULL for a process of this machine. */
+/* Adds a client for the connection `fd`. `from` is the name of the collector that relays the client; NULL: the client
+ * runs on this machine. */
 static void take_in(struct clients *clients, int fd, const char *from)
 {
     struct client *client = calloc(1, sizeof(*client));

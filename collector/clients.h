@@ -1,4 +1,4 @@
-/* All connections: how they begin, what they share, and how they end. */
+/* Manages all connections: accepts them, watches over them once a second, and ends them. */
 #ifndef WALLSHIM_COLLECTOR_CLIENTS_H
 #define WALLSHIM_COLLECTOR_CLIENTS_H
 
@@ -7,12 +7,13 @@
 /* Initializes members of `clients`. Before the call, the caller must set its members loop, jobs and the limits. */
 void clients_init(struct clients *clients);
 
-/* Takes over the connection. If there are too many, closes the oldest one that has sent no trace yet, or else refuses
- * the new one. */
+/* Takes over the connection. If there are too many connections, closes the oldest one that has sent no trace yet. If
+ * all have sent some, refuses the new connection. */
 void client_accept(struct clients *clients, int fd);
 
-/* Like client_accept, for the connection of another collector, which has authenticated as `from`. It sends the
- * messages of a shim, but may not send ASK or descriptors. */
+/* Like client_accept, for a connection from another collector, which has authenticated as `from`. That collector
+ * passes on the messages of a recorded process. It may not send ASK (a request of `wallshim ctl`) or file
+ * descriptors. */
 void client_accept_remote(struct clients *clients, int fd, const char *from);
 
 /* To be called once a second. Retries failed writes, ends connections that are too slow, looks for hangs, and writes

@@ -100,8 +100,8 @@ static void dump_is_done(void *data, const struct dump_result *result)
         send_row(asking, json_pack("{s:I}", "reached", (json_int_t)asking->dumped), false);
 }
 
-/* Requests dumps. Before a dump is written, the processes send what they have recorded. The answers follow when the
- * dumps are written. */
+/* Requests a dump of one job, or of all jobs. Before a dump is written, the processes of the job send what they have
+ * recorded. The client gets an answer for each dump when that dump is written. */
 static int control_dump(struct client *asking, const struct ws_channel_message *message)
 {
     struct clients *all = asking->all;
@@ -144,7 +144,7 @@ int control_answer(struct client *asking, const struct ws_channel_message *messa
         if (!client->greeted || (pid && client->peer.pid != pid))
             continue;
         if (*client->from && command != WS_CHANNEL_STATUS)
-            continue; /* the process is on another machine, and only the collector there reaches it */
+            continue; /* the process is on another machine, so only the collector on that machine reaches it */
         if (command == WS_CHANNEL_STATUS)
             answer_add(answer, describe(client));
         else if (send_message(client, bytes, WS_CHANNEL_CONTROL, command, message->size))

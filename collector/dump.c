@@ -33,7 +33,7 @@ struct dump {
     struct dumps *all;
     uv_work_t work;
     struct job *of;         /* the job that is dumped */
-    struct job job;         /* describes the dump as a job: the dump's folder, and the recordings in `copy` */
+    struct job job;         /* the dump as a job, for manifest_write: its folder, and the recordings in `copy` */
     struct recording *copy; /* array of copies of the job's recordings, which dump.job lists */
     struct part *parts;
     unsigned count;
@@ -49,8 +49,8 @@ struct dump {
 
 /* --- in a thread of its own --------------------------------------------------------------------- */
 
-/* Fills `say_it` with keys and values that describe the dump, for the table `meta` of the trace. `left_out` and
- * `window` are room for two of the values. */
+/* Fills `say_it` with keys and values that describe the dump, for the table `meta` of the trace. Writes two of the
+ * values into the buffers `left_out` and `window`, to which `say_it` then points. */
 static void describe(const struct dump *dump, const struct part *part, char left_out[160], char window[64],
                      const char *say_it[SAY_MAX])
 {
@@ -143,7 +143,8 @@ static void after_dump(uv_work_t *work, int status)
     free_dump(dump);
 }
 
-/* Copies the job's recordings, and takes a snapshot of the flight recorder of each. */
+/* Copies the job's recordings into the dump, and takes a snapshot of each recording's flight recorder (its last
+ * frames in memory). */
 static int dump_look(struct dump *dump, const struct job *job)
 {
     unsigned count = 0;

@@ -1,4 +1,5 @@
-/* Dumps: what the flight recorders of a job (flight.h) hold, written into a folder within the job's folder. */
+/* A dump is a folder within a job's folder. It holds a trace of each process of the job, made of the last frames that
+ * the collector had in memory (the flight recorder, flight.h). */
 #ifndef WALLSHIM_COLLECTOR_DUMP_H
 #define WALLSHIM_COLLECTOR_DUMP_H
 
@@ -32,10 +33,10 @@ struct dump_wait;
 
 struct dumps {
     uv_loop_t *loop;
-    struct flight_memory flights; /* its window_ms is 0 without --flight: traces then go to files */
+    struct flight_memory flights; /* without --flight, its window_ms is 0 and traces go to files */
     struct dump *first;           /* list of the dumps that are being written */
     struct dump_wait *waiting;    /* list of the dumps that wait for answers of processes (dump_soon.h) */
-    uint64_t hour_ms;             /* start of the hour that in_hour counts, in ms of uv_now(); 0: no dump yet */
+    uint64_t hour_ms;             /* when the hour began that in_hour covers, in ms of uv_now(); 0: no dump yet */
     unsigned in_hour[DUMP_KIND_COUNT];
     uint64_t written[DUMP_KIND_COUNT];
 };
@@ -53,12 +54,12 @@ struct dump_result {
     int error; /* 0, or the -errno of the first failure */
 };
 
-/* Called when the dump is written or has failed. */
+/* Called when the dump is written, or when writing it has failed. */
 typedef void (*dump_done)(void *data, const struct dump_result *result);
 
-/* Starts to write a dump in another thread. `done` may be NULL. Returns 0; -ENODATA: the job has nothing in memory;
- * -EALREADY: a dump of the job is being written; -EDQUOT: there were too many dumps of this kind this hour; or
- * -errno. */
+/* Starts to write a dump in another thread. `done` may be NULL. Returns 0; -ENODATA: the collector has nothing of the
+ * job in memory; -EALREADY: a dump of the job is being written; -EDQUOT: there were too many dumps of this kind this
+ * hour; or -errno. */
 int dump_begin(struct dumps *dumps, struct job *job, const struct dump_cause *cause, dump_done done, void *data);
 
 /* Prevents dumps that were begun with this `data` from calling `done`. */

@@ -1,4 +1,4 @@
-/* Measures and removes the folders of dumps (dump.h), for the quotas. */
+/* Measures and removes the folders of dumps (dump.h), for the limits of disk space (quota.h). */
 #ifndef WALLSHIM_COLLECTOR_DUMP_FOLDER_H
 #define WALLSHIM_COLLECTOR_DUMP_FOLDER_H
 

@@ -11,7 +11,7 @@ enum { PATIENCE_MS = 3000 };
 
 struct dump_wait {
     struct dump_wait *next;
-    struct job *job; /* job->dumps counts this dump, so that the job is not freed */
+    struct job *job; /* job->dumps counts this dump, so that make_room in job.c does not free the job */
     enum dump_kind kind;
     char text[sizeof(((struct job_event *)0)->text)];
     dump_done done;

@@ -1,5 +1,5 @@
-/* Dumps that wait until all processes of the job have sent what they had recorded. So a dump holds what happened up
- * to its request. Processes that do not answer within a few seconds are not waited for. */
+/* Delays dumps until all processes of the job have sent what they had recorded. So a dump holds everything up to the
+ * time of its request. Processes that do not answer within a few seconds are not waited for. */
 #ifndef WALLSHIM_COLLECTOR_DUMP_SOON_H
 #define WALLSHIM_COLLECTOR_DUMP_SOON_H
 
@@ -8,12 +8,13 @@
 struct client;
 struct clients;
 
-/* Queues a dump. dump_begin follows later; its error goes to `done`. Returns 0; -ENODATA: the job has nothing in
- * memory; -EALREADY: a dump of the job is queued already; or -ENOMEM. */
+/* Queues a dump. dump_soon_look later calls dump_begin for it. If that fails, `done` gets the error. Returns 0;
+ * -ENODATA: the collector has nothing of the job in memory; -EALREADY: a dump of the job is queued already; or
+ * -ENOMEM. */
 int dump_soon(struct clients *clients, struct job *job, const struct dump_cause *cause, dump_done done, void *data);
 
 /* To be called once a second, and after each answer of a process. Begins the dumps whose processes have all answered,
- * or whose time is up. */
+ * and those that have waited for 3 seconds. */
 void dump_soon_look(struct clients *clients);
 
 /* Begins all queued dumps now. */

@@ -1,8 +1,10 @@
-/* Live figures: numbers on the processes whose traces come in, such as busy times, counted from the records in their
- * frames. Frames are decoded only with --metrics or --slow-step.
+/* Live figures are numbers on the processes that send traces, such as busy times of their devices. They are counted
+ * from the records in the frames (blocks of records) that come in. The collector decodes frames only with --metrics
+ * or --slow-step.
  *
- * Clients are not trusted. Records with too large ids or impossible times are left out; only their number is counted.
- * The numbers of processes and devices are limited. FIGURES_MEMORY_MAX limits the memory of all tables together. */
+ * Clients are not trusted. Records with too large ids or impossible times do not enter the figures; only their number
+ * is counted. The numbers of processes and devices are limited. FIGURES_MEMORY_MAX limits the memory of all tables
+ * together. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_H
 #define WALLSHIM_COLLECTOR_FIGURES_H
 
@@ -21,10 +23,10 @@ enum {
     FIGURES_PROCESSES_MAX = 256,
     FIGURES_DEVICES_MAX = 1024, /* most devices of all processes together */
     FIGURES_KEPT_MS = 300000,   /* how long the figures of an ended process stay */
-    FIGURES_LABEL_SIZE = 65,    /* bytes of a text from a client, with its final 0 */
+    FIGURES_LABEL_SIZE = 65,    /* most bytes of a text from a client, with its final 0 */
 };
 
-/* The figures of one process. They continue when the process reconnects. */
+/* The figures of one process. If the process reconnects, counting goes on in the same figures. */
 struct figures_process {
     struct figures_process *next;
     struct figures *all;
@@ -46,7 +48,7 @@ struct figures {
     unsigned count, device_count;
     struct figures_memory memory; /* budget of all tables, buffers and rings of the live figures */
     uint64_t now_ms;              /* the time at the last figures_tick, or else at figures_create */
-    double slow_factor; /* a slow step takes this many times the median step; 0: slow steps are not looked for */
+    double slow_factor; /* a step is slow if it takes this many times the median; 0: slow steps are not looked for */
     int64_t longest_step_ns;
     uint64_t records[WS_FAMILY_COUNT]; /* records of all processes, including removed ones, by family */
     uint64_t untracked; /* number of connections without figures: there were too many processes, or no memory */
@@ -54,7 +56,7 @@ struct figures {
     uint64_t skipped;   /* number of frames that were not decoded because budget_ns was spent */
     /* How many ns decoding may still take, and when that number was last increased, in ns of CLOCK_MONOTONIC. */
     int64_t budget_ns, budget_at;
-    /* Working memory for one frame. */
+    /* Buffers for decoding one frame. */
     struct ws_payload payload;
     struct ws_buffer rows, decoder_memory;
     struct ws_columns_decoder *decoder;
@@ -65,28 +67,31 @@ struct figures {
 struct figures_source {
     const char *job, *host, *rank;
     pid_t pid;
-    bool here;        /* the process runs on this machine, so its times are of our clock */
+    bool here;        /* the process runs on this machine, so its times are of the CLOCK_MONOTONIC that we read */
     int64_t earliest; /* if `here`: when the process started, in ns of CLOCK_MONOTONIC; 0: not known */
 };
 
 struct figures *figures_create(uint64_t now_ms);
 void figures_destroy(struct figures *figures);
 
-/* To be called about once a second. Counts the operations that have waited long enough for earlier ones that come
- * late (figures_device.h). Removes processes that ended FIGURES_KEPT_MS ago. */
+/* To be called about once a second. Counts the buffered operations of each device that are so old that hardly any
+ * earlier operation can still come (figures_device.h). Removes processes that ended FIGURES_KEPT_MS ago. */
 void figures_tick(struct figures *figures, uint64_t now_ms);
 
 /* Counts records that were salvaged from the live memory of a process after its end. `figures` may be NULL. */
 void figures_salvage(struct figures *figures, const struct figures_source *source, uint64_t records);
 
-/* The following functions belong to one connection. They do nothing if `stream` is NULL. */
+/* A figures_stream is one connection of a process to the live figures. Its functions do nothing if `stream` is
+ * NULL. */
 struct figures_stream;
 
-/* Returns NULL if `figures` is NULL, there are too many processes, or memory runs out. */
+/* Starts to count for a new connection. Returns NULL if `figures` is NULL, there are too many processes, or memory
+ * runs out. */
 struct figures_stream *figures_open(struct figures *figures, const struct figures_source *source);
 
-/* For a client that continues a trace file. Reads the dictionaries and clock comparisons in the first `size` bytes of
- * the file. Other records were counted when they came. */
+/* To be called for a client that continues a trace file. Reads the dictionaries (records that later records refer to
+ * by id) and the clock comparisons in the first `size` bytes of the file. The other records in these bytes were
+ * counted when they came. */
 void figures_resume(struct figures_stream *stream, int file, uint64_t size);
 
 /* Counts the records of a unit of the trace (its header, a frame or its trailer). The caller has checked the unit's
@@ -100,8 +105,8 @@ bool figures_slow_step(struct figures_stream *stream, struct rhythm_step *step);
 void figures_refuse(struct figures_stream *stream, uint64_t bytes);
 void figures_close(struct figures_stream *stream);
 
-/* Returns the process's figures of the device, or NULL if there are too many devices. `uuid`: as the driver gives
- * it. */
+/* Returns the process's figures of the device with this UUID, after adding them if necessary. A text that is no UUID
+ * stands for an unknown device. Returns NULL if there are too many devices or memory runs out. */
 struct figures_device *figures_device_of(struct figures_process *process, const char *uuid);
 
 #endif

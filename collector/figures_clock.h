@@ -3,7 +3,8 @@
  * The conversion is a linear function ("the line"). It goes through the last good comparison of both clocks. Its
  * slope comes from two comparisons that are at least a second apart. A comparison is good if its error is at most the
  * line's error at that time. The line's error grows by 50 ns per ms after a comparison, because device clocks drift
- * by up to 50 ppm. Before the first comparison, the first operation is assumed to begin with its launch. */
+ * by up to 50 ppm. Before the first comparison, the first operation is assumed to begin when its launch call
+ * begins. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_CLOCK_H
 #define WALLSHIM_COLLECTOR_FIGURES_CLOCK_H
 
@@ -17,7 +18,7 @@ struct figures_clock {
     bool begun;
     int64_t device_ns, host_ns; /* times of both clocks in the last good comparison, where the conversion is exact */
     int64_t error_ns;
-    int64_t first_device_ns, first_host_ns; /* the same for the first comparison; the slope is measured from it */
+    int64_t first_device_ns, first_host_ns; /* the same in the first comparison; the slope is measured from there */
     double skew; /* the conversion's slope minus 1: ns that the host's clock gains per device ns */
 };
 

@@ -5,8 +5,8 @@
 
 #include "base/minmax.h"
 
-/* The same limits as in the report (analysis/gaps/gaps.h, storms.h). Times are in ns. SYNC_SHARE and STORM_SHARE are
- * divisors: a quarter, a tenth. */
+/* These limits have the same values as those of the report (analysis/gaps/gaps.h, storms.h). Times are in ns.
+ * SYNC_SHARE and STORM_SHARE are divisors: a quarter, a tenth. */
 enum {
     DISPATCH_MOST = 20000,
     LAUNCH_MOST = 100000,
@@ -30,8 +30,9 @@ static int64_t reach_of_all(const struct figures_device *device)
                   device->reach[FIGURES_MEMORY]);
 }
 
-/* Counts the time from device->now, up to which all is counted, to `next`. No operation begins in between. So each
- * group of operations is busy from device->now to the latest end of its operations (`reach`). */
+/* Adds the time from device->now (where the time counted so far ends) to `next` to the busy times. No operation
+ * begins in between. So each group of operations is busy from device->now to the latest end of its operations
+ * (`reach`). */
 static void slice(struct figures_device *device, int64_t next)
 {
     int64_t runs[FIGURES_GROUPS];
@@ -68,12 +69,13 @@ static enum figures_cause late_cause(const struct figures_waits *waits, const st
 
 /* Returns when the operation after a gap was queued, but no time before the gap's `begin`. It was queued when its
  * launch call began, or when the call ended if more than DISPATCH_MOST of the call lies in the gap. If the operation
- * began at most DISPATCH_MOST after that time, as on an idle device, returns the operation's begin instead. */
+ * began at most DISPATCH_MOST after that time, as it does after a launch on an idle device, returns the operation's
+ * begin instead. The whole gap then counts as waiting for the launch. */
 static int64_t queued_from(const struct figures_op *op, int64_t begin)
 {
     bool long_call = overlap(op, begin, op->begin) > DISPATCH_MOST;
     int64_t until = ws_clamp(long_call ? op->launch_end : op->launch_begin, begin, op->begin);
-    bool usual = until > begin && op->begin - until <= DISPATCH_MOST; /* like a launch on an idle device */
+    bool usual = until > begin && op->begin - until <= DISPATCH_MOST; /* what a launch on an idle device takes */
     return usual ? op->begin : until;
 }
 
@@ -129,8 +131,8 @@ static void sweep_op(struct figures_device *device, const struct figures_waits *
         judge_window(device, op->begin);
 }
 
-/* Counts, in order, the operations of the buffer that begin before `horizon`, or the first `least` if those are more.
- * Removes them from the buffer. */
+/* Counts the operations of the buffer that begin before `horizon`, in order of their begins, but at least the first
+ * `least` operations. Removes them from the buffer. */
 static void sweep(struct figures_device *device, const struct figures_waits *waits, int64_t horizon, uint32_t least)
 {
     uint32_t done = 0;
@@ -180,7 +182,7 @@ void figures_device_settle(struct figures_device *device, const struct figures_w
     sweep(device, waits, INT64_MAX, device->count);
     if (device->begun && reach_of_all(device) > device->now)
         slice(device, reach_of_all(device));
-    device->storm = false; /* nothing runs */
+    device->storm = false; /* no operation is left that could be part of a storm */
     device->window = (struct figures_window){ .begin = device->now };
 }
 

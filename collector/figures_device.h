@@ -2,9 +2,10 @@
  *
  * Busy time is the length of the union of the operations' intervals. Operations come nearly in order of time, but a
  * long kernel comes after short ones that began later. So operations wait in a buffer until they are half a second
- * older than the newest one. Then they are sorted by start time and swept. The time before the sweep's position is
- * final. An operation that comes too late counts only from that position on, because its earlier time may have been
- * counted as a gap; `late` counts such operations. If the buffer is full, its older half is swept at once. */
+ * older than the newest one. Then they are counted in order of their begins (the sweep). Busy times and gaps before
+ * the sweep's position (`now`) do not change any more. An operation that comes too late counts only from that
+ * position on, because its earlier time may have been counted as a gap; `late` counts such operations. If the buffer
+ * is full, the older half of its operations is counted at once. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_DEVICE_H
 #define WALLSHIM_COLLECTOR_FIGURES_DEVICE_H
 
@@ -20,17 +21,19 @@ enum {
     FIGURES_BUFFER_MAX = 8192, /* most operations that wait in the buffer to be counted */
 };
 
-/* Groups of operations, the same as in the report (analysis/activity). */
+/* Groups of operations. The report (analysis/activity) has the same groups. */
 enum figures_group { FIGURES_COMPUTE, FIGURES_COMMUNICATION, FIGURES_MEMORY, FIGURES_GROUPS };
 
 /* Causes of idle time, as far as they can be found while records come in. The report uses the same names, and finds
  * more causes, because it also looks at ranges, steps and other streams. X(NAME, "label"):
  *
- * SYNC, ALLOCATION: the launch came late, and its thread spent a quarter of the delay waiting or allocating
- * LAUNCH: the launch came late by less than 0.1 ms, or its call took more than half of the delay
- * DISPATCH: the operation was queued in time, and began at most 20 µs later
- * WAIT: the operation was queued in time, and began more than 20 µs later
- * UNKNOWN: the rest */
+ * The idle time before an operation has up to two parts. The part before the operation was queued is the delay.
+ *
+ * SYNC, ALLOCATION: the delay, if the launching thread spent a quarter of it or more waiting or allocating
+ * LAUNCH: any other delay of less than 0.1 ms, or any other delay of which the launch call took more than half
+ * DISPATCH: the part after the operation was queued, if it is at most 20 µs long
+ * WAIT: the part after the operation was queued, if it is longer than 20 µs
+ * UNKNOWN: any other delay, and all idle time before an operation whose launch is not known */
 #define FIGURES_CAUSES(X)       \
     X(SYNC, "sync")             \
     X(ALLOCATION, "allocation") \
@@ -66,8 +69,8 @@ struct figures_op {
     uint32_t group;
 };
 
-/* Sums over a quarter of a second, to detect launch storms: many short operations, with gaps between them because
- * launching takes longer than running. */
+/* Sums over a quarter of a second, to detect launch storms. In a launch storm the device runs many short operations,
+ * with gaps between them because launching an operation takes longer than running it. */
 struct figures_window {
     int64_t begin;
     uint64_t operations, launch_gaps;
@@ -80,7 +83,7 @@ struct figures_device {
     bool used;                    /* false: the driver names the device, but the process has run nothing on it */
     uint64_t launches[FIGURES_CLASSES];
     uint64_t copied_bytes[FIGURES_DIRECTIONS];
-    int64_t busy_ns, group_ns[FIGURES_GROUPS], exposed_ns; /* exposed: communication ran, and no compute */
+    int64_t busy_ns, group_ns[FIGURES_GROUPS], exposed_ns; /* exposed_ns: communication ran, but no compute */
     int64_t gap_ns[FIGURES_CAUSE_COUNT];
     uint64_t late;
     bool storm;
@@ -94,7 +97,7 @@ struct figures_device {
     int64_t reach[FIGURES_GROUPS]; /* latest end of the operations counted so far, by group */
 };
 
-/* Adds an operation with end > begin. `waits` are those of the device's process. */
+/* Adds an operation with end > begin. `waits`: when the threads of the device's process waited. */
 void figures_device_add(struct figures_device *device, struct figures_memory *memory,
                         const struct figures_waits *waits, const struct figures_op *op);
 

@@ -14,7 +14,7 @@
 #include "wire/frame.h"
 
 /* All frames of a trace together may decompress to RAW_ANYHOW bytes, and RAW_A_BYTE more per compressed byte (as in
- * trace/reader.c). */
+ * trace/reader.c). So a small malicious trace cannot make the collector decompress without end. */
 enum {
     RAW_A_BYTE = 64,
     RAW_ANYHOW = 64 << 20,
@@ -116,7 +116,8 @@ bool figures_slow_step(struct figures_stream *stream, struct rhythm_step *step)
 
 /* --- operations --------------------------------------------------------------------------------- */
 
-/* Are these times possible? A process of this machine cannot have run anything before it started, or after now. */
+/* Are these times possible? A process of this machine cannot have run anything before the process started, or after
+ * now. */
 static bool can_be(const struct figures_stream *stream, int64_t begin, int64_t end)
 {
     return end >= begin && (!stream->here || (begin >= stream->earliest - SLACK_NS && end <= stream->now + SLACK_NS));
@@ -149,7 +150,8 @@ static void place_op(struct figures_stream *stream, const struct figures_shape *
         figures_clock_guess(shape->clock, begin, op.launch_begin);
     op.begin = figures_clock_to_host(shape->clock, begin);
     op.end = op.begin + (end - begin);
-    /* An operation cannot begin before its launch. If it seems to, within the errors of both clocks, correct that. */
+    /* An operation cannot begin before its launch call. If it seems to, by no more than the errors of its time and of
+     * the clock conversion, take the begin of the call as its begin. */
     int64_t early = row->thread ? op.launch_begin - op.begin : 0;
     if (early > 0 && early <= (int64_t)row->begin_error + shape->clock->error_ns)
         op.begin = ws_min(op.launch_begin, op.end);
@@ -211,7 +213,8 @@ static void take_losses(struct figures_stream *stream, const struct ws_loss *los
     }
 }
 
-/* `again`: the frame is read back from the file and was counted before, so it only fills the tables. */
+/* `again`: the rows were read back from the trace's file. They were counted when they came, so now they only fill
+ * stream->tables. */
 static void take_rows(struct figures_stream *stream, uint32_t family, uint32_t count, bool again)
 {
     struct figures_process *process = stream->process;
@@ -232,7 +235,8 @@ static void take_rows(struct figures_stream *stream, uint32_t family, uint32_t c
 
 /* --- frames ------------------------------------------------------------------------------------- */
 
-/* Do the figures use records of this family? Frames that are read `again` only fill the tables. */
+/* Do the figures use records of this family? Frames that are read back from the file (`again`) only fill
+ * stream->tables. */
 static bool is_wanted(const struct figures_stream *stream, uint32_t family, bool again)
 {
     return figures_tables_want(family) ||
@@ -273,8 +277,9 @@ static int decode(struct figures_stream *stream, const struct ws_frame_header *h
     return status;
 }
 
-/* May the frame be decoded now? Decoding gets a quarter of the time, and at most half a second at once, so that the
- * collector keeps receiving. Frames of dictionaries are always decoded, because later frames need them. */
+/* May the frame be decoded now? The collector spends at most a quarter of its time on decoding, and at most half a
+ * second at once, so that it keeps receiving. Frames of dictionaries are always decoded, because later frames need
+ * them. */
 static bool has_time(struct figures_stream *stream, uint32_t family)
 {
     struct figures *figures = stream->process->all;

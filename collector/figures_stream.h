@@ -4,7 +4,8 @@
 
 #include "collector/figures.h"
 
-/* Finds or makes the process with these labels. Returns NULL if there are too many, or memory runs out. */
+/* Finds the entry of the process that `source` describes, or adds one. Returns NULL if there are too many processes,
+ * or memory runs out. */
 struct figures_process *figures_process_of(struct figures *figures, const struct figures_source *source);
 
 /* Counts all operations that still wait in the buffers of the process's devices (figures_device.h). */

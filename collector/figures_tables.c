@@ -5,8 +5,8 @@
 
 enum { SHAPES_MAX = 1 << 17, STREAMS_MAX = 1 << 14, FUNCTIONS_MAX = 1 << 17, CALLS_MAX = 4096, FIRST_ROWS = 64 };
 
-/* Returns the row of an id, after growing the table if necessary. New rows are all zero. Returns NULL if the id is
- * too large, or if the budget or memory is exhausted. */
+/* Returns the table's row with this id, after growing the table if necessary. New rows are all zero. Returns NULL if
+ * the id is too large, or if the memory budget or the system's memory is exhausted. */
 static void *reach(struct figures_table *table, struct figures_memory *memory, uint32_t id, uint32_t most,
                    size_t size)
 {
@@ -46,7 +46,7 @@ static bool add_device(struct figures_tables *tables, struct figures_process *pr
     char uuid[FIGURES_UUID_SIZE] = "";
     if (row->id >= FIGURES_ORDINALS_MAX)
         return false;
-    if (row->uuid.length && row->uuid.length < sizeof(uuid)) /* the data of an absent text is NULL */
+    if (row->uuid.length && row->uuid.length < sizeof(uuid)) /* an empty text has data NULL, unfit for memcpy */
         memcpy(uuid, row->uuid.data, row->uuid.length);
     tables->devices[row->id] = figures_device_of(process, uuid);
     return tables->devices[row->id] != NULL;
@@ -70,7 +70,7 @@ static bool add_stream(struct figures_tables *tables, struct figures_memory *mem
     return true;
 }
 
-/* NCCL's kernels have names such as ncclDevKernel_… and ncclKernel_… */
+/* Notes whether the function is a kernel of NCCL. Such kernels have names like ncclDevKernel_… and ncclKernel_… */
 static bool add_function(struct figures_tables *tables, struct figures_memory *memory, const struct ws_function *row)
 {
     uint8_t *is_comm = reach(&tables->functions, memory, row->id, FUNCTIONS_MAX, sizeof(*is_comm));
@@ -116,7 +116,8 @@ static enum figures_group group_of(const struct figures_tables *tables, const st
     }
 }
 
-/* Host functions and waits for memory values occupy a stream, not the device. */
+/* Does an operation of this kind occupy the device? Host functions, waits for memory values and interop operations
+ * occupy only a stream. */
 static bool is_timed(uint32_t kind)
 {
     return kind != WS_OP_HOST_FUNCTION && kind != WS_OP_MEMORY_OP && kind != WS_OP_INTEROP;

@@ -1,5 +1,6 @@
-/* The dictionaries of one trace, as far as live figures need them. Ids come from clients, so rows with ids beyond the
- * tables' limits are left out. The tables grow within the memory budget of all live figures. */
+/* The tables of one trace that the live figures need to understand its operations: devices, contexts, streams,
+ * functions, driver functions and shapes. Ids come from clients, so rows with ids beyond the tables' limits are left
+ * out. The tables grow within the memory budget of all live figures. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_TABLES_H
 #define WALLSHIM_COLLECTOR_FIGURES_TABLES_H
 
@@ -8,13 +9,13 @@
 
 enum { FIGURES_CONTEXTS_MAX = 256, FIGURES_ORDINALS_MAX = 64 };
 
-/* What many operations have in common (FORMAT.md): kind, stream, function, grid. */
+/* A shape is what many operations have in common (FORMAT.md): kind, stream, function, grid. */
 struct figures_shape {
-    struct figures_device *device; /* device that its operations run on; NULL: no row with this id has come */
+    struct figures_device *device; /* device on which its operations run; NULL: no row with this id has come */
     struct figures_clock *clock;
     uint32_t stream;
     uint8_t class, group, direction;
-    bool timed; /* its operations occupy the device, not only a stream */
+    bool timed; /* operations of this shape occupy the device, not only a stream */
 };
 
 /* A growing array of rows, indexed by id. */
@@ -37,7 +38,7 @@ struct figures_tables {
     struct figures_context contexts[FIGURES_CONTEXTS_MAX];
 };
 
-/* Do these tables keep rows of the family? */
+/* Does figures_tables_add keep anything of rows of this family (kind of record)? */
 bool figures_tables_want(uint32_t family);
 
 /* Returns the number of rows that were refused, because of their ids or for lack of memory. */

@@ -17,7 +17,7 @@ void *figures_resize(struct figures_memory *memory, void *old, size_t old_size, 
     return bytes;
 }
 
-/* Returns the thread's entry, or a free entry that it can have, or NULL if other threads have all entries. */
+/* Returns the thread's entry. If it has none, returns an unused entry, or NULL if other threads have all entries. */
 static const struct figures_wait_thread *find_thread(const struct figures_waits *waits, uint32_t id)
 {
     for (uint32_t i = 0; i < FIGURES_WAIT_THREADS; i++) {
@@ -54,8 +54,8 @@ void figures_waits_add(struct figures_waits *waits, struct figures_memory *memor
         return;
     thread->id = id;
     struct figures_wait_ring *ring = &thread->rings[list];
-    /* Keep the ring in order of time, for the binary search below. So skip a wait that begins before the last one
-     * ends: it is nested in the last one, or the client's times are wrong. */
+    /* The binary search in within_ring needs waits in order of time. So skip a wait that begins before the last wait
+     * ends: it is nested in the last wait, or the client's times are wrong. */
     if (ring->count && wait->begin < ring->waits[(ring->count - 1) % ring->capacity].end)
         return;
     if (ring->count == ring->capacity && !grow(ring, memory) && !ring->capacity)
@@ -75,7 +75,7 @@ static bool within_ring(const struct figures_wait_ring *ring, int64_t begin, int
             to = middle;
     }
     if (from && first == from)
-        return false; /* earlier waits were overwritten */
+        return false; /* older waits were overwritten, and may have reached beyond `begin` */
     for (; first < ring->count; first++) {
         const struct figures_wait *wait = &ring->waits[first % ring->capacity];
         if (wait->begin >= end)

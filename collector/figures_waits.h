@@ -1,5 +1,5 @@
-/* When the threads of a process waited for the device or for memory, to find the causes of gaps. Only the last waits
- * of each thread are kept. */
+/* Keeps when the threads of a process waited for the device or for memory. These waits tell the causes of gaps, in
+ * which the device was idle. Only the last waits of each thread are kept. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_WAITS_H
 #define WALLSHIM_COLLECTOR_FIGURES_WAITS_H
 
@@ -17,8 +17,8 @@ void *figures_resize(struct figures_memory *memory, void *old, size_t old_size, 
 
 enum figures_wait_kind { FIGURES_WAIT_SYNC, FIGURES_WAIT_ALLOCATION, FIGURES_WAIT_COUNT };
 
-/* Calls and blocking operations come in separate frames. So each of the two has a list of its own, which is in order
- * of time. */
+/* Records of calls and of blocking operations come in separate frames (blocks of records). So the waits in calls and
+ * the waits in operations have a list each, which is in order of time. */
 enum figures_wait_list { FIGURES_WAIT_CALLS, FIGURES_WAIT_OPERATIONS, FIGURES_WAIT_LISTS };
 
 enum { FIGURES_WAIT_THREADS = 64 };
@@ -46,8 +46,8 @@ struct figures_waits {
 void figures_waits_add(struct figures_waits *waits, struct figures_memory *memory, uint32_t thread,
                        enum figures_wait_list list, const struct figures_wait *wait);
 
-/* Sums up, by kind, how long the thread waited between `begin` and `end`. Returns false if this is not known: later
- * waits of the thread have replaced those, or the waits of too many threads are kept already. */
+/* Sums up, by kind, how long the thread waited between `begin` and `end`. Returns false if this is not known, because
+ * newer waits of the thread have overwritten the waits of that time, or because other threads have all entries. */
 bool figures_waits_within(const struct figures_waits *waits, uint32_t thread, int64_t begin, int64_t end,
                           int64_t sums[FIGURES_WAIT_COUNT]);
 

@@ -7,7 +7,7 @@
 #include "wire/dictionary.h"
 
 enum {
-    CLOCKS_KEPT = 64,    /* newest frames of clock comparisons, kept at any age because device times need them */
+    CLOCKS_KEPT = 64,    /* newest frames of clock comparisons, kept at any age to convert device times */
     DICTIONARY_PART = 2, /* divisor: dictionaries may take half of flight_memory.each, a process's share */
 };
 
@@ -72,8 +72,8 @@ static struct flight_frame *make_frame(struct flight *flight, const uint8_t *uni
 
 /* --- bounds ------------------------------------------------------------------------------------- */
 
-/* Returns the family of records whose frames take most memory. Its frames are dropped first. So the many calls of a
- * program that polls in a loop for the end of some work do not push out the records of that work. */
+/* Returns the family (kind of record) whose frames take most memory. Its frames are dropped first. So the many calls
+ * of a program that polls in a loop for the end of some work do not push out the records of that work. */
 static uint32_t largest_family(const struct flight *flight)
 {
     uint32_t largest = WS_FAMILY_op;
@@ -186,7 +186,8 @@ int flight_add(struct flight *flight, const uint8_t *unit, size_t size, uint64_t
         flight->has_header = true;
         return 0;
     }
-    /* Skip repeated dictionaries, the footer and the trailer, because a dump writes its own. */
+    /* Skip repeated dictionary frames, the footer and the trailer (the end of a trace). flight_write writes a footer
+     * and a trailer of its own. */
     if (size < WS_FRAME_HEADER_SIZE || !ws_frame_header_read(unit, &header) || header.flags & WS_FRAME_REPEAT ||
         header.family == WS_FAMILY_FOOTER)
         return 0;
@@ -219,8 +220,8 @@ static void hold(struct flight_view *view, struct flight_frame *frame)
     view->frames[view->count++] = frame;
 }
 
-/* Puts frames of dictionaries first, because other frames refer to them. The others keep the order in which they
- * came. */
+/* Puts frames of dictionaries first, because other frames refer to them. All other frames keep the order in which
+ * they came. */
 static void collect(struct flight *flight, struct flight_view *view)
 {
     struct flight_frame *next[WS_FAMILY_COUNT];

@@ -1,9 +1,10 @@
-/* The flight recorder keeps the last frames of each trace in memory, until a dump writes them to files (dump.h).
+/* The flight recorder keeps the last frames (blocks of records) of each trace in memory, until a dump writes them to
+ * files (dump.h).
  *
- * Frames of dictionaries are kept, because later frames need them. Of every other family of records, it keeps the
- * frames of the last seconds before the family's newest frame. So the last work of a process that stands still is
- * kept. Memory is limited for each process and for all together. If it does not suffice, the oldest frames are
- * dropped. */
+ * Frames of dictionaries are kept, because later frames need them. Of every other family (kind of record), the flight
+ * recorder keeps the frames of the last seconds before the family's newest frame, not before now. So the last work of
+ * a process that stands still is kept. Memory is limited for each process and for all processes together. If the
+ * memory does not suffice, the oldest frames are dropped. */
 #ifndef WALLSHIM_COLLECTOR_FLIGHT_H
 #define WALLSHIM_COLLECTOR_FLIGHT_H
 
@@ -14,7 +15,8 @@
 #include "record/record.h"
 #include "wire/frame.h"
 
-/* A frame as it came. `holders` counts its users: the recorder, and each dump that another thread is writing. */
+/* A frame as it came. `holders` counts its users: the flight recorder, and each dump with this frame that another
+ * thread is writing. */
 struct flight_frame {
     struct flight_frame *next;
     uint64_t number; /* frames of a trace are numbered in the order in which they came */
@@ -33,7 +35,7 @@ struct flight;
 
 /* All flight recorders of a collector. */
 struct flight_memory {
-    uint64_t window_ms; /* how long frames are kept; 0: there is no flight recorder */
+    uint64_t window_ms; /* how long before the newest frame of its family a frame is kept; 0: no flight recorder */
     size_t each;        /* limit of bytes for one process */
     size_t limit, used; /* bytes of all processes; `used` includes frames that only a dump still holds */
     struct flight *first;
@@ -62,7 +64,8 @@ void flight_destroy(struct flight *flight);
  * or -ENOMEM. */
 int flight_add(struct flight *flight, const uint8_t *unit, size_t size, uint64_t now_ms);
 
-/* To be called about once a second. Drops frames that are older than the window. */
+/* To be called about once a second. Drops frames that came more than window_ms before the newest frame of their
+ * family. Dictionaries and clock comparisons stay. */
 void flight_tick(struct flight *flight);
 
 /* A snapshot of a flight recorder's frames, in the order of a trace file. */
@@ -78,7 +81,7 @@ struct flight_view {
     uint64_t unnamed; /* number of dictionary frames dropped for lack of memory */
 };
 
-/* Returns 0; -ENODATA: nothing has come yet; or -ENOMEM. */
+/* Takes a snapshot. Returns 0; -ENODATA: no part of the trace has come yet; or -ENOMEM. */
 int flight_look(struct flight *flight, struct flight_view *view);
 void flight_release(struct flight_view *view);
 

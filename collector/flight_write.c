@@ -10,8 +10,8 @@
 #include "wire/encoder.h"
 #include "wire/sink.h"
 
-/* Gives rows and frames new numbers without gaps, because readers report missing numbers as losses. Records from
- * before the window are left out on purpose, so they are no losses. */
+/* Gives rows and frames new numbers without gaps, because readers report missing numbers as losses. Frames from
+ * before the flight recorder's window were dropped on purpose, so readers must not report them. */
 static int add_frame(struct ws_file_sink *file, const struct flight_frame *frame, uint32_t sequence,
                      uint64_t rows[WS_FAMILY_COUNT])
 {

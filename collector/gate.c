@@ -46,7 +46,7 @@ static void free_gate(uv_handle_t *handle)
     free(handle->data);
 }
 
-/* `in_order`: sends the client's last answers before the connection ends. */
+/* Closes the connection and frees the gate. `in_order`: first sends the answers that still wait to be sent. */
 static void gate_close(struct gate *gate, bool in_order)
 {
     struct gate **link = &gate->all->first;
@@ -124,7 +124,8 @@ static void say_refused(struct gate *gate, const char *why)
         say("a connection from %s is refused: %s", gate->peer, why);
 }
 
-/* Makes the peer a client. The peer has authenticated, or there is no TLS and the peer is on this machine. */
+/* Makes the peer a client, through a socket pair. By now the peer has authenticated, or there is no TLS and the peer
+ * is on this machine. */
 static void on_ready(void *data)
 {
     struct gate *gate = data;

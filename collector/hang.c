@@ -45,7 +45,8 @@ static void note_device(struct progress *progress, uint32_t device, uint64_t mar
     progress->devices[free_place].since_ms = now_ms;
 }
 
-/* Computes each device's mark, a hash of the first waiting operation on each of its streams. */
+/* Computes each device's mark, a hash of the first waiting operation on each of its streams. While the mark stays the
+ * same, the device has made no progress. */
 static void note_devices(struct progress *progress, uint64_t now_ms)
 {
     uint64_t marks[HANG_DEVICES + 1] = { 0 };

@@ -1,7 +1,8 @@
-/* Finds hangs. A process hangs if operations wait on a device and none ends, or if threads stay in the same calls,
- * while the process lives and answers. Every process is asked for its progress (wire/progress.h) a few times within
- * the allowed time (clients.hang_ms). Before it answers, it reads which operations have ended. So an end that was not
- * read yet does not look like a hang. */
+/* Finds hangs. A process hangs if operations wait on a device and none of them ends, or if threads stay in the same
+ * CUDA or NCCL calls, although the process lives and its shim (the library that records it) answers. Every process is
+ * asked for its progress (wire/progress.h) a few times within the allowed time (clients.hang_ms). Before its answer,
+ * the shim reads which operations have ended. So an operation whose end was not read yet does not look like a
+ * hang. */
 #ifndef WALLSHIM_COLLECTOR_HANG_H
 #define WALLSHIM_COLLECTOR_HANG_H
 
@@ -14,13 +15,15 @@
 
 enum { HANG_DEVICES = 16 };
 
-/* The last answer of a process, and what follows from its answers. Kept after the process has ended. */
+/* The last answer of a process, and what the collector has computed from its answers. Kept after the process has
+ * ended. */
 struct progress {
     struct ws_progress_head head;
     struct ws_progress_stream streams[WS_PROGRESS_STREAMS];
     struct ws_progress_comm comms[WS_PROGRESS_COMMS];
     struct ws_progress_thread threads[WS_PROGRESS_THREADS];
-    /* Times in ms of uv_now(), 0: never. asked_ms: when a question was last sent while none was open. */
+    /* Times in ms of uv_now(), 0: never. asked_ms: when a question was last sent while no older question was
+     * unanswered. */
     uint64_t asked_ms, answered_ms;
     uint32_t asked; /* number of the last question */
     bool owes;      /* the last question is not answered yet */
@@ -30,17 +33,17 @@ struct progress {
         uint64_t since_ms; /* when the mark last changed */
     } devices[HANG_DEVICES];
     uint64_t host_ms, host_ns; /* when process_host_ns was last called for this process, and its result */
-    /* Between the last two of those calls, the process's threads ran for at least half of the time. By the process's
-     * last answer, none of its threads was inside CUDA or NCCL. */
+    /* The process computes on the host: between the last two calls of process_host_ns, its threads ran for at least
+     * half of the time, and by its last answer none of them was inside CUDA or NCCL. */
     bool works;
-    uint64_t call_mark, call_since_ms; /* hash of the calls that its threads are in, 0: none; when it last changed */
+    uint64_t call_mark, call_since_ms; /* hash of the calls its threads are in, 0: none; time of its last change */
 };
 
 /* Stores an answer. Returns false if the bytes are no valid answer. */
 bool progress_take(struct progress *progress, const uint8_t *bytes, size_t size, uint64_t now_ms);
 
-/* Returns how long, up to the last answer, no operation or call had made progress, in ms. 0: there was progress, or
- * nothing waits. */
+/* Returns how long, up to the last answer, no operation or call had made progress, in ms. 0: there was progress just
+ * before that answer, or nothing waits. */
 uint64_t progress_stuck_ms(const struct progress *progress);
 
 /* Do other ranks wait in a collective that this rank has not entered? */

@@ -13,12 +13,12 @@ enum { THREADS_SHOWN = 64, RANKS_MAX = 4096 };
 
 /* --- who is in which collective ----------------------------------------------------------------- */
 
-/* Of the collectives that have not ended, the one that was launched first. */
+/* The collective that was launched first, of those that have not ended. */
 struct awaited {
     uint64_t comm, sequence;
     uint32_t size;
     const char *name;
-    unsigned inside, outside; /* numbers of known ranks that have entered it, and that have not */
+    unsigned inside, outside; /* numbers of known ranks that have entered this collective, and that have not */
     bool known[RANKS_MAX];
 };
 
@@ -121,7 +121,7 @@ void hang_summary(const struct job *job, char *text, size_t capacity)
 
 /* --- threads ------------------------------------------------------------------------------------ */
 
-/* Reads the first line of a file of /proc; "" if that may not be read. */
+/* Reads the first line of a file of /proc. Sets `line` to "" if the file cannot be read. */
 static void read_line(const char *folder, const char *task, const char *name, char line[256])
 {
     char path[384];
@@ -167,7 +167,7 @@ static void put_threads(FILE *out, const struct recording *one)
 
 static double seconds_before(const struct progress *progress, int64_t time)
 {
-    return ((double)progress->head.now_ns - (double)time) / 1e9; /* double, as the process may send any number */
+    return ((double)progress->head.now_ns - (double)time) / 1e9; /* in double, as any number may come */
 }
 
 static void put_progress(FILE *out, const struct progress *progress, uint64_t now_ms)

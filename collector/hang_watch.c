@@ -17,7 +17,7 @@
 enum {
     ASKED_TIMES = 4,   /* number of questions to each process within the allowed time, hang_ms */
     CONFIRM_MS = 3000, /* how long to wait for the answers of all processes of a job, before a hang is reported */
-    WORKS_TIMES = 5,   /* factor: so many times hang_ms are allowed while the awaited ranks compute on the host */
+    WORKS_TIMES = 5,   /* factor: hang_ms is allowed this many times while the awaited ranks compute on the host */
 };
 
 static bool is_stuck(const struct recording *one, uint64_t hang_ms)
@@ -62,7 +62,8 @@ static bool missing_ranks_work(struct job *job, uint64_t now)
     return missing && work == missing;
 }
 
-/* Writes a hang's text to a file in the job's folder. Called if no dump was begun, which would hold the text. */
+/* Writes the text that describes a hang to a file in the job's folder. Called only if no dump was begun, because a
+ * dump holds the text itself. */
 static void write_text(const struct job *job, const struct job_event *event, const char *text)
 {
     char name[64];
@@ -86,7 +87,7 @@ static void tell(struct clients *clients, struct job *job, uint64_t now)
     say("%s: %s", job->name, said);
     const struct dump_cause cause = { .kind = DUMP_HANG, .text = said, .more = text };
     int status = clients->dumps.flights.window_ms ? dump_begin(&clients->dumps, job, &cause, NULL, NULL) : -ENODATA;
-    if (status) { /* there is no dump that would have added the event */
+    if (status) { /* a dump would have added the event to the manifest */
         job_event_init(&event, dump_word(DUMP_HANG), said);
         job_tell(job, &event);
         if (text)
@@ -95,8 +96,9 @@ static void tell(struct clients *clients, struct job *job, uint64_t now)
     free(text);
 }
 
-/* Before a hang is reported, all processes of the job are asked once more. Some may have moved on since the last
- * tick, and all answers should describe the same moment. */
+/* Looks for a hang of the job, once a second. Before it reports a hang, it asks all processes of the job for their
+ * progress once more, because some may have moved on since their last answer, and because all answers should describe
+ * the same moment. */
 static void watch(struct clients *clients, struct job *job, uint64_t now)
 {
     bool stuck = job_is_stuck(job, clients->hang_ms);

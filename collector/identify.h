@@ -1,4 +1,4 @@
-/* Finds out which process a client is. */
+/* Finds out which process a connection belongs to. */
 #ifndef WALLSHIM_COLLECTOR_IDENTIFY_H
 #define WALLSHIM_COLLECTOR_IDENTIFY_H
 
@@ -7,12 +7,12 @@
 #include "collector/job.h"
 #include "wire/channel.h"
 
-/* Identifies a process of this machine. `pid` comes from the kernel. Returns false if HELLO tells another start time
- * or boot. */
+/* Identifies a process of this machine. `pid` comes from the kernel. Returns false if HELLO (the first message of the
+ * process) tells another start time or boot id than the kernel. */
 bool identify_process(struct identity *identity, pid_t pid, const struct ws_channel_hello *hello);
 
-/* Identifies a process that the collector `from` relays, by its HELLO alone. Returns false if a manifest could not
- * hold these values. */
+/* Identifies a process whose trace the collector `from` relays. Only HELLO, the first message, tells which process it
+ * is. Returns false if a manifest could not hold the values in HELLO. */
 bool identify_relayed(struct identity *identity, const char from[FROM_SIZE], const struct ws_channel_hello *hello);
 
 #endif

@@ -16,10 +16,10 @@
 enum {
     JOBS_MAX = 64,         /* most jobs in memory at a time */
     RECORDINGS_MAX = 4096, /* most recordings of one job */
-    OF_A_PROCESS_MAX = 16, /* most recordings of one process, which can start another at each exec */
+    OF_A_PROCESS_MAX = 16, /* most recordings of one process, which can start a new recording at each exec */
     NAMES_TRIED = 1000,
     READ_SIZE = 64 << 10,
-    READS_A_STEP = 16, /* most reads in one call of job_read_on; then other clients have their turn */
+    READS_A_STEP = 16, /* most reads in one call of job_read_on, so that other clients are served in between */
 };
 
 static void free_job(struct job *job)
@@ -51,7 +51,8 @@ static bool is_relayed(const struct job *job)
     return !one;
 }
 
-/* Frees a job that nobody records into, after writing its manifest. The job can be loaded from the manifest again. */
+/* Writes the manifest of a job that nobody records into, and frees the job. jobs_get can load the job from the
+ * manifest again. */
 static void make_room(struct jobs *jobs)
 {
     for (struct job **link = &jobs->first; *link; link = &(*link)->next) {
@@ -173,7 +174,8 @@ void jobs_each(struct jobs *jobs, void (*each)(void *data, const char *name), vo
         closedir(folder);
 }
 
-/* Loads a job. This corrects recordings that were left as "still recording"; then the manifest is written again. */
+/* Loads a job. manifest_read corrects recordings that a killed collector left as "still recording". If there were
+ * any, job_write writes the manifest again. */
 static void begin_job(void *data, const char *name)
 {
     struct job *job = jobs_get(data, name, false);
@@ -231,7 +233,8 @@ static bool has_room(const struct job *job, const struct identity *identity)
     return job->count < RECORDINGS_MAX && of_process < OF_A_PROCESS_MAX;
 }
 
-/* Creates a file. Process ids repeat, so the name may exist: then tries NAME-1.wst, NAME-2.wst … */
+/* Creates the file of a trace. The wanted name holds a process id, and the system uses ids again, so a file of this
+ * name may exist. If it does, tries NAME-1.wst, NAME-2.wst … */
 static int create_file(const struct job *job, const char *wanted, char name[NAME_SIZE])
 {
     char safe[NAME_SIZE];
@@ -367,7 +370,8 @@ int job_reopen(struct job *job, struct recording *recording, struct stream *stre
         close(file);
         return -EINVAL;
     }
-    /* The old position is valid only if nobody has shortened the file meanwhile. */
+    /* recording->stream is the position at which the last connection ended. Use it only if nobody has shortened the
+     * file since then. */
     if (recording->stream.begun && recording->stream.taken <= (uint64_t)about.st_size)
         *stream = recording->stream;
     return file;

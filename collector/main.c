@@ -160,7 +160,8 @@ static int take_switch(int letter, struct server_options *options)
     }
 }
 
-/* Checks whether the switches for the network fit together. Returns false after a line on stderr. */
+/* Checks whether --relay, --listen HOST:PORT and the --tls switches fit together. Returns false after a line on
+ * stderr. */
 static bool network_is_right(const struct server_options *options)
 {
     const struct tls_files *tls = &options->tls;

@@ -1,4 +1,5 @@
-/* DIR/JOB/manifest.json: which recordings the folder holds, of which processes, and how each ended. */
+/* Reads and writes DIR/JOB/manifest.json. It tells which recordings the folder holds, of which processes, and how
+ * each recording ended. */
 #include "collector/job.h"
 
 #include <errno.h>
@@ -16,7 +17,7 @@
 
 #define MANIFEST "manifest.json"
 #define TEMPORARY ".manifest.json.new"
-#define NEWEST ".manifest.more" /* one line of JSON for each recording that the manifest still lacks */
+#define NEWEST ".manifest.more" /* file with one line of JSON for each recording that the manifest still lacks */
 
 enum {
     MANIFEST_VERSION = 1,
@@ -59,8 +60,8 @@ static json_t *describe(const struct recording *one)
     return row;
 }
 
-/* Describes this process, which writes the manifest. If a manifest says "still recording", that is true only while
- * its writer lives. */
+/* Describes this process, which writes the manifest. Readers of the manifest use this description to find out whether
+ * the writer still lives: only then is the word "still recording" in the manifest true. */
 static json_t *describe_collector(void)
 {
     json_t *row = json_object();
@@ -85,7 +86,7 @@ static char *make_text(const struct job *job, const struct jobs *jobs)
 {
     json_t *root = json_object(), *rows = json_array();
     for (const struct recording *one = job->recordings; one; one = one->next)
-        json_array_insert_new(rows, 0, describe(one)); /* the list has the newest first */
+        json_array_insert_new(rows, 0, describe(one)); /* the list job->recordings begins with the newest */
     json_object_set_new(root, "version", json_integer(MANIFEST_VERSION));
     json_object_set_new(root, "creator", json_string("wallshim-collector " WS_VERSION));
     json_object_set_new(root, "job", text_of(job->name));
@@ -124,7 +125,7 @@ int manifest_write(struct job *job, const struct jobs *jobs)
     if (!text)
         return -ENOMEM;
     int status = 0;
-    unlinkat(job->folder, TEMPORARY, 0); /* a collector that was killed may have left it */
+    unlinkat(job->folder, TEMPORARY, 0); /* a killed collector may have left this file */
     int file = openat(job->folder, TEMPORARY, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (file < 0)
         status = -errno;
@@ -236,7 +237,7 @@ static int read_newest(struct job *job)
     return status;
 }
 
-/* Does another process write this manifest? */
+/* Does the manifest belong to another collector that still runs? */
 static bool is_foreign(const json_t *root)
 {
     const json_t *writer = json_object_get(root, "collector");

@@ -157,7 +157,7 @@ static void write_untrusted(struct writing *to, const struct figures_process *pr
     sample(to, process->untrusted);
 }
 
-/* Without --slow-step, slow steps are not counted. */
+/* Without --slow-step, slow steps are not counted, so there is no sample. */
 static void write_slow_steps(struct writing *to, const struct figures_process *process)
 {
     if (process->all->slow_factor > 0)

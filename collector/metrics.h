@@ -1,4 +1,4 @@
-/* The collector's metrics: its own, and the live figures of processes. */
+/* Writes the collector's metrics: figures on the collector itself, and the live figures of processes (figures.h). */
 #ifndef WALLSHIM_COLLECTOR_METRICS_H
 #define WALLSHIM_COLLECTOR_METRICS_H
 

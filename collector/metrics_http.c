@@ -18,7 +18,7 @@ enum {
     CONNECTIONS_MAX = 16,
     CONNECTION_MEMORY = 16 << 10, /* bytes for the headers of a request */
     DEADLINE_MS = 5000,           /* lifetime of a connection, which serves one request */
-    FRESH_MS = 200,               /* how long an answer is sent again before a new one is made */
+    FRESH_MS = 200,               /* how long the same answer is sent to all requests before a new one is made */
 };
 
 struct connection {

@@ -36,7 +36,7 @@ static void put(struct metrics_text *text, const char *word)
     text->size += length;
 }
 
-/* Writes the value of a label. Help texts need no escapes. */
+/* Writes the value of a label, with escapes. The help texts in metrics.c hold no character that needs an escape. */
 static void put_escaped(struct metrics_text *text, const char *value)
 {
     for (; *value; value++) {
@@ -125,7 +125,8 @@ const char *metrics_content_type(enum metrics_format format)
 
 /* --- the choice of the format ------------------------------------------------------------------- */
 
-/* The weight of a media range, in thousandths: its parameter q, else 1. */
+/* Returns the weight of a media range of an Accept header, in thousandths: its parameter q, or 1000 if it has
+ * none. */
 static unsigned weight(const char *range, size_t length)
 {
     for (size_t i = 0; i + 3 < length; i++) {

@@ -34,11 +34,11 @@ void metrics_begin_family(struct metrics_text *text, const struct metrics_family
 void metrics_sample(struct metrics_text *text, const struct metrics_family *family,
                     const struct metrics_label *labels, size_t label_count, uint64_t value);
 
-/* Writes a sample of a time, in seconds. */
+/* Writes a sample of a time: converts `ns` to seconds. */
 void metrics_sample_ns(struct metrics_text *text, const struct metrics_family *family,
                        const struct metrics_label *labels, size_t label_count, int64_t ns);
 
-/* To be called once, at the end. */
+/* Ends the text. To be called once, after all families. */
 void metrics_end(struct metrics_text *text);
 
 const char *metrics_content_type(enum metrics_format format);

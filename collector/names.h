@@ -11,7 +11,7 @@ enum { NAME_SIZE = 160 };
  * ASCII become '_'. If nothing is left, the name is `otherwise`. Long names are cut. The name ends with `ending`. */
 void name_make_safe(const char *text, const char *otherwise, const char *ending, char name[NAME_SIZE]);
 
-/* May the user name a folder like this? Spaces and letters of any language are allowed. */
+/* May the user give a job's folder this name (--job)? Spaces and letters of any language are allowed. */
 bool name_is_plain(const char *text);
 
 /* Is the text a name that name_make_safe could have made? */

@@ -7,7 +7,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Sends one datagram, for which no library is needed. A path that begins with '@' is in the abstract namespace. */
+/* Sends one datagram. The library libsystemd is not needed for that. A path that begins with '@' is in the abstract
+ * namespace. */
 void notify(const char *text)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };

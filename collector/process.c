@@ -29,7 +29,8 @@ static bool read_line(pid_t pid, const char *thread, const char *name, char line
     return read;
 }
 
-/* Time in which a thread waits for a processor counts too, because the machine may be busy. */
+/* Time in which a thread is ready but waits for a CPU counts too. Without it, a process that computes on a busy
+ * machine would seem idle. */
 uint64_t process_host_ns(pid_t pid)
 {
     char path[32], line[128];

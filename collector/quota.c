@@ -15,7 +15,7 @@
 
 /* A trace, or a dump. */
 struct stored {
-    char job[NAME_SIZE], file[NAME_SIZE]; /* `file` of a dump is its folder */
+    char job[NAME_SIZE], file[NAME_SIZE]; /* file: name of the trace's file, or of the dump's folder */
     bool dump;
     uint64_t bytes;
     int64_t written; /* when it was last written to, in ns since 1970 */
@@ -38,7 +38,7 @@ static void survey_dump(void *data, const struct job *job, const char *folder)
     struct survey *survey = data;
     struct stored stored = { .dump = true, .open = job->dumps };
     if (dump_size(job, folder, &stored.bytes, &stored.written) || !stored.bytes)
-        return; /* no file of ours is left in the folder, so there is nothing to remove */
+        return; /* no file that the collector wrote is left in the folder, so there is nothing to remove */
     memcpy(stored.job, job->name, sizeof(job->name));
     snprintf(stored.file, sizeof(stored.file), "%s", folder);
     struct stored *one = ws_vector_push(&survey->stored);
@@ -48,7 +48,8 @@ static void survey_dump(void *data, const struct job *job, const char *folder)
     survey->bytes += stored.bytes;
 }
 
-/* Adds the job's dumps, and the traces that its manifest names. Other traces in its folder are not ours. */
+/* Adds the job's dumps, and the traces that its manifest names. Other traces in its folder were not written by a
+ * collector, and must stay. */
 static void survey_job(void *data, const char *name)
 {
     struct survey *survey = data;

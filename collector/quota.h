@@ -1,4 +1,5 @@
-/* Limits for the folder of all jobs. Beyond them, the oldest ended traces and the oldest dumps are removed. */
+/* Limits on the size and age of the traces and dumps in the folder of all jobs. If a limit is exceeded, the collector
+ * removes the oldest ended traces and the oldest dumps. */
 #ifndef WALLSHIM_COLLECTOR_QUOTA_H
 #define WALLSHIM_COLLECTOR_QUOTA_H
 
@@ -11,7 +12,8 @@ struct quota {
     uint64_t age_ns;               /* limit of the time since a trace or dump was last written to; 0: no limit */
 };
 
-/* Removes what is beyond the limits, and prints that on stderr. Recordings that have not ended count, but stay. */
+/* Removes traces and dumps, oldest first, until the limits are kept, and names them on stderr. Traces of recordings
+ * that have not ended count for the limits, but are not removed. */
 void quota_keep(const struct quota *quota, struct jobs *jobs);
 
 #endif

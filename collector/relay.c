@@ -18,8 +18,9 @@
 enum {
     TICK_MS = 100,
     SURVEY_MS = 5000, /* time between two searches of all folders for jobs that are not in memory */
-    /* Most streams for traces that ended before their stream began, so that there is room for traces that still grow.
-     * Also the most streams that the other collector has not answered with WELCOME. */
+    /* A stream is a connection that sends one trace to the other collector. Most streams for traces that had ended
+     * before their stream began, so that there is room for traces that still grow. Also the most streams that the
+     * other collector has not yet answered with WELCOME. */
     ENDED_MAX = 16,
     BACKOFF_MIN_MS = 100, /* first wait between two attempts to connect; doubled each time */
     BACKOFF_MAX_MS = 5000,
@@ -44,7 +45,7 @@ struct relay {
     uint64_t next_try, next_survey, backoff;
     char said[256]; /* the last failure that was logged; "": none since WELCOME */
     unsigned said_refused;
-    unsigned count, ended, unanswered; /* numbers of streams: all; with relay_stream.begins set; without WELCOME */
+    unsigned count, ended, unanswered; /* numbers of streams: all; with relay_stream.begins set; not welcomed yet */
     struct relay_stream *streams[RELAY_STREAMS_MAX];
 };
 
@@ -55,7 +56,7 @@ static uint64_t now_of(const struct relay *relay)
 
 /* --- what works --------------------------------------------------------------------------------- */
 
-/* Sets when to try again. The time is partly random, so that many collectors do not reconnect at once. */
+/* Sets when to connect again. The time is partly random, so that many collectors do not reconnect at once. */
 static void wait_longer(struct relay *relay)
 {
     uint32_t chance = 0;
@@ -68,11 +69,11 @@ static void wait_longer(struct relay *relay)
 static void on_failure(struct relay *relay, const char *why)
 {
     if (now_of(relay) < relay->next_try)
-        return; /* another stream has reported this failure, which cuts several streams at once */
+        return; /* one failure may cut several streams; another stream has reported it */
     relay->reached = false;
     wait_longer(relay);
     if (relay->found && !relay->asks) {
-        uv_freeaddrinfo(relay->found); /* the name may mean another address by now */
+        uv_freeaddrinfo(relay->found); /* look the name up anew, because its address may have changed */
         relay->found = NULL;
     }
     if (!strcmp(why, relay->said))
@@ -103,7 +104,7 @@ static void on_addresses(uv_getaddrinfo_t *asking, int status, struct addrinfo *
         on_failure(relay, uv_strerror(status));
 }
 
-/* Looks the addresses up in another thread, because that may take long. */
+/* Looks the addresses of relay->host up in another thread, because the look-up may take long. */
 static void find_addresses(struct relay *relay)
 {
     const struct addrinfo wanted = { .ai_socktype = SOCK_STREAM };
@@ -138,7 +139,8 @@ static int begin_to_connect(struct relay *relay)
     return -1;
 }
 
-/* May this trace's relaying start? Until the other collector has welcomed one connection, no second one is made. */
+/* May a connection be made now to send this trace? Until the other collector has answered one connection with
+ * WELCOME, no second connection is made. */
 static bool may_start(const struct relay *relay, const struct recording *one)
 {
     return now_of(relay) >= relay->next_try && relay->count < RELAY_STREAMS_MAX &&
@@ -146,7 +148,8 @@ static bool may_start(const struct relay *relay, const struct recording *one)
            (one->open || relay->ended < ENDED_MAX);
 }
 
-/* Starts to relay a trace. If the address is not known yet, only begins to look it up; a later call then starts. */
+/* Connects to the other collector, to send it a trace. If the other collector's address is not known yet, only begins
+ * to look it up; then a later call connects. */
 static void start(struct relay *relay, struct job *job, struct recording *one)
 {
     if (!relay->found) {
@@ -178,7 +181,8 @@ static void start(struct relay *relay, struct job *job, struct recording *one)
     one->relay = slot + 1;
 }
 
-/* Ends a stream. `one` is NULL if its recording was removed meanwhile. */
+/* Ends a stream. `one` is the recording whose trace the stream has sent; NULL: the recording was removed
+ * meanwhile. */
 static void finish(struct relay *relay, unsigned slot, struct recording *one)
 {
     struct relay_stream *stream = relay->streams[slot];
@@ -228,8 +232,8 @@ static void visit_job(struct relay *relay, struct job *job)
         visit_recording(relay, job, one);
 }
 
-/* Notes how much of each trace is final. If a process that shares its live memory is killed, the collector may
- * replace the end of its trace (remains.h). */
+/* Notes how much of each trace is final and may be sent. If a process that shares its live memory with the collector
+ * is killed, the collector may replace the end of its trace with what that memory holds (remains.h). */
 static void settle(struct clients *clients)
 {
     for (const struct client *client = clients->first; client; client = client->next)
@@ -245,7 +249,8 @@ static bool has_work(const struct job *job)
     return one;
 }
 
-/* Loads a job from its folder and relays it. There may be more jobs than fit into memory. */
+/* Loads a job from its folder, and relays its traces. There may be more jobs in folders than the collector keeps in
+ * memory, so on_tick searches the folders from time to time. */
 static void survey_job(void *data, const char *name)
 {
     struct relay *relay = data;
@@ -278,7 +283,8 @@ static void on_tick(uv_timer_t *timer)
 
 /* --- start and end ------------------------------------------------------------------------------ */
 
-/* Stores the address. If traces cannot be relayed there, prints why on stderr and returns false. */
+/* Stores the address of the other collector. If traces cannot be sent to this address, prints why on stderr and
+ * returns false. */
 static bool take_address(struct relay *relay, const char *address)
 {
     const char *port = address_split(address, relay->host);

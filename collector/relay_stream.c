@@ -10,7 +10,7 @@
 
 #include "base/minmax.h"
 
-enum { MESSAGES_A_TURN = 16 }; /* messages sent for one trace before others have their turn */
+enum { MESSAGES_A_TURN = 16 }; /* messages sent for one trace before other traces are sent */
 
 static void stop(struct relay_stream *stream, enum relay_state state, const char *why)
 {
@@ -108,7 +108,7 @@ static bool on_message(void *data, const uint8_t *bytes, size_t size)
         take_note(stream, number);
     else if (!status && message.kind == WS_CHANNEL_GOODBYE && state == RELAY_LEAVES && number == stream->taken)
         stop(stream, RELAY_DONE, "");
-    else if (status || message.kind != WS_CHANNEL_CONTROL) /* CONTROL is only for a process that records */
+    else if (status || message.kind != WS_CHANNEL_CONTROL) /* ignore CONTROL: it is for a recorded process */
         stop(stream, RELAY_CUT, "it does not answer as a collector does");
     return true;
 }
@@ -128,7 +128,8 @@ static void on_end(void *data, int status)
 
 /* --- for the relay ------------------------------------------------------------------------------ */
 
-/* Fills in HELLO from a recording. The other collector checks it like that of a shim. */
+/* Fills in HELLO, the first message of a connection, from a recording. The other collector checks this HELLO as it
+ * checks the HELLO of a recorded process. */
 static void introduce(struct ws_channel_hello *hello, const struct job *job, const struct recording *one)
 {
     *hello = (struct ws_channel_hello){ .stream = one->identity.stream,

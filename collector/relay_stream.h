@@ -1,4 +1,4 @@
-/* One trace on its way to the other collector. */
+/* A relay stream sends one trace to another collector, over a connection of its own. */
 #ifndef WALLSHIM_COLLECTOR_RELAY_STREAM_H
 #define WALLSHIM_COLLECTOR_RELAY_STREAM_H
 
@@ -12,9 +12,9 @@
 
 enum relay_state {
     RELAY_CONNECTS,
-    RELAY_ASKS,    /* HELLO was sent, which names the trace */
+    RELAY_ASKS,    /* HELLO, which names the trace, was sent */
     RELAY_SENDS,   /* WELCOME has come, with the number of bytes that the other collector has already */
-    RELAY_LEAVES,  /* GOODBYE was sent */
+    RELAY_LEAVES,  /* the whole trace and GOODBYE were sent */
     RELAY_DONE,    /* ended in order; relay_stream_has_all tells whether the other collector has the whole trace */
     RELAY_CUT,     /* the connection was lost or could not be made; see `why` */
     RELAY_REFUSED, /* this trace cannot be relayed now; see `why` */
@@ -24,7 +24,7 @@ struct relay_stream {
     struct tcp *tcp; /* NULL in the last three states */
     struct job *job; /* job->relays counts this stream */
     enum relay_state state;
-    bool seen;              /* the relay's current tick has found the trace's recording */
+    bool seen;              /* the relay's current tick has found the trace's recording; false: it was removed */
     bool begins;            /* the recording had ended before the stream started */
     bool welcomed, counted; /* WELCOME has come; relay.unanswered no longer counts this stream */
     char why[200];
@@ -32,10 +32,10 @@ struct relay_stream {
     struct relay_file file;
     uint64_t sent;  /* bytes of the trace that were sent, or that the other collector had already */
     uint64_t taken; /* bytes of the trace that are in the other collector's file */
-    /* From the last relay_stream_update: */
+    /* relay_stream_update sets the following fields. */
     uint64_t limit;    /* how many bytes of the trace may be sent */
     bool ended, whole; /* the recording has ended; all complete frames below `limit` were found in the file */
-    char how[96];
+    char how[96];      /* how the recording ended (recording.ended); "": it has not ended */
 };
 
 /* Takes over `tls`, and a socket on which connect() was called. Returns NULL if memory runs out or the file cannot be

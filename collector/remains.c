@@ -91,7 +91,8 @@ static void note(struct remains *remains)
         recording->frames = remains->salvaged.frames;
     remains->job->changed = true;
     say("process %d: %s", (int)recording->identity.pid, recording->ended);
-    /* After its connection had ended, the process may have written a file of its own: see drop_duplicate. */
+    /* After its connection had ended, the process may have written the whole trace into a file of its own. Then the
+     * collector's trace is a duplicate, as in drop_duplicate (client.c). */
     if (ws_salvage_is_elsewhere(remains->memory))
         job_drop_duplicate(remains->job, recording);
     remains_close(remains);
@@ -117,7 +118,8 @@ static void after_salvage(uv_work_t *work, int status)
     note(remains);
 }
 
-/* Salvages in another thread: a trace may be large, and the loop must serve the other processes. */
+/* Completes the trace in another thread, because a trace may be large, and the event loop must go on serving the
+ * other processes. */
 static void begin_salvage(struct remains *remains)
 {
     if (remains->working)

@@ -1,5 +1,6 @@
-/* What a process leaves when its connection ends without GOODBYE: its live memory (record/live.h). Once the process
- * has ended, the collector completes its trace from that memory. */
+/* Remains are what a process leaves when its connection ends without GOODBYE: its live memory, which it shares with
+ * the collector and which holds the records that it had not sent (record/live.h). Once the process has ended, the
+ * collector completes its trace from that memory. */
 #ifndef WALLSHIM_COLLECTOR_REMAINS_H
 #define WALLSHIM_COLLECTOR_REMAINS_H
 
@@ -13,7 +14,7 @@
 
 struct remains;
 
-/* The remains of all processes. */
+/* The remains of all processes whose connections ended without GOODBYE. */
 struct remains_list {
     struct remains *first;
     uv_loop_t *loop;
@@ -23,22 +24,23 @@ struct remains_list {
 /* Checks the descriptor that came with HELLO. Returns it; or closes it and returns -1 if it cannot be read safely. */
 int remains_check(int memory);
 
-/* Has the process left data in its live memory that the trace may lack? */
+/* Does the live memory `memory` (a descriptor) hold data that the trace may lack? `memory` may be -1. */
 bool remains_are_due(int memory);
 
 /* Keeps the live memory until the process has ended, and then completes the trace. The recording counts as open until
- * then. Takes over `memory`, unless it returns false because memory has run out. */
+ * the trace is completed. Takes over `memory`, unless it returns false because memory has run out. */
 bool remains_keep(struct remains_list *list, int memory, pid_t pid, struct job *job, struct recording *recording);
 
-/* To be called when the process reconnects: drops its live memory. Returns false if its trace is just being
- * completed. */
+/* To be called when the process reconnects and so sends the rest of its trace itself: drops its live memory. Returns
+ * false if its trace is just being completed. */
 bool remains_drop(struct remains_list *list, const struct recording *recording);
 
 /* To be called once a second. Completes the traces of processes that have ended, or that have called exec and live
  * on as another program. */
 void remains_tick(struct remains_list *list);
 
-/* To be called when the collector ends. Completes the traces of processes that have ended, and drops the others. */
+/* To be called when the collector ends. Completes the traces of processes that have ended. Drops the live memory of
+ * the other processes. */
 void remains_end(struct remains_list *list);
 
 #endif

@@ -9,8 +9,8 @@ enum {
     TOLERANCE = 8,      /* divisor: numbers of operations that differ by at most an eighth count as equal */
     FIRST_SHAPES = 128, /* entries of rhythm.beats at first */
     CHOICE_EVERY = 64,
-    BUCKETS = 8 * 33, /* buckets for numbers of operations: eight for each power of two */
-    FEWER = 4, /* divisor: a bucket is considered if it has a quarter as many shapes as the fullest one, or more */
+    BUCKETS = 8 * 33, /* buckets by number of operations: eight for each power of two */
+    FEWER = 4,        /* divisor: a bucket counts if it has at least a quarter as many shapes as the fullest bucket */
 };
 
 struct rhythm *rhythm_create(struct figures_memory *memory, double factor, int64_t longest_ns)
@@ -50,7 +50,7 @@ static int64_t median_of(const int64_t *times, size_t count)
     return sorted[count / 2];
 }
 
-/* Adds a step. Returns true if it is slow. */
+/* Adds a step that took `took_ns`. If it is slow, fills *step and returns true. */
 static bool take_step(struct rhythm *rhythm, int64_t took_ns, struct rhythm_step *step)
 {
     size_t count = ws_min(rhythm->steps, (uint64_t)RHYTHM_TIMES);
@@ -93,7 +93,7 @@ static bool is_beat(const struct rhythm *rhythm, uint32_t shape)
                                        steady / beat->run >= RHYTHM_NS && steady / beat->run <= rhythm->longest_ns);
 }
 
-/* Returns the bucket of an interval with this many operations. Nearly equal numbers have the same bucket. */
+/* Returns the bucket for intervals with this many operations. Nearly equal numbers share a bucket. */
 static uint32_t bucket_of(uint32_t operations)
 {
     uint32_t power = 31 - (uint32_t)__builtin_clz(operations | 1);
@@ -166,8 +166,8 @@ static void begin_run(struct rhythm_beat *beat, const struct rhythm_launch *laun
     beat->run_begin = beat->run ? beat->begin : launch->begin;
 }
 
-/* Adds a launch to rhythm.beats. Returns the time since the previous launch of its shape if the usual number of
- * operations lies in between, else -1. */
+/* Adds a launch to rhythm.beats. If about the usual number of operations lies between this launch and the previous
+ * launch of its shape, returns the time between the two launches, in ns. Otherwise returns -1. */
 static int64_t interval(struct rhythm *rhythm, const struct rhythm_launch *launch, uint64_t number)
 {
     struct rhythm_beat *beat = &rhythm->beats[launch->shape];
@@ -201,7 +201,8 @@ bool rhythm_add(struct rhythm *rhythm, const struct rhythm_launch *launch, struc
         rhythm->chosen_even++;
         return take_step(rhythm, took, step);
     }
-    /* Keep the chosen shape if other work interrupts the steps only now and then, such as a test of the model. */
+    /* The interval is not even: other work lies in it, such as a test of the model. Keep the chosen shape only if
+     * many even intervals came before. */
     if (rhythm->chosen_even < RHYTHM_LEAST)
         rhythm->chosen = 0;
     rhythm->chosen_even = 0;

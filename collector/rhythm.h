@@ -1,13 +1,15 @@
-/* Finds slow steps of a process while its records come in. Steps are those that the program marks. If it marks none,
- * a step runs from one launch of some shape to the next launch of that shape, which is called a beat. A shape is what
- * equal launches have in common: kernel, stream, grid.
+/* Finds slow steps of a process (such as training steps) while its records come in. If the program marks its steps,
+ * the marked steps are used. If it marks none, a step runs from one launch of a chosen shape to the next launch of
+ * that shape. A shape is what equal launches have in common: kernel, stream, grid. A shape that could be chosen is
+ * called a beat.
  *
- * A shape is a beat if the same number of operations lies between its launches, many times in a row. Intervals with
- * about the same number of operations are called even. Operations are counted by lane (a thread's launches on one
- * stream), because only within a lane do records come in order. Times do not matter for the search. So slow steps do
- * not disturb it, and a pause with other work in it (a test of the model, a checkpoint) is no slow step. Most shapes
- * that occur in every step are beats, all with the step as their interval. Few shapes are beats with a longer
- * interval, such as work at every tenth step. So the longest interval that many beats share is taken as the step.
+ * A shape is a beat if about the same number of operations lies between its launches, many times in a row. Such
+ * intervals between launches are called even. Operations are counted by lane (a thread's launches on one stream),
+ * because only within a lane do records come in order. Whether an interval is even depends on its number of
+ * operations, not on its time. So slow steps do not disturb the search. A pause with other work in it (a test of the
+ * model, a checkpoint) has another number of operations, so it does not count as a slow step. Most shapes that occur
+ * once in every step are beats, and their interval is the step. Few beats have a longer interval, such as work at
+ * every tenth step. So the longest interval that many beats share is taken as the step.
  *
  * Clients are not trusted: they may send any numbers, and memory is bounded. */
 #ifndef WALLSHIM_COLLECTOR_RHYTHM_H
@@ -21,15 +23,15 @@
 enum {
     RHYTHM_SHAPES = 4096, /* shapes with larger ids are ignored */
     RHYTHM_LANES = 64,
-    RHYTHM_TIMES = 64, /* number of last steps of which the median is taken */
-    RHYTHM_LEAST = 16, /* number of steps before any step can be slow */
-    RHYTHM_RARE = 2,   /* a step is not slow if more than so many of the last steps took as long */
-    /* A shape is a beat if so many intervals in a row between its launches have about the same number of operations,
-     * and together take RHYTHM_STEADY_NS or more. */
+    RHYTHM_TIMES = 64, /* the median is taken of this many last steps */
+    RHYTHM_LEAST = 16, /* no step can be slow before this many steps have come */
+    RHYTHM_RARE = 2,   /* a step is not slow if more than this many of the last steps were as slow */
+    /* A shape is a beat if at least this many intervals in a row between its launches have about the same number of
+     * operations, and these intervals together take RHYTHM_STEADY_NS or more. */
     RHYTHM_EVEN = 32,
 };
-/* The kernels of a network's equal layers have equal intervals too, but only until the step ends. Few steps last this
- * long. */
+/* The kernels of a network's equal layers have even intervals too, but only until the step ends. Few steps last as
+ * long as this, so the time keeps such kernels from being taken for beats. */
 static const int64_t RHYTHM_STEADY_NS = 3000000000;
 static const int64_t RHYTHM_NS = 500000; /* ns; intervals that are shorter on average are no steps */
 
@@ -55,7 +57,7 @@ struct rhythm_beat {
 struct rhythm {
     struct figures_memory *memory;
     double factor;      /* a slow step takes at least this many times the median */
-    int64_t longest_ns; /* longer intervals are no steps */
+    int64_t longest_ns; /* intervals that are longer than this on average are no steps */
     struct rhythm_beat *beats;
     uint32_t shapes; /* number of entries in `beats` */
     struct {
@@ -74,10 +76,11 @@ struct rhythm {
 struct rhythm *rhythm_create(struct figures_memory *memory, double factor, int64_t longest_ns);
 void rhythm_destroy(struct rhythm *rhythm);
 
-/* Adds a launch. The launches of a thread on a stream must come in order. Returns true if it ends a slow step. */
+/* Adds a launch. The launches of a thread on a stream must come in order. If the launch ends a slow step, fills *step
+ * and returns true. */
 bool rhythm_add(struct rhythm *rhythm, const struct rhythm_launch *launch, struct rhythm_step *step);
 
-/* Adds a step that the program marks. Returns true if it was slow. */
+/* Adds a step that the program marks. If the step was slow, fills *step and returns true. */
 bool rhythm_mark(struct rhythm *rhythm, int64_t took_ns, struct rhythm_step *step);
 
 #endif

@@ -52,7 +52,7 @@ static void end(struct server *server)
     uv_stop(&server->loop);
 }
 
-/* With --while-input: ends the loop when the input has ended and the last client is gone. */
+/* With --while-input: ends the event loop when standard input has ended and the last client is gone. */
 static void end_if_done(struct server *server)
 {
     if (server->input_ended && !server->clients.count && !server->clients.remains.first)
@@ -98,15 +98,16 @@ static void on_input(uv_poll_t *poll, int status, int events)
     }
 }
 
-/* Runs after each turn of the loop. */
+/* libuv calls this function after each iteration of the event loop that has polled for events. */
 static void on_turn(uv_check_t *check)
 {
     end_if_done(check->data);
 }
 
 /* Raises the process's limit of descriptors, and returns how many clients fit into it. A client needs two
- * descriptors, for its socket and its file. It needs two more if another collector relays it. Each trace that we
- * relay needs two. */
+ * descriptors, for its socket and its file. If another collector relays it, it needs two more: for the TCP
+ * connection, and for the other end of the socket pair to it (gate.h). Each trace that we send to another collector
+ * needs two. */
 static unsigned clients_limit(const struct server_options *options)
 {
     struct rlimit limit = { 0, 0 };
@@ -120,7 +121,8 @@ static unsigned clients_limit(const struct server_options *options)
     return (unsigned)ws_min(fit, (rlim_t)CLIENTS_MAX);
 }
 
-/* Makes the folder and those above it, as far as necessary. Returns the folder's descriptor, or -1. */
+/* Makes the folder and the folders above it, as far as they do not exist yet. Returns the folder's descriptor, or
+ * -1. */
 static int open_folder(const char *path)
 {
     char above[4096];
@@ -231,7 +233,7 @@ static int start_network(struct server *server, const struct server_options *opt
     return 0;
 }
 
-/* Stops the network, because something else could not be started. */
+/* Frees what start_network has started, because a part of the collector could not be started. */
 static void stop_early(struct server *server)
 {
     gates_stop(server->gates);
@@ -242,8 +244,8 @@ static void stop_early(struct server *server)
     relay_free(server->relay);
 }
 
-/* Prints where the collector listens. The collector of `wallshim record` stays silent, because its user did not start
- * it. */
+/* Prints where the collector listens. The collector that `wallshim record` starts (with --while-input) prints
+ * nothing, because the user did not start it himself. */
 static void tell_ready(const struct server_options *options)
 {
     if (!options->while_input)

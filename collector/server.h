@@ -1,4 +1,4 @@
-/* The collector: one event loop for the socket, its clients, a clock and signals. */
+/* Runs the collector: one event loop that serves the sockets, the clients, a timer and signals. */
 #ifndef WALLSHIM_COLLECTOR_SERVER_H
 #define WALLSHIM_COLLECTOR_SERVER_H
 

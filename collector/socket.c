@@ -38,7 +38,8 @@ static int make_folder(struct listening *listening)
     return 0;
 }
 
-/* Returns NULL if the path may be replaced, else why not: a program listens there, or it is no socket. */
+/* Returns NULL if nothing at the path hinders a new socket. Otherwise returns what does: a socket on which a program
+ * listens, or a file that is no socket. */
 static const char *what_is_there(const struct sockaddr_un *address, int type)
 {
     struct stat about;
@@ -52,7 +53,7 @@ static const char *what_is_there(const struct sockaddr_un *address, int type)
     if (fd >= 0)
         close(fd);
     return !error || error == EAGAIN                  ? "another collector listens there"
-           : error == ECONNREFUSED || error == ENOENT ? NULL /* left by a collector that was killed */
+           : error == ECONNREFUSED || error == ENOENT ? NULL /* a killed collector has left the socket */
                                                       : "another program's socket is there";
 }
 
@@ -64,7 +65,7 @@ int listening_start(struct listening *listening, const char *path, int type)
         return failed(path, "this path is too long for a socket");
     snprintf(address.sun_path, sizeof(address.sun_path), "%s", path);
     snprintf(listening->path, sizeof(listening->path), "%s", path);
-    uint16_t word = (uint16_t)getpid(); /* random, because two collectors may start at the same time */
+    uint16_t word = (uint16_t)getpid(); /* for a temporary name; random, as two collectors may start at once */
     ssize_t ignored = getrandom(&word, sizeof(word), GRND_NONBLOCK);
     (void)ignored;
     snprintf(beside.sun_path, sizeof(beside.sun_path), "%.101s.%04x", path, word);

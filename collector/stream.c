@@ -33,7 +33,8 @@ void stream_finish(struct stream *stream)
     stream->size = 0;
 }
 
-/* The buffer grows with the bytes that have come, because the size in a frame header cannot be trusted. */
+/* Makes room in the buffer for `more` bytes. The buffer grows only with the bytes that have come, because the size
+ * that a frame header announces cannot be trusted. */
 static bool make_room(struct stream *stream, size_t more)
 {
     size_t capacity = stream->capacity ? stream->capacity : SMALLEST_BUFFER;

@@ -1,5 +1,6 @@
 /* Checks the bytes of a trace as a client sends them, and cuts them into units. A unit is the file header, a frame or
- * the trailer. A unit is passed on only when it is complete and its checksums are right. */
+ * the trailer. A frame is a block of records. Passes a unit to the callback `take` only when the unit is complete and
+ * its checksums are right. */
 #ifndef WALLSHIM_COLLECTOR_STREAM_H
 #define WALLSHIM_COLLECTOR_STREAM_H
 
@@ -9,7 +10,7 @@
 
 struct stream;
 
-/* The memory of all streams together. */
+/* How many bytes the buffers of all streams together take (`used`), and may take (`limit`). */
 struct stream_memory {
     size_t used, limit;
     /* Called when memory is short: frees memory of other streams. Returns whether it has freed any. May be NULL. */
@@ -17,7 +18,8 @@ struct stream_memory {
     void *data;
 };
 
-/* After stream_finish, the position in the trace is still known, and stream_add can continue there. */
+/* The position in one trace, and the bytes after it that came. stream_finish frees the bytes but keeps the position,
+ * so stream_add can continue there. */
 struct stream {
     struct stream_memory *memory;
     uint8_t *bytes; /* received bytes of the trace that were not passed on yet */

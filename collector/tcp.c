@@ -14,7 +14,7 @@
 
 enum {
     READ_SIZE = 16 << 10,
-    READS_A_TURN = 16,   /* reads from one connection before others have their turn */
+    READS_A_TURN = 16,   /* reads from one connection before other connections are served */
     HANDSHAKE_MS = 5000, /* longest time for connect() and the TLS handshake */
     FINISH_MS = 2000,    /* longest time to send what is left, after tcp_finish */
     SILENCE_MS = 20000,  /* the connection ends if sent bytes are not acknowledged for so long */
@@ -30,7 +30,7 @@ struct tcp {
     int fd, events;
     struct tls *tls;
     bool connecting, ready, paused, wants_space, closing;
-    bool finishing, shut; /* tcp_finish was called; all is sent, and our direction is shut down */
+    bool finishing, shut; /* tcp_finish was called; all bytes were sent, and shutdown(SHUT_WR) was called */
     int failed;           /* -errno for on_time to report */
     const struct tcp_events *on;
     void *data;
@@ -139,7 +139,7 @@ void tcp_write(struct tcp *tcp, const uint8_t *head, size_t head_size, const uin
         status = put(tcp, data, size);
     if (!status)
         status = flush(tcp);
-    if (status) { /* reported later, because the caller does not expect events now */
+    if (status) { /* on_time reports this, because the caller expects no event now */
         tcp->failed = status;
         uv_timer_start(&tcp->timer, on_time, 0, 0);
     }
@@ -204,8 +204,8 @@ static int decrypt(struct tcp *tcp)
     return 0;
 }
 
-/* Reads and drops what still comes. If it stayed unread, close() would reset the connection, and what was sent last
- * could be lost. */
+/* After tcp_finish: reads and drops the bytes that still come. If they stayed unread, close() would reset the
+ * connection, and the bytes that we sent last could be lost. */
 static int forget_some(struct tcp *tcp)
 {
     ssize_t size = recv(tcp->fd, tcp->in, sizeof(tcp->in), MSG_DONTWAIT);
@@ -225,7 +225,7 @@ static int receive_some(struct tcp *tcp)
         int status = 0;
         if (size < 0)
             return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-        if (!size) /* the connection has ended; with TLS, a peer that ends in order announces it before */
+        if (!size) /* the connection has ended; with TLS, a peer that ends in order announces it first */
             return tcp->tls || tcp->in_size ? -ECONNRESET : 1;
         if (tcp->tls) {
             status = tls_feed(tcp->tls, bytes, (size_t)size);
@@ -246,7 +246,7 @@ static void after_receiving(struct tcp *tcp, int status)
     if (!status && !tcp->closing)
         status = flush(tcp);
     if (status && !tcp->closing) {
-        flush(tcp); /* sends the TLS alert that tells why */
+        flush(tcp); /* sends the TLS alert that tells the peer the reason */
         end(tcp, status > 0 ? 0 : status);
     }
     wait_for_events(tcp);
@@ -276,7 +276,8 @@ static void set_options(const struct tcp *tcp)
         setsockopt(tcp->fd, options[i].level, options[i].name, &options[i].value, sizeof(options[i].value));
 }
 
-/* When all is sent, shuts our direction down. The peer then closes the connection, and on_poll sees that. */
+/* After tcp_finish: when all bytes were sent, shuts down the direction to the peer. The peer then closes the
+ * connection, and on_poll notices that. */
 static void shut_if_sent(struct tcp *tcp)
 {
     if (!tcp->finishing || tcp->shut || tcp->closing || tcp->out_size)
@@ -323,7 +324,8 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     after_receiving(tcp, error);
 }
 
-/* An accepted connection without TLS is ready at once, because no event would come that makes it ready. */
+/* Runs in the first iteration of the event loop after tcp_create. An accepted connection without TLS becomes ready
+ * now: no handshake follows whose end would make it ready. */
 static void on_first_turn(uv_timer_t *timer)
 {
     struct tcp *tcp = timer->data;

@@ -1,5 +1,5 @@
-/* A TCP connection that carries messages (wire/channel.h), with TLS or without. Nothing blocks. Memory is bounded:
- * one message that was received, and about two that are to be sent. */
+/* A TCP connection that carries messages (wire/channel.h), with TLS or without. Nothing blocks. Memory is bounded: it
+ * holds one message that was received, and about two messages that are to be sent. */
 #ifndef WALLSHIM_COLLECTOR_TCP_H
 #define WALLSHIM_COLLECTOR_TCP_H
 
@@ -17,8 +17,8 @@ struct tcp_events {
     /* Returns false if the message cannot be handled now; tcp_resume passes it again. */
     bool (*message)(void *data, const uint8_t *bytes, size_t size);
     void (*space)(void *data); /* after tcp_wait_for_space: there is room for a message */
-    /* `status`: 0 if the peer ended in order, else -errno; tcp_why explains it. The connection must be destroyed
-     * then. */
+    /* `status`: 0 if the peer ended in order, else -errno; tcp_why explains it. The receiver of this event must call
+     * tcp_destroy. */
     void (*ended)(void *data, int status);
 };
 

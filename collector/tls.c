@@ -55,7 +55,7 @@ static bool read_files(SSL_CTX *ssl, const struct tls_files *files)
     ERR_clear_error();
     if (SSL_CTX_use_certificate_chain_file(ssl, files->certificate) != 1)
         return wrong_file("cert", files->certificate);
-    /* This call compares the key with the certificate as well. */
+    /* SSL_CTX_use_PrivateKey_file also fails if the key does not belong to the certificate. */
     if (SSL_CTX_use_PrivateKey_file(ssl, files->key, SSL_FILETYPE_PEM) != 1 || SSL_CTX_check_private_key(ssl) != 1)
         return wrong_file("key", files->key);
     if (SSL_CTX_load_verify_locations(ssl, files->authority, NULL) != 1)
@@ -80,7 +80,7 @@ struct tls_context *tls_context_create(const struct tls_files *files)
     SSL_CTX_set_default_passwd_cb(ssl, no_password);
     SSL_CTX_set_min_proto_version(ssl, TLS1_2_VERSION);
     SSL_CTX_set_options(ssl, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_NO_TICKET);
-    SSL_CTX_set_num_tickets(ssl, 0); /* every connection must authenticate anew */
+    SSL_CTX_set_num_tickets(ssl, 0); /* without tickets, every connection must authenticate anew */
     SSL_CTX_set_session_cache_mode(ssl, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(ssl, SSL_MODE_RELEASE_BUFFERS);
     SSL_CTX_set_verify(ssl, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
@@ -150,7 +150,8 @@ size_t tls_take(struct tls *tls, uint8_t *bytes, size_t size)
     return taken > 0 ? (size_t)taken : 0;
 }
 
-/* Turns the result of a failed call into -EAGAIN, or into -EPROTO with the reason in `why`. */
+/* Judges the result of an OpenSSL call that has failed. Returns -EAGAIN if OpenSSL only needs more bytes from the
+ * network; else writes the reason into `why` and returns -EPROTO. */
 static int judge(struct tls *tls, int result)
 {
     int error = SSL_get_error(tls->ssl, result);

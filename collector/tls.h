@@ -1,5 +1,5 @@
-/* TLS without a socket: the caller moves the bytes from and to the network, so nothing blocks. Both sides must show a
- * certificate. */
+/* TLS without a socket: the caller moves the encrypted bytes from and to the network, so no function of TLS blocks.
+ * Both sides must show a certificate. */
 #ifndef WALLSHIM_COLLECTOR_TLS_H
 #define WALLSHIM_COLLECTOR_TLS_H
 
@@ -22,22 +22,23 @@ struct tls;
 struct tls_context *tls_context_create(const struct tls_files *files);
 void tls_context_destroy(struct tls_context *context);
 
-/* One end of a connection. `host` is the name or numeric address that the server's certificate must have; NULL: we
- * are the server. Returns NULL if memory runs out. */
+/* Creates one end of a TLS connection. `host` is the name or numeric address that the server's certificate must have;
+ * NULL: we are the server. Returns NULL if memory runs out. */
 struct tls *tls_create(struct tls_context *context, const char *host);
 void tls_destroy(struct tls *tls);
 
 /* Adds bytes that came from the network. Returns 0 or -ENOMEM. */
 int tls_feed(struct tls *tls, const uint8_t *bytes, size_t size);
 
-/* Removes bytes that are to be sent to the network. Returns their number; 0: there are none. */
+/* Moves encrypted bytes, which the caller must send to the network, into `bytes`. Returns their number; 0: there are
+ * none. */
 size_t tls_take(struct tls *tls, uint8_t *bytes, size_t size);
 
 /* Continues the handshake. Returns 1: more bytes must come; 0: it is done; -EPROTO: it failed, see tls_why. */
 int tls_shake_hands(struct tls *tls);
 
 /* Reads decrypted bytes. Returns their number; 0: the peer has ended in order; -EAGAIN: more bytes must come;
- * -EPROTO. */
+ * -EPROTO: it failed, see tls_why. */
 ssize_t tls_read(struct tls *tls, uint8_t *bytes, size_t size);
 
 /* Encrypts all `size` bytes. Returns 0 or -EPROTO. */

@@ -1,8 +1,8 @@
 /* Starts and ends the shim in a program that was started without it. `wallshim attach` makes a thread of the program
  * load this library and call wallshim_attach (wire/late.h). The driver's functions are patched in place, so that they
- * jump to our wrappers. The wrappers call the functions' trampolines (attach/patch.h). When the session is over, the
- * patches are removed. The library stays loaded, because threads may still be inside a wrapper. The next `wallshim
- * attach` uses the loaded library again. */
+ * jump to our wrappers. To run the original function, a wrapper calls the function's trampoline (attach/patch.h).
+ * When the session is over, the patches are removed. The library stays loaded, because threads may still be inside a
+ * wrapper. The next `wallshim attach` uses the loaded library again. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -46,14 +46,15 @@ static void fail(struct ws_late_block *block, const char *why)
 
 /* --- patches ---------------------------------------------------------------------------------------- */
 
-/* Is the row's function to be patched? Functions such as cuGetProcAddress are not: their wrappers would give the
- * program the addresses of our wrappers, and the program would keep these addresses after the session. */
+/* Is the row's function to be patched? Functions that look up functions, such as cuGetProcAddress, are not patched:
+ * their wrappers would give the program the addresses of our wrappers, and the program would go on calling these
+ * addresses after the session. */
 static bool is_wanted(const struct resolve_row *row)
 {
     return row->family != WS_CALL_RESOLUTION;
 }
 
-/* Is the function at this address prepared already? Several symbols may name the same function. */
+/* Is a patch for the function at this address prepared already? Several symbols may name the same function. */
 static bool is_prepared(const void *entry)
 {
     for (size_t i = 0; i < prepared_count; i++)
@@ -62,8 +63,8 @@ static bool is_prepared(const void *entry)
     return false;
 }
 
-/* Appends a function that cannot be patched, and the reason, to the text that `wallshim attach` prints. Does not
- * append if the text's buffer is half full. */
+/* Appends a function that cannot be patched, and the reason, to the text that `wallshim attach` prints. Appends
+ * nothing if the text's buffer is half full. */
 static void note_refusal(struct ws_late_block *block, const char *symbol, enum patch_refusal refusal)
 {
     size_t used = strlen(block->text);
@@ -111,7 +112,8 @@ static void prepare_all(struct ws_late_block *block)
 
 /* --- the way in and out ----------------------------------------------------------------------------- */
 
-/* Turns off all options that leave something in the program after the session, or that take long to load. */
+/* Sets the options for a shim that was loaded late. Turns off whatever would leave something behind in the program
+ * after the session, or would take long to load. */
 static void set_options(void)
 {
     shim_late = true;
@@ -123,7 +125,7 @@ static void set_options(void)
     shim_options.counters = false;
     shim_options.health = 0;
     shim_options.gate = WS_GATE_OFF;
-    ws_log_set_level(WS_LOG_QUIET); /* `wallshim attach` prints all messages */
+    ws_log_set_level(WS_LOG_QUIET); /* the shim prints nothing: `wallshim attach` prints all messages */
     recording_prepare();
 }
 
@@ -137,8 +139,9 @@ static bool start(void)
 
 _Static_assert((int)WS_LATE_JUMP == (int)PATCH_JUMP_SIZE, "the command writes what the patcher would");
 
-/* Waits until `wallshim attach` has written the patches. Returns false if that takes too long. The state is then
- * WS_LATE_FAILED, and `wallshim attach` must not write the patches any more. */
+/* Waits until `wallshim attach` has written the patches. Returns false if `wallshim attach` has not written them
+ * within STOP_NS. In this case the block's state is WS_LATE_FAILED, which tells `wallshim attach` not to write the
+ * patches any more. */
 static bool wait_until_applied(struct ws_late_block *block)
 {
     uint32_t state = WS_LATE_PREPARED;
@@ -148,7 +151,8 @@ static bool wait_until_applied(struct ws_late_block *block)
     return !atomic_compare_exchange_strong(&block->state, &state, WS_LATE_FAILED) && state == WS_LATE_APPLIED;
 }
 
-/* Forgets contexts, streams and functions: the shim no longer sees the calls that change them. */
+/* Called when the driver's functions are no longer patched. Forgets contexts, streams and functions, because the shim
+ * no longer sees the calls that change them. */
 static void let_go(void)
 {
     drain_detach();

@@ -29,7 +29,8 @@
 #include "shim/state/registry.h"
 #include "shim/timing/ticks.h"
 
-static const struct ws_option_info *misunderstood; /* an option whose value could not be parsed, or NULL */
+static const struct ws_option_info *misunderstood; /* an option whose value could not be parsed; NULL: all options
+                                                      were parsed */
 
 static void after_fork_in_child(void)
 {
@@ -61,8 +62,9 @@ static void keep_texts(void)
     }
 }
 
-/* Sets `environ` if the C library has not set it yet, because this function may run before the first constructor.
- * __libc_stack_end points to argc on the stack. After argc come the arguments, a NULL and the environment. */
+/* Sets `environ`, from which the options are read, if the C library has not set it yet: this function may run before
+ * the first constructor. __libc_stack_end points to argc on the stack. After argc come the arguments, a NULL and the
+ * environment. */
 static void find_environment(void)
 {
     struct elf_object linker;
@@ -89,8 +91,8 @@ static void prepare(void)
     ws_options_from_environment(&shim_options, &bad);
     ws_log_set_level(log_level());
     misunderstood = bad;
-    /* A program that has more rights than its user (set-user-ID) is not recorded: the user's options must not affect
-     * it. */
+    /* A program that has more rights than its user (set-user-ID) is not recorded, because the user's environment
+     * variables must not control such a program. */
     if (getauxval(AT_SECURE)) {
         ws_log_set_level(WS_LOG_QUIET);
         shim_step_aside(NULL);
@@ -108,10 +110,10 @@ static void prepare(void)
     pthread_atfork(NULL, NULL, after_fork_in_child);
 }
 
-/* Runs prepare() once, in the first thread that calls this function. The first call may come before our constructor:
- * constructors of the program's libraries run earlier, and may use CUDA. Returns false if another thread is still in
- * prepare() after LOCK_DEADLINE_MS. In a child that is forked during prepare(), no thread completes prepare(), so the
- * child never becomes ready. */
+/* Runs prepare() once, in the first thread that calls this function. The first call may come before our constructor
+ * runs: constructors of the program's libraries may run earlier, and may use CUDA. Returns false if another thread is
+ * still in prepare() after LOCK_DEADLINE_MS. In a child that is forked during prepare(), no thread completes
+ * prepare(), so is_prepared returns false there for ever. */
 static bool is_prepared(void)
 {
     enum { NOTHING_YET, UNDER_WAY, DONE };
@@ -189,7 +191,8 @@ static bool refuse_child(void)
 
 static bool start(void)
 {
-    /* Acquire: if another thread has started the recording, its writes must be visible here. */
+    /* memory_order_acquire: if another thread has started the recording, this thread must see what that thread has
+     * written. */
     uint32_t phase = atomic_load_explicit(&shim_page.phase, memory_order_acquire);
     if (__builtin_expect(phase & SHIM_STARTED, 1))
         return !(phase & SHIM_ENDED);

@@ -20,7 +20,8 @@ static const struct tool_switch *attach_switches(size_t *count)
     return list;
 }
 
-/* Records the process until the session ends. Returns 0, TOOL_AGAIN or TOOL_ERROR. */
+/* Has the shim (the library that records) in the process write a trace, and waits until that recording ends. Returns
+ * 0, TOOL_ERROR after a line on stderr, or TOOL_AGAIN (attach_session.h). */
 static int attach_record(const struct ws_process_facts *process, int socket, const struct tool_trace_file *file,
                          const struct ws_attach_message *wish)
 {
@@ -69,8 +70,8 @@ static int attach_one(const struct ws_process_facts *process, const char *output
     return status;
 }
 
-/* Checks that the output fits --all. With --all, traces go into the folder that --job names. Without --all, the trace
- * of the one process goes into the file that --output names. */
+/* Refuses --output with --all, and --job without --all. With --all, traces go into the folder that --job names.
+ * Without --all, the trace of the one process goes into the file that --output names. */
 static int check_output(const struct tool_arguments *arguments, bool all)
 {
     if (all && tool_value(arguments, "output"))

@@ -1,6 +1,8 @@
-/* The shims write into files whose descriptors the workers send, as for a single process. They do not send to a
- * collector: processes in containers or of other users could not reach its socket. The folder gets a manifest like a
- * collector's, so that reports read the traces as one job. */
+/* `wallshim attach --all` starts a worker (a child process, attach_worker.h) for each process that it records. The
+ * worker sends the descriptor of a file to the shim (the library that records) in the process, and the shim writes
+ * its trace into that file. The shims do not send their traces to a collector, because processes in containers or of
+ * other users could not reach its socket. The folder of the traces gets a manifest like that of a collector, so that
+ * reports read the traces as one job. */
 #include "attach_all.h"
 
 #include <poll.h>
@@ -14,12 +16,12 @@
 #include "base/minmax.h"
 #include "command.h"
 
-enum { LOOK_MS = 500 /* between two searches for new processes */ };
-static const int64_t TOGETHER_NS = 2000000000; /* ns that the first ready worker waits for the other workers */
+enum { LOOK_MS = 500 /* ms between two searches for new processes */ };
+static const int64_t TOGETHER_NS = 2000000000; /* ns that the first ready worker waits for other workers */
 
-/* In ns of CLOCK_MONOTONIC. first_ready: when the first worker was ready; 0: not yet. released: when workers were
- * first allowed to begin; 0: not yet. ends_at: when the recordings end; 0: at a signal. next_look: when to search for
- * new processes. */
+/* These times are in ns of CLOCK_MONOTONIC. first_ready: when the first worker was ready; 0: not yet. released: when
+ * workers were first allowed to begin; 0: not yet. ends_at: when the recordings end; 0: only at a signal. next_look:
+ * when to search for new processes. */
 static int64_t first_ready, released, ends_at, next_look;
 static bool told_to_end;
 
@@ -35,8 +37,8 @@ static bool time_is_over(void)
 
 /* --- together ------------------------------------------------------------------------------------- */
 
-/* Lets the ready workers begin, once all are ready or the first has waited for TOGETHER_NS. After that, lets each
- * later worker begin as soon as it is ready. */
+/* Lets the ready workers begin to record, once all workers are ready or the first ready one has waited for
+ * TOGETHER_NS. From then on, lets each later worker begin as soon as it is ready. */
 static void release(struct tool_crew *crew, uint64_t duration_ns)
 {
     size_t ready = tool_crew_count(crew, TOOL_WORKER_READY, TOOL_WORKER_READY);
@@ -60,7 +62,8 @@ static void release(struct tool_crew *crew, uint64_t duration_ns)
     }
 }
 
-/* Prints which processes are newly recorded, once no worker is about to begin: all of them in one line. */
+/* Prints one line on the processes that are recorded since the last such line. Prints nothing while a worker is about
+ * to begin, because the line should count all processes that begin together. */
 static void announce(struct tool_crew *crew)
 {
     static bool any;
@@ -93,8 +96,8 @@ static void hear_member(struct tool_member *member)
         tool_say("%s (%d): %s", member->process.name, member->process.pid, why);
 }
 
-/* Waits for messages of workers and for signals, LOOK_MS / 2 at most. Returns whether a worker has sent a message or
- * has ended. */
+/* Waits for messages of workers and for signals, for LOOK_MS / 2 ms at most. Returns whether a worker has sent a
+ * message or has ended. */
 static bool hear_all(struct tool_crew *crew, int signals, struct pollfd *polled)
 {
     bool heard = false;

@@ -32,8 +32,8 @@ size_t tool_crew_count(const struct tool_crew *crew, enum tool_worker_state firs
 
 enum candidate { NO_CUDA, CANNOT, CAN };
 
-/* Can this process be recorded? Sets *listens if a shim in it accepts connections. Writes the reason to `why` if the
- * result is CANNOT. */
+/* Can this process be recorded? Sets *listens to whether a shim (the library that records) in the process accepts
+ * connections. Writes the reason to `why` if the result is CANNOT. */
 static enum candidate look_at_candidate(const struct ws_process_facts *process, bool *listens, char *why, size_t size)
 {
     struct ws_mappings mappings;
@@ -65,7 +65,8 @@ static struct tool_member *known_member(const struct tool_crew *crew, int pid, u
     return NULL;
 }
 
-/* Makes the folder if that has not happened yet. Without --job, appends a number to its name if the name exists. */
+/* Makes the folder of the traces, if that has not happened yet. Without --job, appends a number to its name if the
+ * name exists. */
 static int make_crew_folder(struct tool_crew *crew)
 {
     char name[sizeof(crew->launcher->name) + 32];
@@ -110,7 +111,7 @@ static int attach_crew_consider(struct tool_crew *crew, int pid)
     if ((member && !member->refused) || ws_process_look(pid, &process))
         return 0;
     enum candidate found = look_at_candidate(&process, &listens, why, sizeof(why));
-    /* A refused process is considered again only if a shim in it accepts connections by now. */
+    /* A process that was refused earlier is considered again only if a shim in it accepts connections by now. */
     if (found == NO_CUDA || (member && !listens) || (!member && crew->members.count >= MEMBERS_MOST))
         return 0;
     member = member ? member : ws_vector_push(&crew->members);
@@ -151,7 +152,7 @@ const char *tool_crew_hear(struct tool_member *member)
     bool empty = !tool_trace_file_size(&member->file);
     if (empty || member->state < TOOL_WORKER_RECORDS)
         member->state = TOOL_WORKER_FAILED;
-    else if (member->state == TOOL_WORKER_RECORDS) /* the worker was killed, which ends the recording */
+    else if (member->state == TOOL_WORKER_RECORDS) /* the worker was killed, so the shim has ended the recording */
         member->state = TOOL_WORKER_GONE;
     if (member->state == TOOL_WORKER_FAILED)
         unlink(member->file.path);

@@ -1,5 +1,5 @@
-/* The processes that `wallshim attach --all` finds at and below a launcher. A worker (a child process,
- * attach_worker.h) records each of these processes. */
+/* The crew: the launcher that `wallshim attach --all` names and its descendants, as far as they use CUDA. A worker (a
+ * child process, attach_worker.h) records each of these processes. */
 #ifndef WALLSHIM_TOOLS_ATTACH_CREW_H
 #define WALLSHIM_TOOLS_ATTACH_CREW_H
 
@@ -9,7 +9,7 @@
 
 struct tool_member {
     struct ws_process_facts process;
-    uint64_t start_time; /* identifies the process together with its id, because the system uses ids again */
+    uint64_t start_time; /* identifies the process together with its id, because ids are used again */
     bool refused;        /* the process cannot be attached to, and was not touched */
     bool announced;      /* the user was told that the process is recorded */
     struct tool_worker worker;
@@ -27,9 +27,9 @@ struct tool_crew {
     struct ws_vector members;   /* elements: struct tool_member */
 };
 
-/* Looks at all processes at and below the launcher. Starts a worker for each that uses CUDA and has none. Makes the
- * folder before the first worker. Prints once why a process cannot be attached to. Returns 0, or TOOL_ERROR after a
- * line on stderr. */
+/* Looks at the launcher and all of its descendants. Starts a worker for each process that uses CUDA and has no
+ * worker. Makes the folder before the first worker. Prints once why a process cannot be attached to. Returns 0, or
+ * TOOL_ERROR after a line on stderr. */
 int tool_crew_find(struct tool_crew *crew);
 
 struct tool_member *tool_crew_member(const struct tool_crew *crew, size_t index);

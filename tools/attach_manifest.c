@@ -13,8 +13,8 @@
 
 enum { MANIFEST_VERSION = 1 };
 
-/* Writes a text that identifies this process. The text also identifies this recording, because a process makes only
- * one. */
+/* Writes a text that identifies this process (`wallshim attach --all`). The text also identifies the recording that
+ * it makes, because a process makes only one recording. */
 static void name_together(char *word, size_t capacity)
 {
     char boot[WS_BOOT_ID_SIZE];

@@ -93,8 +93,8 @@ int tool_session_begin(const struct ws_process_facts *process, int socket, const
     return 0;
 }
 
-/* Sends END, but only once: if the shim closed the connection with a second message unread, the shim's last message
- * would be lost. */
+/* Sends END, which asks the shim (the library that records) to end the recording. Sends it only once: if the shim
+ * closed the connection with a second message unread, the shim's last message would be lost. */
 static void tell_end(int socket, bool *told)
 {
     static struct ws_attach_message message;

@@ -1,5 +1,5 @@
-/* Records a running process: creates the trace's file, and has the shim in the process write into it for a time,
- * which is called a session. */
+/* Records a running process: creates the trace's file, and has the shim (the library that records) in the process
+ * write into it. A session is one such recording. */
 #ifndef WALLSHIM_TOOLS_ATTACH_SESSION_H
 #define WALLSHIM_TOOLS_ATTACH_SESSION_H
 
@@ -12,7 +12,7 @@ struct tool_trace_file {
     int fd;
 };
 
-enum { TOOL_AGAIN = -1 };
+enum { TOOL_AGAIN = -1 }; /* the caller must attach anew; see tool_session_begin */
 
 /* Writes "NAME-PID" of the process, without characters that a file name cannot have. */
 void tool_process_stem(const struct ws_process_facts *process, char *stem, size_t capacity);
@@ -28,14 +28,15 @@ off_t tool_trace_file_size(const struct tool_trace_file *file);
 /* Blocks the signals that end a recording, and returns a signalfd for them. */
 int tool_watch_end(void);
 
-/* Begins a session that writes into the file, over a connection to the process. `wish` holds the duration, the value
- * of the option `overhead`, and the token that a shim loaded by attach expects. Returns 0; TOOL_AGAIN: the shim has
- * closed the connection, because an earlier session has just ended; or TOOL_ERROR after a line on stderr. */
+/* Begins a session: over the connection `socket`, asks the shim in the process to record into the file. `wish` holds
+ * the duration, the value of the option `overhead`, and the token that the shim expects if attach has loaded it.
+ * Returns 0; TOOL_AGAIN: the shim has closed the connection, because an earlier session has just ended; or TOOL_ERROR
+ * after a line on stderr. */
 int tool_session_begin(const struct ws_process_facts *process, int socket, const struct tool_trace_file *file,
                        const struct ws_attach_message *wish);
 
-/* Waits for the session's end. Ends the session when a signal comes. Returns why the session has ended, in a static
- * buffer; NULL: the connection was lost, so the process has probably ended. */
+/* Waits until the session ends. Asks the shim to end it when a signal comes. Returns why the session has ended, in a
+ * static buffer; NULL: the connection was lost, so the process has probably ended. */
 const char *tool_session_wait(int socket, int signals);
 
 #endif

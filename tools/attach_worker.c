@@ -21,7 +21,8 @@ static void attach_worker_tell(int socket, enum tool_worker_state state, const c
     send(socket, &word, sizeof(word), MSG_NOSIGNAL);
 }
 
-/* Attaches to the process, and records it until the session ends. Returns 0, TOOL_AGAIN or TOOL_ERROR. */
+/* Attaches to the process, and records it until the session (the recording by the shim in it) ends. Returns 0,
+ * TOOL_AGAIN (attach_session.h) or TOOL_ERROR. */
 static int run_session(const struct ws_process_facts *process, int link, const struct tool_trace_file *file,
                        struct ws_attach_message *wish)
 {

@@ -1,9 +1,10 @@
 /* `wallshim attach --all` forks a child for each process that it attaches to: a worker. The workers attach at the
  * same time, so a process that takes long does not delay the others.
  *
- * A worker reports its state over a socket, in struct tool_worker_word. After READY, it waits for a uint64_t, the
- * duration in ns. So all recordings can begin at the same time. A worker that fails prints the reason on stderr and
- * ends. SIGTERM ends the recording. The kernel also sends SIGTERM to the worker when the command dies. */
+ * A worker reports its state over a socket, in struct tool_worker_word. After it has reported READY, the worker waits
+ * until the command sends a uint64_t, the duration in ns. So the command can let all recordings begin at the same
+ * time. A worker that fails prints the reason on stderr and ends. On SIGTERM, the worker ends the recording. The
+ * kernel also sends SIGTERM to the worker when the command dies. */
 #ifndef WALLSHIM_TOOLS_ATTACH_WORKER_H
 #define WALLSHIM_TOOLS_ATTACH_WORKER_H
 

@@ -49,8 +49,8 @@ static int make_folders(char *path)
     return 0;
 }
 
-/* May the file be written? A calibration may be replaced, any other file may not. Called before measuring, and again
- * before writing. */
+/* May the file be written? An earlier calibration may be replaced, any other file may not. Called before measuring,
+ * so that no measurement is lost, and again before writing. */
 static int may_write(const char *path)
 {
     struct ws_gpu_file file;
@@ -68,7 +68,7 @@ static int may_write(const char *path)
     return 0;
 }
 
-/* Finds the user's folder of calibrations, for use when no file is named. */
+/* Finds the user's folder of calibrations, into which the file goes if the user names none. */
 static int find_folder(char *folder, size_t capacity)
 {
     if (!ws_calibrations_folder(folder, capacity))
@@ -112,7 +112,8 @@ struct line {
     const char *name;
     const struct ws_ceiling *ceiling;
     /* sheet: the data sheet's peak in bytes or FLOPs per ns. ridge: FLOPs per byte at the ridge of the measured
-     * roofline. sheet_ridge: the same for the data sheet's roofline. 0: not known. */
+     * roofline. sheet_ridge: FLOPs per byte at the ridge of the data sheet's roofline. Each is 0 if it is not
+     * known. */
     double sheet, ridge, sheet_ridge;
     bool is_bandwidth;
 };
@@ -170,7 +171,7 @@ static size_t make_lines(const struct ws_calibration *calibration, const struct 
     return count;
 }
 
-/* Warns if much memory is in use, because another program may then be at work. */
+/* Warns if much of the GPU's memory is in use: another program may use the GPU, and slow the measured work. */
 static void print_neighbours(const struct ws_calibration *calibration, struct ws_page *page)
 {
     char used[WS_FORMAT_SIZE], total[WS_FORMAT_SIZE];

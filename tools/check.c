@@ -6,7 +6,7 @@
 #include "check/figure.h"
 #include "reports.h"
 
-enum { JSON_VERSION = 1, TOP = 20 /* as in report --json */ };
+enum { JSON_VERSION = 1, TOP = 20 /* most rows of a table, as in report --json */ };
 
 static const struct tool_switch *check_switches(size_t *count)
 {
@@ -45,7 +45,8 @@ static int list_figures(const struct tool_arguments *arguments)
 
 /* --- text ---------------------------------------------------------------------------------------- */
 
-/* Does the report have several devices, so that a finding must name its device? */
+/* Does the report have several devices or processes? If so, each finding (the result of a rule for one device) must
+ * name its own. */
 static bool has_several(const json_t *report)
 {
     size_t index, devices = 0;
@@ -55,7 +56,7 @@ static bool has_several(const json_t *report)
     return devices > 1 || json_array_size(json_object_get(report, "processes")) > 1;
 }
 
-/* Writes "GPU 0 NVIDIA H100, rank 3, ncclDevKernel…", as much as is needed to tell findings apart. */
+/* Writes "GPU 0 NVIDIA H100, rank 3, ncclDevKernel…", as much of it as is needed to tell findings apart. */
 static void where(const struct ws_finding *finding, bool several, char *text, size_t capacity)
 {
     const json_t *device = json_object_get(finding->device, "device");

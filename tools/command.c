@@ -132,7 +132,7 @@ static int take_switch(struct tool_arguments *arguments, int count, char **words
     return no_such_switch(command, word);
 }
 
-/* Is the next word the argument of this switch? */
+/* Is `word` a switch that takes the next word as its argument? */
 static bool takes_next_word(const struct tool_command *command, const char *word)
 {
     size_t count;
@@ -203,7 +203,7 @@ static void command_put_wrapped(FILE *out, const char *text, int indent)
     fputc('\n', out);
 }
 
-/* The number of columns of a UTF-8 text without wide characters. */
+/* Returns how many terminal columns a UTF-8 text takes, if it has no wide characters. */
 static int columns_of(const char *text)
 {
     int columns = 0;

@@ -8,7 +8,8 @@
 
 enum tool_status { TOOL_DONE = 0, TOOL_RULE_BROKEN = 1, TOOL_ERROR = 2 };
 
-/* A switch: "--name ARGUMENT", or "--name" without an argument; also "-l". */
+/* A switch of the command line: "--name ARGUMENT", or "--name" without an argument. It may have a short form, such as
+ * "-l". */
 struct tool_switch {
     const char *name;
     char letter;          /* letter of the short form, such as -l; 0: there is no short form */
@@ -20,9 +21,10 @@ enum { TOOL_SWITCHES = 40, TOOL_REPEATED = 100, TOOL_GIVEN = 200 };
 
 struct tool_arguments {
     const struct tool_command *command;
-    /* Value of each switch, by its index; NULL: not given; "": a flag that was given. */
+    /* Value of each switch, by its index in the command's list `switches`. NULL: the switch was not given. "": the
+     * switch is a flag and was given. */
     const char *values[TOOL_SWITCHES];
-    const char *repeated[TOOL_REPEATED]; /* values of the repeatable switch, in order */
+    const char *repeated[TOOL_REPEATED]; /* values of the switch that may be repeated, in order */
     size_t repeated_count;
     struct {
         const char *name, *value;
@@ -39,7 +41,7 @@ struct tool_command {
     const char *text;     /* paragraphs of --help and the manual */
     const struct tool_switch *(*switches)(size_t *count);
     const char *(*old_name)(const char *name); /* maps a former name of a switch to the present one; may be NULL */
-    const char *repeats;                       /* name of the repeatable switch; NULL: none */
+    const char *repeats;                       /* name of the switch that may be repeated; NULL: none */
     bool passes_on;                            /* switches end at the first operand; the rest is the command to run */
     int (*run)(const struct tool_arguments *arguments);
 };
@@ -50,10 +52,10 @@ extern const size_t tool_command_count;
 extern const struct tool_command tool_record, tool_attach, tool_detach, tool_doctor, tool_report, tool_diff,
     tool_check, tool_info, tool_dump, tool_export, tool_import, tool_roofline, tool_calibrate, tool_ctl;
 
-/* The value of a switch; NULL: not given. */
+/* Returns the value of the switch with this name; NULL: the switch was not given. */
 const char *tool_value(const struct tool_arguments *arguments, const char *name);
 
-/* Returns 0, or TOOL_ERROR after printing a line on stderr. */
+/* Reads the words of a command line into *arguments. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_parse(struct tool_arguments *arguments, const struct tool_command *command, int count, char **words);
 
 /* Does the command line ask for help? Words after "--", or after the first word of a command to run, do not count. */

@@ -66,7 +66,8 @@ static void print_dump(const json_t *row)
         tool_say("wrote %lld trace%s; next: wallshim report %s", traces, traces == 1 ? "" : "s", folder);
 }
 
-/* Prints the lines of one answer. Sets *reached if they say how many processes were reached. */
+/* Prints the lines of one answer. If a line says how many processes (or for dump, how many jobs) were reached, sets
+ * *reached to that number. */
 static void print_lines(char *lines, bool as_json, json_int_t *reached)
 {
     char *rest = NULL;
@@ -86,8 +87,8 @@ static void print_lines(char *lines, bool as_json, json_int_t *reached)
     }
 }
 
-/* Reads answers until the last answer has come. Returns how many processes were reached, or -1 after a line on
- * stderr. */
+/* Reads answers until the last answer has come. Returns how many processes (or for dump, how many jobs) were reached,
+ * or -1 after a line on stderr. */
 static json_int_t read_answers(int fd, const char *where, bool as_json)
 {
     static uint8_t bytes[WS_CHANNEL_MESSAGE_MAX + 1];
@@ -116,7 +117,7 @@ struct ctl_request {
     const char *text;
 };
 
-/* Reads the operands after the socket. */
+/* Reads the operands after the path of the socket: the command and its argument. */
 static int take_words(const struct tool_arguments *arguments, struct ctl_request *request)
 {
     static const char *const words[] = { [WS_CHANNEL_STATUS] = "status",

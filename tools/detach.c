@@ -33,7 +33,8 @@ static int ask(const struct ws_process_facts *process, enum ws_attach_kind kind)
     return message.kind;
 }
 
-/* Is the process still recorded? A shim that attach has loaded stops listening when its session is over. */
+/* Is the process still recorded? If `wallshim attach` has loaded the shim (the library that records), the shim stops
+ * listening when the recording is over. */
 static bool is_awake(const struct ws_process_facts *process)
 {
     static struct ws_attach_message message;

@@ -53,8 +53,8 @@ static int diff_show(const struct tool_arguments *arguments, const struct ws_com
     return TOOL_RULE_BROKEN;
 }
 
-/* Loads one recording and keeps only the compared figures, because two models at once would take twice the
- * memory. `side` holds its own copies of all texts. */
+/* Loads one recording, and keeps only the figures that are compared. Two recordings in memory at once would take
+ * twice the memory. `side` holds its own copies of all texts. */
 static int load(struct ws_report_side *side, const char *path, const struct tool_window *window,
                 const struct ws_report_options *wanted)
 {

@@ -13,7 +13,7 @@
 #include "traces.h"
 #include "wire/columns.h"
 
-enum { UNREADABLE = -1 }; /* a further result, besides those of enum tool_status */
+enum { UNREADABLE = -1 }; /* a result besides those of enum tool_status: the input cannot be read */
 
 static const struct tool_switch *import_switches(size_t *count)
 {
@@ -105,7 +105,7 @@ static int convert(const char *from, const char *file, size_t process, const cha
     return status;
 }
 
-/* The number of processes in a file; 1 if it is not known. */
+/* Returns the number of processes in a file; 1 if the file cannot be opened. */
 static size_t processes_in(const char *path)
 {
     struct ws_source *source;

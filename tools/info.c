@@ -20,12 +20,13 @@ struct summary {
     uint64_t rows[WS_FAMILY_COUNT];
     uint64_t blocks;
     /* Earliest and latest host time, in ns, in the rows of all families but `clock` and `loss`. first > last: there
-     * is no such row. */
+     * is no row with a host time. */
     int64_t first, last;
     bool foreign; /* another profiler wrote the file, so its size says nothing about bytes per row */
 };
 
-/* Prints each key once: a file may hold several rows with one key. */
+/* Prints the keys of the table `meta` with their values, each key only once: a file may hold several rows with the
+ * same key. */
 static void print_meta(struct ws_page *page, struct ws_map *printed, const struct ws_block *block)
 {
     const struct ws_meta *rows = block->rows;

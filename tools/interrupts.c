@@ -15,7 +15,7 @@ enum { COUNT = sizeof(signals) / sizeof(signals[0]) };
 static char file[PATH_MAX], folder[PATH_MAX], scratch[PATH_MAX];
 static unsigned scratch_count;
 
-/* Removes the scratch folder. Does not use stdio, because a signal handler must not. */
+/* Removes the folder of temporary files, with its files. Does not use stdio, because a signal handler must not. */
 static void remove_scratch(void)
 {
     size_t length = strlen(scratch);

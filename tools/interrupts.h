@@ -9,8 +9,8 @@
 /* Installs the signal handler. Signals that are ignored, such as SIGHUP under nohup, stay ignored. */
 void tool_interrupts_start(void);
 
-/* Names the file, or the still empty folder, to remove when a signal comes; NULL: none. A path of PATH_MAX or more
- * bytes is ignored. */
+/* Names the file, or the folder, to remove when a signal comes; NULL: none. The folder is removed only if it is
+ * empty. A path of PATH_MAX or more bytes is ignored. */
 void tool_interrupts_file(const char *path);
 void tool_interrupts_folder(const char *path);
 

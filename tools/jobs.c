@@ -77,7 +77,7 @@ static void name_jobs(const struct ws_model *model, const uint32_t *jobs, uint32
     uint32_t named = 0;
     write_time(start_of(model, jobs, kept), time, sizeof(time));
     bool runs = tool_manifest_is_beside(ws_model_process(model, 0)->path);
-    const char *one = runs ? "run" : "job"; /* one collector's job may hold several runs of its programs */
+    const char *one = runs ? "run" : "job"; /* a job of a collector (manifest.json) may hold several runs */
     tool_put("wallshim: these are recordings of %u %ss; reading the newest%s:", count, one, time);
     print_files(model, jobs, kept);
     fputc('\n', stderr);

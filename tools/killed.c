@@ -14,8 +14,8 @@
 
 static const char prefix[] = "/dev/shm/wallshim-";
 
-/* Reads the path that the link points to. Returns false if there is no link, or if the path is not that of a file
- * directly behind `prefix`. */
+/* Reads the path that the link points to. Returns false if there is no link, or if the path does not begin with
+ * `prefix` or has a slash after it. */
 static bool find_memory(const char *link, char *memory, size_t capacity)
 {
     ssize_t length = readlink(link, memory, capacity - 1);
@@ -23,8 +23,8 @@ static bool find_memory(const char *link, char *memory, size_t capacity)
     return length > 0 && !strncmp(memory, prefix, strlen(prefix)) && !strchr(memory + strlen(prefix), '/');
 }
 
-/* Do the memory and the trace belong to this user? Also returns false if another command has completed the trace
- * meanwhile, and has removed the memory. */
+/* Do the file of live memory `fd` and the trace at `path` belong to this user? Also returns false if another command
+ * has completed the trace meanwhile and has removed that file. */
 static bool is_own(int fd, const char *path)
 {
     struct stat memory, trace;
@@ -62,9 +62,9 @@ void tool_complete_killed(const char *path)
         return;
     int fd = open(memory, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0) {
-        return; /* the memory is on another machine, or was lost when this one restarted */
+        return; /* the live memory is on another machine, or was lost at a restart */
     }
-    /* The program holds the lock while it lives. */
+    /* The program holds the lock while it lives, so whoever gets the lock knows that the program has ended. */
     if (!flock(fd, LOCK_EX | LOCK_NB) && is_own(fd, path))
         complete(fd, path, link, memory);
     close(fd);

@@ -1,4 +1,4 @@
-/* Finds libwallshim.so, and the reason if it cannot be loaded into a command. */
+/* Finds libwallshim.so, the library that records, and the reason why it cannot be loaded into a command. */
 #ifndef WALLSHIM_TOOLS_LIBRARY_H
 #define WALLSHIM_TOOLS_LIBRARY_H
 

@@ -62,7 +62,7 @@ int main(int count, char **words)
             return TOOL_DONE;
         }
         int status = tool_parse(&arguments, command, count - 2, words + 2);
-        if (!command->passes_on) /* a command that runs another one passes signals on to it */
+        if (!command->passes_on) /* `record` runs another command and passes signals on to it */
             tool_interrupts_start();
         if (!status)
             status = command->run(&arguments);

@@ -81,7 +81,7 @@ static int manifest_add_meta(struct ws_model *model, struct ws_process *process,
 int tool_manifest_apply(struct ws_model *model)
 {
     json_t *root = NULL;
-    const char *before = ""; /* a trace in the folder that `root` comes from */
+    const char *before = ""; /* path of a trace in the folder whose manifest is `root` */
     int status = 0;
     for (size_t i = 0; i < model->processes.count && !status; i++) {
         struct ws_process *process = ws_model_process(model, i);

@@ -1,4 +1,5 @@
-/* What a manifest, of a collector or of attach --all, says about the traces beside it. */
+/* Reads what a manifest (manifest.json, written by a collector or by attach --all) says about the traces in its
+ * folder. */
 #ifndef WALLSHIM_TOOLS_MANIFEST_H
 #define WALLSHIM_TOOLS_MANIFEST_H
 
@@ -6,8 +7,9 @@
 
 #include "model/model.h"
 
-/* Adds the fact "collector_ended" to each process whose trace lacks its end: in words, how the recording ended. Adds
- * the fact "together" to each process that attach --all recorded. Returns 0 or -ENOMEM. */
+/* Adds the fact "collector_ended" to each process whose trace lacks its end: a text from the manifest on how the
+ * recording ended. Adds the fact "together" to each process that attach --all recorded: a text that is the same for
+ * all processes recorded together. Returns 0 or -ENOMEM. */
 int tool_manifest_apply(struct ws_model *model);
 
 /* Is there a manifest in the folder of this trace? */

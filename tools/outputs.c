@@ -21,9 +21,10 @@ static const char *default_name(void)
     return "*.wst";
 }
 
-/* Makes the pattern that matches the traces of a given --output name. The pattern has '*' for each '%' sequence,
- * because only the shim knows the text that will replace the sequence. With `counted`, the pattern is for names such
- * as "NAME-1.wst": the shim adds a counter if a name exists. */
+/* Makes the pattern for glob(3) that matches the traces of a given --output name. The pattern has '*' for each '%'
+ * sequence, because only the shim (the library that records in the command) knows the text that will replace the
+ * sequence. With `counted`, the pattern matches names such as "NAME-1.wst": the shim adds a counter if a file
+ * NAME.wst exists. */
 static char *pattern_of(const char *name, bool counted)
 {
     static const char ending[] = ".wst", number[] = "-[0-9]*";
@@ -69,7 +70,7 @@ static void list(const struct tool_outputs *outputs, char ***paths, size_t *coun
         *paths = calloc(found.gl_pathc, sizeof(**paths));
     }
     for (size_t i = 0; *paths && i < found.gl_pathc; i++) {
-        if (*count && !strcmp((*paths)[*count - 1], found.gl_pathv[i])) /* this file was found by both patterns */
+        if (*count && !strcmp((*paths)[*count - 1], found.gl_pathv[i])) /* both patterns have found this file */
             continue;
         (*paths)[*count] = strdup(found.gl_pathv[i]);
         *count += (*paths)[*count] != NULL;
@@ -77,8 +78,8 @@ static void list(const struct tool_outputs *outputs, char ***paths, size_t *coun
     globfree(&found);
 }
 
-/* The folder for traces of this name; empty if the folder's path has '%' sequences, which only the shim can
- * replace. */
+/* Finds the folder for traces of this name. Sets `folder` to "" if its path has '%' sequences, which only the shim
+ * can replace. */
 static void folder_of(const char *name, char *folder, size_t capacity)
 {
     const char *slash = strrchr(name, '/');
@@ -88,7 +89,8 @@ static void folder_of(const char *name, char *folder, size_t capacity)
 }
 
 /* Can a trace of this name be written? Without this check, the shim would report errors only at the command's first
- * CUDA call. If the file existed, the shim would add a counter to the name, and the user did not ask for that. */
+ * CUDA call. And if a file of this name existed, the shim would add a counter to the name, which the user did not ask
+ * for. */
 static int check_name(const char *name)
 {
     char folder[4096];
@@ -103,8 +105,9 @@ static int check_name(const char *name)
     return 0;
 }
 
-/* Names this recording. The name is that of the recording (if any) inside which this one runs, with a random word
- * appended. Without random numbers this recording has no name, and all new traces count as its traces. */
+/* Makes a name for this run of `wallshim record`. The name is a random word. If this run is itself part of an outer
+ * `wallshim record`, the name of the outer recording stands before the word. If the system gives no random numbers,
+ * this recording has no name, and all new traces count as its traces. */
 static int name_recording(struct tool_outputs *outputs)
 {
     const char *around = getenv(WS_RECORDING);
@@ -148,12 +151,12 @@ static bool outputs_is_ours(const char *recording, const struct ws_text *said)
            (said->length == length || said->data[length] == '/');
 }
 
-/* The maximum number of blocks to read: a trace names its recording near its start. */
+/* The most blocks of a trace to read in search of the name of its recording, which is near the start of the trace. */
 enum { LOOKED_AT = 64 };
 
-/* Does the trace belong to another recording, or hold nothing yet? An empty trace belongs to another recording,
- * because the traces of this recording are complete by now. A trace without the name of a recording counts as a trace
- * of this recording, because older shims wrote no name. */
+/* Does the trace belong to another recording, or hold nothing yet? A trace that holds nothing yet must belong to
+ * another recording, because the traces of this recording are complete by now. A trace without the name of a
+ * recording counts as a trace of this recording, because older shims wrote no name. */
 static bool is_of_others(const char *path, const char *recording)
 {
     static const char key[] = "recording";

@@ -16,7 +16,7 @@ void tool_progress_start(struct tool_progress *progress)
     *progress = (struct tool_progress){ .started = isatty(STDERR_FILENO) ? ws_clock_ns() : 0 };
 }
 
-/* Is it time to show the line? If so, notes that the line is shown. */
+/* Is it time to show the progress line (again)? If so, notes that the line is shown. */
 static bool progress_is_due(struct tool_progress *progress)
 {
     int64_t now = progress->started ? ws_clock_ns() : 0;

@@ -17,8 +17,8 @@
 
 enum { NOT_RUNNABLE = 126, NOT_FOUND = 127, BY_SIGNAL = 128 };
 
-/* Makes the switches from the shim's options: each switch sets an environment variable. An option that is on by
- * default has a --no-NAME switch. */
+/* Makes the switches from the options of the shim (the library that records in the command). Each switch sets the
+ * environment variable of its option. An option that is on by default has a --no-NAME switch. */
 static const struct tool_switch *record_switches(size_t *count)
 {
     static struct tool_switch list[TOOL_SWITCHES];
@@ -86,7 +86,7 @@ static int set_preload(const char *library)
     return status;
 }
 
-/* Lets NVTX hand its ranges over to the shim, unless another tool gets them already. */
+/* Makes NVTX pass the program's ranges to the shim, unless NVTX is already set to pass them to another tool. */
 static int set_injection(const char *library)
 {
     const char *wanted = getenv("WALLSHIM_NVTX");
@@ -97,8 +97,8 @@ static int set_injection(const char *library)
 
 static const int forwarded[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGALRM, SIGCONT };
 
-/* Blocks the signals that wait_for receives with sigwaitinfo. Ignored signals, such as SIGHUP under nohup, stay
- * ignored for the command. */
+/* Blocks the signals in this process, so that wait_for can receive them with sigwaitinfo. Ignored signals, such as
+ * SIGHUP under nohup, stay ignored for the command. */
 static void hold_signals(sigset_t *held, sigset_t *before)
 {
     sigemptyset(held);
@@ -109,19 +109,20 @@ static void hold_signals(sigset_t *held, sigset_t *before)
     sigprocmask(SIG_BLOCK, held, before);
 }
 
-/* Did the command already get the signal, because it was sent to our process group and the command is in that group?
+/* Did the command already get the signal? It did if the signal was sent to our whole process group (witness.h) and
+ * the command is in that group.
  */
 static bool reached(pid_t child, pid_t *witness, int number, const sigset_t *held)
 {
     if (!witness_got(*witness, number))
         return false;
-    witness_end(*witness); /* the signal stays pending in this child process (witness.h), so a new one is needed */
+    witness_end(*witness); /* the signal stays pending in this witness, so a new witness is needed */
     *witness = witness_start(held);
     return getpgid(child) == getpgrp();
 }
 
-/* Passes signals on to the command until it has ended. A signal to the process group reaches the command anyway. A
- * signal to this process alone does not. */
+/* Passes signals on to the command until it has ended. A signal to the whole process group reaches the command
+ * anyway. A signal to this process alone must be passed on. */
 static int wait_for(pid_t child, const sigset_t *held)
 {
     siginfo_t info;
@@ -136,7 +137,7 @@ static int wait_for(pid_t child, const sigset_t *held)
     return WIFSIGNALED(status) ? BY_SIGNAL + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* Runs in the child and never returns. */
+/* Runs the command in the child process. Never returns. On failure, writes the errno into the pipe `failure`. */
 static void exec_command(char **command, int failure, const sigset_t *mask)
 {
     sigprocmask(SIG_SETMASK, mask, NULL);
@@ -181,9 +182,9 @@ static void say_no_more(int number)
     errno = error;
 }
 
-/* Stops this process's output after one second, because stderr may be a pipe that nobody reads. A write must not wait
- * forever, and SIGPIPE must not end this process: it still has to return the command's status. The command has
- * already ended, so it does not inherit these settings. */
+/* Makes all output of this process stop after one second, because stderr may be a pipe that nobody reads. A write
+ * must not wait forever, and SIGPIPE must not end this process: it still has to return the command's status. The
+ * command has already ended, so it does not inherit these signal settings. */
 static void say_within_a_second(void)
 {
     const struct itimerval second = { .it_value.tv_sec = 1, .it_interval.tv_usec = 100000 };
@@ -200,7 +201,8 @@ static void say_within_a_second(void)
     setitimer(ITIMER_REAL, &second, NULL);
 }
 
-/* Returns the job's name, by the same rule as the shim (shim/drain/collector_link.c). */
+/* Returns the name of the job that the traces of the command belong to. The shim finds the name by the same rule
+ * (shim/drain/collector_link.c). */
 static const char *job_name(void)
 {
     static char name[64];

@@ -23,7 +23,8 @@
 enum {
     LOOK_MS = 5,
     START_MS = 10000, /* longest wait for the collector to listen */
-    /* Longest wait for the collector to end: it waits for its programs, and one of them may outlive the command. */
+    /* Longest wait for the collector to end. The collector ends only after all programs that it records, and one of
+     * them may outlive the command. */
     END_MS = 3000,
     SOCKET_SIZE = sizeof(((struct tool_job *)0)->socket),
     NAME_MOST = 100,
@@ -51,8 +52,8 @@ static bool find_collector(char *path, size_t capacity)
     return false;
 }
 
-/* Checks that the collector accepts a folder of this name, before anything is created. Returns 0, or TOOL_ERROR after
- * a line on stderr. */
+/* Checks, before anything is created, that the collector will accept a folder of this name. Returns 0, or TOOL_ERROR
+ * after a line on stderr. */
 static int check_name(const char *folder, const char *name)
 {
     bool plain = *name && *name != '.' && strlen(name) < NAME_MOST;
@@ -71,7 +72,7 @@ int tool_job_folder(const char *folder, char real[TOOL_JOB_PATH])
         return tool_error("--job %s: give the folder of the job, as in: --job runs/first", folder);
     for (size_t size = strlen(path); size > 1 && path[size - 1] == '/'; size--)
         path[size - 1] = 0;
-    bool there = realpath(path, real) != NULL; /* the name of "." or of a link is that of the real folder */
+    bool there = realpath(path, real) != NULL; /* if the folder is "." or a link, check the name of the real folder */
     const char *last = strrchr(there ? real : path, '/');
     int status = check_name(folder, last ? last + 1 : path);
     if (status)
@@ -81,7 +82,7 @@ int tool_job_folder(const char *folder, char real[TOOL_JOB_PATH])
         mkdir(path, 0777);
         *at = '/';
     }
-    /* The job's own folder is for the user alone: traces hold command lines. */
+    /* Only the user may look into the job's own folder, because traces hold command lines. */
     struct stat about;
     int made = mkdir(path, 0700);
     if (made && errno == EEXIST && !stat(path, &about) && !S_ISDIR(about.st_mode))
@@ -116,8 +117,8 @@ static void remove_socket(const char *path)
     rmdir(folder);
 }
 
-/* Removes the sockets of collectors that were killed together with their `record`. Leaves young folders alone,
- * because their collector may be about to listen. */
+/* Removes the sockets of collectors that were killed together with the `wallshim record` that had started them.
+ * Leaves folders of sockets that are younger than YOUNG_S alone, because their collector may be about to listen. */
 static void remove_leftovers(const char *folder)
 {
     DIR *entries = opendir(folder);
@@ -135,7 +136,8 @@ static void remove_leftovers(const char *folder)
         closedir(entries);
 }
 
-/* Chooses a path for the socket, in a folder that does not exist yet. Returns false if no folder is writable. */
+/* Chooses a path for the collector's socket, in a folder that does not exist yet: the collector makes it. Returns
+ * false if no folder above it is writable. */
 static bool choose_socket(char path[SOCKET_SIZE])
 {
     const char *folders[] = { getenv("XDG_RUNTIME_DIR"), getenv("TMPDIR"), "/tmp" };
@@ -152,8 +154,8 @@ static bool choose_socket(char path[SOCKET_SIZE])
     return false;
 }
 
-/* Makes the descriptor the standard stream `place`. If the user had closed that stream, the descriptor may be there
- * already; then it only has to stay open at exec. */
+/* Makes the descriptor the standard stream with the number `place`. If the user had closed that stream, the
+ * descriptor may have this number already. Then it only has to stay open at exec. */
 static void move_to(int descriptor, int place)
 {
     if (descriptor == place)
@@ -162,7 +164,8 @@ static void move_to(int descriptor, int place)
         dup2(descriptor, place);
 }
 
-/* Runs in the child and never returns. In a session of its own, the collector does not get the terminal's signals. */
+/* Runs the collector in the child process. Never returns. Puts the collector into a session of its own, so that it
+ * does not get the signals of the terminal, such as Ctrl-C. */
 static void exec_collector(const char *program, const struct tool_job *job, int input, const char *flight,
                            const char *slow_step)
 {
@@ -189,7 +192,7 @@ static void pause_ms(int ms)
     nanosleep(&pause, NULL);
 }
 
-/* Waits until the collector listens: the socket's path exists only then. Returns false if the collector does not
+/* Waits until the collector listens. That is when the socket's path appears. Returns false if the collector does not
  * start. */
 static bool listens(struct tool_job *job, const char *socket)
 {
@@ -216,8 +219,9 @@ static void put_escaped(char *out, const char *text)
     *out = 0;
 }
 
-/* Passes the path of the collector's socket to the command. Traces that do not reach the collector go to the same
- * folder, under the name that the user has chosen. */
+/* Passes the path of the collector's socket to the command (WALLSHIM_COLLECTOR). Also sets WALLSHIM_OUTPUT: a process
+ * that does not reach the collector writes its trace into the job's folder itself, under the name that the user has
+ * chosen. */
 static int pass_names(const struct tool_job *job)
 {
     const char *name = getenv("WALLSHIM_OUTPUT"), *slash = name ? strrchr(name, '/') : NULL;
@@ -231,8 +235,8 @@ static int pass_names(const struct tool_job *job)
     return error ? tool_error("out of memory") : 0;
 }
 
-/* Checks the values of the switches here, because the collector's messages would name the collector's own
- * switches. */
+/* Checks the values of --flight and --slow-step before the collector gets them, because the collector's own messages
+ * would send the user to `wallshim-collector --help`. */
 static int check_flight(const char *flight, const char *slow_step)
 {
     uint64_t ns;
@@ -273,7 +277,8 @@ int tool_job_start(struct tool_job *job, const char *folder, const char *flight,
     return pass_names(job);
 }
 
-/* Has the collector ended? If so, removes what it left. Prints a line if a signal ended it. */
+/* Has the collector ended? If so, removes its socket, if that is still there, and prints a line if a signal ended the
+ * collector. */
 static bool job_has_ended(struct tool_job *job)
 {
     int status;

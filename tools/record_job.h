@@ -1,4 +1,5 @@
-/* The folder of a job, and the collector that `wallshim record --job` runs beside the command. */
+/* Makes the folder of a job, and runs the collector of `wallshim record --job`: a process beside the command that
+ * writes the traces of all of the command's processes into the folder. */
 #ifndef WALLSHIM_TOOLS_RECORD_JOB_H
 #define WALLSHIM_TOOLS_RECORD_JOB_H
 
@@ -13,14 +14,15 @@ struct tool_job {
     int input; /* write end of a pipe to the collector; once it is closed, the collector ends with the last program */
 };
 
-/* Makes the folder of a job and those above it. Stores its absolute path. Returns 0, or TOOL_ERROR after a line on
- * stderr. */
+/* Makes the folder of a job and the folders above it. Stores the absolute path of the job's folder. Returns 0, or
+ * TOOL_ERROR after a line on stderr. */
 int tool_job_folder(const char *folder, char real[TOOL_JOB_PATH]);
 
 /* Makes the folder, starts a collector for it, and passes its socket to the command in WALLSHIM_COLLECTOR. Also sets
- * WALLSHIM_OUTPUT, so that traces that do not reach the collector go to the same folder. To be called before
- * LD_PRELOAD is set. `flight` and `slow_step` are values for the collector's switches of these names, or NULL.
- * Returns 0, or TOOL_ERROR after a line on stderr. */
+ * WALLSHIM_OUTPUT, so that processes that do not reach the collector write their traces into the same folder. To be
+ * called before LD_PRELOAD is set, or else the shim (the library that records) would be loaded into the collector,
+ * too. `flight` and `slow_step` are values for the collector's switches of these names, or NULL. Returns 0, or
+ * TOOL_ERROR after a line on stderr. */
 int tool_job_start(struct tool_job *job, const char *folder, const char *flight, const char *slow_step);
 
 /* Tells the collector to end, and waits a few seconds until it has ended. Does nothing if no job was started. */

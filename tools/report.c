@@ -5,7 +5,7 @@
 
 enum { TOP = 20 };
 
-/* Appends the names of all sections: " verdict, overview, …". */
+/* Appends the names of all sections of a report: " verdict, overview, …". */
 static void add_sections(char *text, size_t capacity)
 {
     size_t used = strlen(text), shown = 0;

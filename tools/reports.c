@@ -13,7 +13,8 @@
 
 enum { FILE_WIDTH = 100, LEAST_WIDTH = 60, MOST_WIDTH = 400, MOST_ROWS = 1000 };
 
-/* Refuses a report with calibrated peaks if a GPU of the trace has no calibration. */
+/* Refuses a report against calibrated peaks (those that `wallshim calibrate` has measured) if a GPU of the trace has
+ * no calibration. */
 static int check_calibrations(const struct ws_model *model, const struct ws_calibrations *calibrations)
 {
     enum ws_gpu_match match;

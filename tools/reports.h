@@ -9,24 +9,25 @@
 #include "window.h"
 
 struct tool_loaded {
-    struct ws_windows windows; /* the windows that were read, if the user asked for one */
+    struct ws_windows windows; /* the spans of time that were read, if the user asked for one */
     struct ws_model *model;
     struct ws_report *report;
 };
 
-/* Reads the window of the traces, with progress on a terminal, and runs the analyses on all cores. `window->steps`
- * selects where the steps come from (--steps). Returns 0, or TOOL_ERROR after a line on stderr. Call tool_unload in
- * both cases, before tool_traces_finish. */
+/* Reads the part of the traces that `window` selects, with progress on a terminal, and runs all analyses on all CPU
+ * cores. `window->steps` selects where the steps come from (--steps). Returns 0, or TOOL_ERROR after a line on
+ * stderr. Call tool_unload in both cases, before tool_traces_finish. */
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct tool_window *window,
               const struct ws_report_options *options);
 
-/* If a trace is cut or damaged, and no device has a verdict, prints a line on stderr and returns TOOL_ERROR. Else
- * returns 0. */
+/* If a trace is cut or damaged and the report has a verdict for no device, prints a line on stderr and returns
+ * TOOL_ERROR. Else returns 0. */
 int tool_judge_rest(const struct tool_loaded *loaded);
 
 void tool_unload(struct tool_loaded *loaded);
 
-/* The value of --top, or `otherwise` if it was not given. Returns 0, or TOOL_ERROR after a line on stderr. */
+/* Sets *top to the value of --top, or to `otherwise` if --top was not given. Returns 0, or TOOL_ERROR after a line on
+ * stderr. */
 int tool_top(const struct tool_arguments *arguments, size_t otherwise, size_t *top);
 
 /* The peaks that --gpu selects. `gpu` and `calibrations` are NULL if --gpu was not given. */
@@ -38,8 +39,8 @@ struct tool_gpu {
     struct ws_calibrations all;
 };
 
-/* Returns 0, or TOOL_ERROR after a line on stderr. Call tool_gpu_finish after a success; after an error the call is
- * optional. */
+/* Returns 0, or TOOL_ERROR after a line on stderr. Reads --gpu. Call tool_gpu_finish after a success; after an error,
+ * that call is optional. */
 int tool_gpu_init(struct tool_gpu *gpu, const struct tool_arguments *arguments);
 
 void tool_gpu_finish(struct tool_gpu *gpu);

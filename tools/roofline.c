@@ -47,7 +47,7 @@ struct variant {
     const char *name;
     struct ws_work work;
     double launches;
-    struct ws_roof roof; /* computed from `work`, once all variants are read */
+    struct ws_roof roof; /* computed from `work`, after the read_… functions have filled it */
 };
 
 struct question {
@@ -55,7 +55,7 @@ struct question {
     const struct ws_gpu *gpu;
     enum ws_precision precision;
     double element_bytes;
-    struct variant variants[2]; /* the ways that are compared: without fusion, and as one fused kernel */
+    struct variant variants[2]; /* without fusion; as one fused kernel, if that is compared */
     bool ordinary;              /* no matrix work: runs on CUDA cores, not on tensor cores */
     double m, n, k;             /* sizes of a GEMM's matrices; 0: not a GEMM */
     size_t count;
@@ -187,7 +187,8 @@ static const struct {
     int (*read_question)(const struct tool_arguments *arguments, struct question *question);
 } ops[] = { { "gemm", read_gemm }, { "pointwise", read_pointwise }, { "attention", read_attention } };
 
-/* For --gpu calibrated, chooses the user's only calibration, because no trace tells which GPU is meant. */
+/* For --gpu calibrated, chooses the user's calibration. The user must have exactly one, because there is no trace
+ * that tells which GPU is meant. */
 static int choose_calibration(struct tool_gpu *given)
 {
     struct ws_gpu_file *const *files = given->all.files.data;
@@ -202,7 +203,7 @@ static int choose_calibration(struct tool_gpu *given)
     return 0;
 }
 
-/* Accepts our names of number types and PyTorch's names. */
+/* Returns the precision with this name. Accepts our names of number types and those of PyTorch. */
 static enum ws_precision tool_roofline_precision_of(const char *type)
 {
     static const struct {
@@ -281,7 +282,8 @@ static void print_hints(const struct question *question, struct ws_page *page)
         ws_page_fact(page, "precision", "tf32 on tensor cores has %.4g TFLOP/s: see --dtype tf32", tf32 / 1e3);
 }
 
-/* Prints facts wrapped at the terminal's width. The table keeps its own width, because it has no names to shorten. */
+/* Prints facts, wrapped at the terminal's width, and a table. The table is not fitted to that width, because it has
+ * no long names that could be shortened. */
 static void roofline_print_text(const struct question *question, const struct tool_arguments *arguments)
 {
     static const struct ws_table_column columns[] = {

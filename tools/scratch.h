@@ -1,5 +1,5 @@
-/* Temporary files in a private folder under $TMPDIR, for input that cannot be read in place. The folder and its files
- * are removed when the command ends, even by an error or a signal. */
+/* Temporary files in a private folder under $TMPDIR, for input that cannot be read in place, such as a pipe or a
+ * packed file. The folder and its files are removed when the command ends, even by an error or a signal. */
 #ifndef WALLSHIM_TOOLS_SCRATCH_H
 #define WALLSHIM_TOOLS_SCRATCH_H
 

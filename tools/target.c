@@ -42,7 +42,8 @@ int tool_target_connect(const char *command, const struct ws_process_facts *proc
 
 #ifdef WS_HAVE_INJECTION
 
-/* Finds Zydis, which is copied into the process and decodes the functions that are patched there. */
+/* Finds the library Zydis. Attach loads it into the process, where it decodes the machine code of the functions that
+ * attach patches. */
 static bool find_decoder(const struct ws_process_facts *process, char *path, size_t capacity)
 {
     struct link_map *map;

@@ -35,7 +35,8 @@ static int traces_keep(struct tool_traces *traces, char *path, char *file, bool 
     return 0;
 }
 
-/* Like traces_keep; turns a Perfetto trace into JSON first. */
+/* Like traces_keep. But first completes the trace of a program that was killed (killed.h), or turns a Perfetto trace
+ * into JSON. */
 static int traces_take(struct tool_traces *traces, char *path, char *file, bool found)
 {
     char *json;
@@ -52,7 +53,8 @@ static int traces_take(struct tool_traces *traces, char *path, char *file, bool 
     return status;
 }
 
-/* Adds a single packed trace, or the traces of an archive by the same rules as for a folder. */
+/* Adds a single packed trace, or the traces in an archive. In an archive, as in a folder, wallshim's own traces are
+ * added; if there are none, those of other profilers. */
 static int add_packed(struct tool_traces *traces, const char *path, const char *file, bool found)
 {
     struct ws_vector unpacked = WS_VECTOR(struct tool_unpacked);
@@ -71,7 +73,7 @@ static int add_packed(struct tool_traces *traces, const char *path, const char *
         status = traces_take(traces, list[i].name, list[i].path, found || archive);
         list[i] = (struct tool_unpacked){ 0 };
         if (status && archive)
-            status = 0; /* stderr says why the member is left out */
+            status = 0; /* a line on stderr has said why this member is left out */
     }
     if (!status && traces->count == before)
         status = tool_error("%s: no trace in it can be read", path);
@@ -95,7 +97,7 @@ static int add_copied(struct tool_traces *traces, int from, const char *path, bo
     return status;
 }
 
-/* Adds a file that is not a folder. */
+/* Adds a path that is not a folder: a plain file, a packed file or a pipe. */
 static int traces_add(struct tool_traces *traces, const char *path, bool found)
 {
     struct stat about;
@@ -125,7 +127,7 @@ static bool traces_ends_with(const char *name, size_t length, const char *end)
     return length > part && !memcmp(name + length - part, end, part);
 }
 
-/* The length of a name without the ending that a packer gave it. */
+/* Returns the length of a file name without the ending that a packer, such as gzip, has added. */
 static size_t packed_length(const char *name)
 {
     static const char *const packers[] = { ".gz", ".zst", ".xz", ".bz2" };
@@ -207,8 +209,8 @@ static int add_folder(struct tool_traces *traces, const char *folder)
     struct dirent **entries;
     size_t before = traces->count;
     int count = scandir(folder, &entries, is_trace, alphasort), status = 0;
-    /* Files of other profilers are read only if the folder has no *.wst, because the *.wst may have been imported
-     * from these files. */
+    /* Files of other profilers are read only if the folder has no *.wst, because the *.wst may have been made from
+     * these files by `wallshim import`. */
     if (!count) {
         free(entries);
         count = scandir(folder, &entries, is_foreign_trace, alphasort);

@@ -7,7 +7,7 @@
 #include "command.h"
 
 struct tool_traces {
-    char **paths; /* paths as the user knows them */
+    char **paths; /* paths for messages, as the user knows them */
     char **files; /* files to open: the path itself, or a temporary file that was copied or unpacked from it */
     size_t count;
     bool *found; /* by index: true if the trace was found in a folder, false if the command line names it */

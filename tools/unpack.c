@@ -124,9 +124,9 @@ void tool_unpacked_finish(struct ws_vector *files)
 
 #ifdef WS_HAVE_LIBARCHIVE
 
-/* Limits against decompression bombs, as in src/input/input.c: a file may unpack to UNPACKED_ANYHOW bytes plus
- * MOST_UNPACKED times its own size. Unpacked traces are 15 to 100 times as large as packed ones. DEEPEST is the
- * maximum depth of archives in archives, below the file on the command line. */
+/* Limits against decompression bombs. They are the same as in src/input/input.c: a file may unpack to UNPACKED_ANYHOW
+ * bytes plus MOST_UNPACKED times its own size. Unpacked traces are 15 to 100 times as large as packed ones. DEEPEST
+ * is the maximum depth of archives in archives, below the file on the command line. */
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20, MOST_FILES = 1 << 16, DEEPEST = 3 };
 
 struct unpacking {
@@ -135,7 +135,7 @@ struct unpacking {
     struct ws_vector *files;
     struct tool_progress progress;
     uint64_t packed; /* size of the packed file */
-    uint64_t left;   /* bytes that may still be unpacked from the file on the command line */
+    uint64_t left;   /* bytes that may still be unpacked, from the file on the command line in all */
     size_t found;    /* value of files->count before this archive was unpacked */
     unsigned depth;  /* how many archives enclose this file; 0: it is on the command line */
     bool is_archive;
@@ -188,8 +188,8 @@ static int write_member(struct unpacking *unpacking, int to, ssize_t got)
     return status ? status : (int)got;
 }
 
-/* Unpacks the member if it may be a trace. Reads other members too, so that their unpacked bytes count for the limit.
- * Returns the same values as write_member. */
+/* Unpacks a member of an archive if it may be a trace. Reads other members too, so that their unpacked bytes count
+ * for the limit `left`. Returns the same values as write_member. */
 static int unpack_member(struct unpacking *unpacking, struct archive_entry *entry)
 {
     struct tool_unpacked file = { 0 };
@@ -275,7 +275,7 @@ static int unpack_judge(struct unpacking *unpacking, int status)
     return 0;
 }
 
-/* Enables only the formats that people pack traces with. */
+/* Makes libarchive accept only the formats in which people pack traces. */
 static void unpack_prepare(struct archive *archive)
 {
     archive_read_support_filter_gzip(archive);

@@ -113,7 +113,7 @@ int tool_window_apply(const struct tool_window *window, struct tool_reading *rea
     char message[512];
     if (!window->asked)
         return 0;
-    tool_progress_end(&reading->progress); /* an error may follow, on stderr too */
+    tool_progress_end(&reading->progress); /* removes the progress line, because an error may follow on stderr */
     int status = ws_report_create(&whole, *model, &ws_window_analyses, options);
     if (status)
         return tool_error("out of memory");

@@ -1,4 +1,5 @@
-/* The switches that choose a window of a recording: --from, --to, and --steps with numbers. */
+/* The switches that choose a window (the only part of a recording that is read): --from, --to, and --steps with
+ * numbers. */
 #ifndef WALLSHIM_TOOLS_WINDOW_H
 #define WALLSHIM_TOOLS_WINDOW_H
 
@@ -7,13 +8,13 @@
 #include "reading.h"
 
 struct tool_window {
-    enum ws_steps_choice steps;       /* where steps come from: the word of --steps, or auto without --steps */
+    enum ws_steps_choice steps;       /* where steps come from: the word given to --steps; without a word, auto */
     bool asked;                       /* the user asked for a window; false: the whole recording is read */
     struct ws_window_request request; /* the window, if `asked` is true */
     char text[96];                    /* the switches as given, for messages */
 };
 
-/* Returns 0, or TOOL_ERROR after a line on stderr. */
+/* Reads these switches into *window. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_window_init(struct tool_window *window, const struct tool_arguments *arguments);
 
 /* Does nothing if no window was asked for. Else *model holds the whole recording. Finds the window in that recording,

@@ -14,7 +14,7 @@ enum { DELIVERY_NS = 20000000, FIRST_NOT_STANDARD = 3 };
 static void stand_by(pid_t parent)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_NAME, "group-witness"); /* so that pkill by our name reaches only the parent */
+    prctl(PR_SET_NAME, "group-witness"); /* so that pkill by the name of wallshim reaches only the parent */
     for (int fd = 0; fd < FIRST_NOT_STANDARD; fd++)
         close(fd);
     while (getppid() == parent)

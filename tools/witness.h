@@ -1,6 +1,6 @@
 /* Tells whether a signal was sent to the whole process group or to this process alone. The kernel does not tell the
  * receiver which of the two happened. So we keep a child process in our group. The child does nothing and blocks the
- * signals. A signal to the group is then pending in this child, too. */
+ * signals. If a signal was sent to the group, it is pending in this child, too. */
 #ifndef WALLSHIM_TOOLS_WITNESS_H
 #define WALLSHIM_TOOLS_WITNESS_H
 

@@ -20,17 +20,17 @@
  * that has the changed bytes. The copy is complete before it becomes executable, and never changes after that.
  * Another thread fetches its instructions from the old page or from the new page. If the thread fetches while neither
  * page is mapped, it faults, and the kernel lets it wait until the new page is there. Before mmap returns, every
- * processor has dropped the old page and the instructions that it fetched from the old page. A program that calls
- * dlclose and then dlopen relies on this, too. So no thread sees half of a jump, no matter how the jump is aligned.
- * The system call membarrier is not needed. To use it, a process must register, which slows down each switch of
- * threads and cannot be undone.
+ * processor has dropped the old page and the instructions that it fetched from the old page. A program that unloads a
+ * library and loads another one at the same addresses relies on the same guarantee. So no thread sees half of a jump,
+ * no matter how the jump is aligned. The system call membarrier is not needed. To use membarrier, a process must
+ * register, which slows down each switch of threads and cannot be undone.
  *
  * - Applying. A thread may have executed the first instruction of the head, and not yet the others. After the patch,
- *   it would go on in the middle of the jump. If the head has several instructions (`patch_must_stop`), the caller of
- *   patches_apply first stops all other threads. If a thread's instruction pointer is inside the head, the caller
- *   sets it to `patch_moved_ip`. A signal handler may also have interrupted a thread inside the head. So the caller
- *   searches the stacks of all threads for addresses in `patch_range`, and does not patch the function if it finds
- *   one. Return addresses never lie in this range: a head may contain a call only as its last instruction.
+ *   this thread would go on in the middle of the jump. If the head has several instructions (`patch_must_stop`), the
+ *   caller of patches_apply first stops all other threads. If a thread's instruction pointer is inside the head, the
+ *   caller sets it to `patch_moved_ip`. A signal handler may also have interrupted a thread inside the head. So the
+ *   caller searches the stacks of all threads for addresses in `patch_range`, and does not patch the function if it
+ *   finds one. Return addresses never lie in this range: a head may contain a call only as its last instruction.
  * - Removing. A patched head is one jump, so no thread is in the middle of it. No thread needs to be stopped.
  * - Trampolines stay mapped and unchanged, because threads may still be in them. When the same function is patched
  *   again, its trampoline is used again.
@@ -129,9 +129,10 @@ uintptr_t patch_moved_ip(const struct patch *patch, uintptr_t ip);
 
 bool patch_is_applied(const struct patch *patch);
 
-/* patches_apply writes the jumps, patches_remove restores the original bytes. Each function goes on after a refused
- * patch, and returns the first refusal. One call replaces each page only once, so it is better to pass many patches
- * at once. patches_remove maps a page from its file again if the page has the same bytes as the file. */
+/* patches_apply writes the jumps, patches_remove restores the original bytes. After a refused patch, both functions
+ * go on with the other patches, and return the first refusal. One call replaces each page only once, so it is better
+ * to pass many patches in one call. patches_remove maps a page from its file again if the page has the same bytes as
+ * the file. */
 enum patch_refusal patches_apply(struct patch *const *patches, size_t count);
 enum patch_refusal patches_remove(struct patch *const *patches, size_t count);
 

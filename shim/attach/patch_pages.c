@@ -254,8 +254,8 @@ void *pages_near(uintptr_t address, size_t size, size_t reach)
 
 /* --- replacing pages ------------------------------------------------------------------------------ */
 
-/* Adds the page to the sorted list, unless the list has it already. Searches for its place from the end, because
- * edits mostly come in the order of their addresses. */
+/* Adds the page to the sorted list, unless the list has it already. Searches for the page's place from the end,
+ * because edits mostly come in the order of their addresses. */
 static size_t add_page(uintptr_t *pages, size_t count, uintptr_t page)
 {
     size_t at = count;
@@ -320,8 +320,8 @@ static int map_over(uintptr_t page, size_t size, int file, uint64_t offset)
 }
 
 /* Maps consecutive pages from their file, if the file has the same bytes as the new pages. Returns false if the pages
- * must be copies instead. Each file is opened once for all its pages, because Linux joins only mappings that come
- * from the same open(). */
+ * must be copies instead. Each file is opened once for all its pages, because Linux joins neighbouring mappings only
+ * if they come from the same open(). */
 static bool replace_from_file(struct copies *copies, size_t from, size_t to)
 {
     const struct code_file *file = file_of(copies->pages[from]);

@@ -200,8 +200,8 @@ struct scan {
     uint8_t *begins;                /* one bit for each byte of the function: does an instruction begin there? */
 };
 
-/* Does the instruction jump into the head, or refer to it? Returns false if the function only calls itself, or takes
- * its own address with lea: this still works after the patch. */
+/* Does the instruction jump into the head, or refer to bytes of the head? Returns false if the function only calls
+ * itself, or takes its own address with lea: these instructions still work after the patch. */
 static bool enters(const struct scan *scan, enum kind kind, const struct instruction *instruction, uintptr_t target)
 {
     bool whole = kind == CALL || instruction->is.mnemonic == ZYDIS_MNEMONIC_LEA;
@@ -379,9 +379,9 @@ static void put_moved(struct writer *writer, const struct instruction *instructi
     put(writer, copy, instruction->is.length);
 }
 
-/* loop and jrcxz reach at most 128 bytes. Three instructions take the place of one. The first is the original one: if
- * its condition holds, it jumps to the third. The second is a short jump over the third. The third is a jump to the
- * target. */
+/* loop and jrcxz reach at most 128 bytes. So the trampoline has three instructions for each of them. The first is the
+ * original instruction: if its condition holds, it jumps to the third. The second is a short jump over the third. The
+ * third is a jump to the original target. */
 static void put_counted(struct writer *writer, const struct instruction *instruction, const uint8_t *bytes,
                         uintptr_t target)
 {
@@ -441,7 +441,8 @@ enum patch_refusal patch_fill_slot(struct patch *patch, struct patch_slot *slot,
                                    void *replacement)
 {
     struct instruction instruction;
-    /* execution goes on behind the head, so the trampoline ends with a jump to the code behind it */
+    /* Does execution go on behind the head? If it does, the trampoline ends with a jump to the code behind the head.
+     */
     bool goes_on = true;
     uintptr_t place = (uintptr_t)patch->place, behind = place + patch->length;
     struct writer island = { slot->island, (uintptr_t)at->island, 0, sizeof(slot->island), false };

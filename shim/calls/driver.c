@@ -7,10 +7,11 @@
     __asm__(".symver wrap_" #symbol ", " #symbol "@WALLSHIM"); \
     __attribute__((visibility("default")))
 
-/* The entry of the wrapper of a table's row. Like call_enter, it decides whether the call is noted: while nothing is
- * recorded, it counts the call and jumps to the real function. The entry is in assembly because a C wrapper would
- * copy all arguments at its start. The attributes keep GCC from adding code at the entry (-fstack-protector-all,
- * -finstrument-functions): such code would overwrite arguments. */
+/* The entry of a wrapper, for functions that need not be noted while nothing is recorded. While nothing is recorded,
+ * this code counts the call and jumps to the real function. If calls are recorded, or if the real function or the
+ * thread's state is not known yet, it jumps to the wrapper's C code (note_…). The entry is in assembly because a C
+ * wrapper would copy all arguments at its start. The attributes keep GCC from adding code at the entry
+ * (-fstack-protector-all, -finstrument-functions): such code would overwrite registers that hold arguments. */
 #if defined(__x86_64__)
 #define PASSING(symbol, parameters)                                                                                 \
     static ws_CUresult note_##symbol parameters __asm__("note_" #symbol);                                           \
@@ -42,8 +43,9 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
 #endif
 #define NOTED(symbol, parameters) ws_CUresult wrap_##symbol parameters
 
-/* The kind of wrapper for each family of functions. NOTED: the shim notes the calls even while nothing is recorded.
- * PASSING: while nothing is recorded, the wrapper only counts the call. DRIVER_ROW asserts that the kind is right. */
+/* The kind of wrapper for each family of functions. NOTED: the shim notes the effects of the calls even while nothing
+ * is recorded. PASSING: while nothing is recorded, the wrapper only counts the call and passes it on. DRIVER_ROW
+ * checks at compile time that this choice agrees with CALLS_ALWAYS_NOTED (call.h). */
 #define WRAPPER_CAPTURE NOTED
 #define WRAPPER_GRAPH NOTED
 #define WRAPPER_LIFETIME NOTED
@@ -63,7 +65,7 @@ _Static_assert(offsetof(struct shim_page, phase) == 0 && offsetof(struct thread_
 #define ALWAYS_NOTED_(kind) ALWAYS_##kind
 enum { ALWAYS_NOTED = 1, ALWAYS_PASSING = 0 };
 
-/* Placed after the call of the real function, it keeps GCC from making this call a tail call. A tail call may
+/* Used after the call of the real function, LOOK_AT keeps GCC from making this call a tail call. A tail call may
  * overwrite the arguments on the stack, so GCC would copy all of them at the wrapper's start. */
 #define LOOK_AT(result) __asm__("" : "+r"(result))
 

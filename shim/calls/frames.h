@@ -4,7 +4,7 @@
  * the marker lasts only until later calls use that part of the stack.
  *
  * In one case an abandoned call is not recognized: the next call is made deeper in the stack, before anything
- * overwrites the marker. The next call then counts as made by the abandoned call. */
+ * overwrites the marker. Then the shim takes the next call for a call that the abandoned call makes. */
 #ifndef WALLSHIM_SHIM_CALLS_FRAMES_H
 #define WALLSHIM_SHIM_CALLS_FRAMES_H
 
@@ -14,8 +14,9 @@
 
 #include "shim/objects/thread.h"
 
-/* word: the marker, a local variable of the wrapper. at: the field of the thread that holds the marker's address; the
- * wrapper sets the field to 0 when the call returns. */
+/* Called at the begin of a wrapped call: writes the marker, and stores its address. word: the marker, a local
+ * variable of the wrapper. at: the field of the thread that holds the marker's address; the wrapper sets the field to
+ * 0 when the call returns. */
 static inline __attribute__((always_inline)) void frame_begin(struct shim_thread *thread, uintptr_t *at,
                                                               uintptr_t *word)
 {
@@ -24,9 +25,9 @@ static inline __attribute__((always_inline)) void frame_begin(struct shim_thread
     *at = (uintptr_t)word;
 }
 
-/* Marks the shim's own work as a wrapped call, unless the thread is in a wrapped call already. CUDA calls that a
- * signal handler makes during this work count as nested. Returns true if it set the mark: the caller then sets
- * thread->within to 0 at the end of its work. */
+/* Marks the shim's own work as a wrapped call, unless the thread is in a wrapped call already. So CUDA calls that a
+ * signal handler makes during this work count as nested (calls inside another call), and write no record. Returns
+ * true if this function set the mark. Then the caller sets thread->within to 0 at the end of the work. */
 static inline __attribute__((always_inline)) bool frame_guard(struct shim_thread *thread, uintptr_t *word)
 {
     if (thread->within)

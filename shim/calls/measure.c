@@ -9,21 +9,23 @@
  * anchors. */
 enum {
     ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches */
-    WINDOW_NS = 100000000, /* a thread that measures nothing can save up the budget of at most this time */
+    WINDOW_NS = 100000000, /* a thread that measures nothing saves its budget for later, but at most the budget of
+                              this much time */
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */
     LONGEST_GAP = 256,     /* largest number of launches from one sample of a shape to the next */
-    VARYING_GAP = 32,      /* largest gap between samples of a shape whose launches vary much in length */
-    EARLY_GAP = 128,       /* a sample with a smaller gap is called early, and may overdraw the budget */
+    VARYING_GAP = 32,      /* largest such number for a shape whose launches take very different times */
+    EARLY_GAP = 128,       /* samples that follow the last one after fewer launches are called early, and may
+                              overdraw the budget */
     /* an early sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
      * most this far in the future */
     ADVANCE_NS = 20000000,
-    /* a quarter of the budget is kept for early samples. Copies, and operations that waited for other work, are
-     * measured in any case, and may use up the rest of the budget */
+    /* one part in EARLY_SHARE of the budget is kept for early samples. Copies, and operations that waited for other
+     * work, are always measured, and may use up the rest of the budget */
     EARLY_SHARE = 4,
     OWN_MOST = 6, /* a measurement is also charged with the time for writing all records since the last
                      measurement, but at most with this multiple of its own cost */
-    /* A measurement is charged with 5/4 of its cost, because it also slows down what follows: caches are cold, and
-     * the drain thread runs. */
+    /* A measurement is charged with 5/4 of its cost, because it also slows down the work after it: caches are cold,
+     * and the drain thread is busy with the events. */
     AFTER_EFFECTS = 5,
     /* a measurement that took longer is charged with this time only, because its thread was preempted */
     MEASURE_MOST_NS = 100000,

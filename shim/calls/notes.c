@@ -18,7 +18,7 @@ enum { CALLS_WITH_STACK = CALL_FAMILY(SYNC) | CALL_FAMILY(MEMORY) | CALL_FAMILY(
 
 void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes)
 {
-    /* A failed call does not start the recording. A nested call is not recorded. */
+    /* A failed call does not start the recording. A nested call (one inside another wrapped call) is not recorded. */
     if (call->nested || (!call->thread && call->result != WS_CUDA_SUCCESS))
         return;
     struct shim_thread *thread = call->thread ? call->thread : thread_get();
@@ -32,7 +32,7 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     bool about_stream = stream != NO_STREAM && call->result == WS_CUDA_SUCCESS;
     struct shim_stream *found = about_stream ? stream_find(stream, call->per_thread, context) : NULL;
     uintptr_t word;
-    /* true if the wrapper has not marked its call, so that frame_guard did */
+    /* true if frame_guard has marked this code as a wrapped call, because the wrapper did not */
     bool guarded = frame_guard(thread, &word);
     struct ws_ring_call *record = ws_ring_reserve(&thread->ring, 1);
     thread->correlation++;
@@ -116,8 +116,9 @@ void queried(struct call *call, ws_CUstream stream, const void *object)
         host_call(call, stream, object, 0, 0);
 }
 
-/* Counts in stream->order what the call puts into the stream, if that is no operation but for example a wait for an
- * event. */
+/* Called if the call puts something into the stream that is not an operation, such as a wait. Counts it in
+ * stream->order. Also sets `fresh`, because the stream's last event no longer tells when the next operation may
+ * begin. */
 static void raise_order(struct call *call, ws_CUstream stream)
 {
     struct shim_thread *thread = call_thread(call);
@@ -136,8 +137,8 @@ void wait_coming(struct call *call, ws_CUstream stream)
         turn_wait_enters(call->thread, found->id, 1);
 }
 
-/* The call makes all streams of its context wait. The shim counts streams of other contexts as waiting, too: the only
- * effect is that the times of their operations are less certain. */
+/* The call makes all streams of its context wait for an event. The shim treats the streams of other contexts as
+ * waiting, too. This has only one effect: the times of their operations are less certain. */
 void wait_coming_all(struct call *call)
 {
     waiting_all(call);
@@ -194,8 +195,8 @@ void function_found_in(struct call *call, const void *function, const void *modu
     }
 }
 
-/* Notes which handles are of type CUkernel: the driver may be asked for a kernel's name only with such a handle. The
- * name stays empty here, because the driver is asked for it at the first launch. */
+/* Notes which handles are of type CUkernel, because cuKernelGetName takes only such handles. No name is stored: the
+ * shim asks the driver for the name at the first launch. */
 void kernels_found(struct call *call, ws_CUkernel *kernels, unsigned room, ws_CUlibrary library)
 {
     unsigned count = 0;
@@ -216,8 +217,8 @@ void kernel_function_found(struct call *call, ws_CUfunction *function, ws_CUkern
         function_same_as(*function, kernel);
 }
 
-/* Called before the real call unloads the module, while the handles still name its kernels. The program must not
- * launch kernels of this module any more. */
+/* Called before the real call unloads the module, while the handles still name its kernels. A correct program
+ * launches no more kernels of this module, so the shim may forget the handles this early. */
 void unloading(struct call *call, const void *module)
 {
     (void)call;
@@ -279,8 +280,8 @@ static ws_CUcontext _Atomic primaries[MOST_DEVICES];
 static _Atomic int retained[MOST_DEVICES]; /* for each device: retains minus releases of its primary context */
 
 /* The device's primary context. If the program retained it through the driver's private function tables, the shim did
- * not see the call. In this case, it is the context of the device that the shim did not see created (`created` is not
- * set). */
+ * not see the call. In this case, the primary context is the device's context that the program did not create by a
+ * call that the shim saw (`created` is not set). */
 static struct shim_context *primary_of(ws_CUdevice device)
 {
     ws_CUcontext handle = device >= 0 && device < MOST_DEVICES ? atomic_load(&primaries[device]) : NULL;

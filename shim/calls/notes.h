@@ -1,9 +1,10 @@
 /* The functions that are named in the rows of the wrapper tables (shim/hook/driver_table.h …). A wrapper calls these
  * functions before and after the real call, to note what the call does.
  *
- * Functions for operations (except kernel_multi) are called before the real call. They fill in the operation's
- * record, which is committed when the call returns. Functions that are called after the real call look at
- * call->result first: failed calls have no effect. */
+ * Functions for operations (launches, copies, memsets …), except kernel_multi, are called before the real call. They
+ * fill in the operation's record in the ring. The drain can read this record only after the wrapper has committed it,
+ * when the call returns. Functions that are called after the real call look at call->result first: failed calls have
+ * no effect. */
 #ifndef WALLSHIM_SHIM_CALLS_NOTES_H
 #define WALLSHIM_SHIM_CALLS_NOTES_H
 
@@ -122,7 +123,7 @@ HOT void kernel(struct call *call, struct shape_key key, void **params, void **e
     key.inputs = thread->library_inputs;
     struct shape_entry *shape = shape_find(thread, &key, handles);
     if (__builtin_expect(!shape, 0)) {
-        /* a copy, whose address may be taken: the compiler can still keep the key in registers */
+        /* kernel_new needs an address: it gets that of a copy, so that the compiler can keep `key` in registers */
         const struct shape_key kept = key;
         shape = kernel_new(thread, &kept);
         if (!shape)

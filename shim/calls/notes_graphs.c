@@ -37,14 +37,15 @@ void capture_begun(struct call *call, ws_CUstream stream)
         found = stream_known(stream, call->per_thread, thread->context);
     struct shim_quiet quiet;
     quiet_begin(&quiet);
-    /* The capture is no longer counted if capture_is_left (objects/captures.h) was called since capture_beginning. */
+    /* capture_beginning has counted the capture in shim_page.phase. If capture_is_left (objects/captures.h) was
+     * called since then, the capture is no longer counted, and is counted again here. */
     bool counted = !counted_by || counted_by->captures_beginning;
     if (counted_by && counted)
         counted_by->captures_beginning--;
     if (!counted)
         shim_capture_begins();
-    /* A capture in an unknown stream is not counted, because the shim could not see its end. A stream's capture is
-     * counted only once. */
+    /* The capture is uncounted again if the call failed, or if the shim has no entry for the stream and so could not
+     * see the capture's end. It is also uncounted if this stream's capture is counted already. */
     if (!found || atomic_exchange(&found->capturing, 1))
         shim_capture_ends();
     quiet_end(&quiet);
@@ -93,7 +94,8 @@ void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph grap
     host_call(call, NO_STREAM, graph, 0, 0);
 }
 
-/* An update keeps the graph's nodes and their order, so the rows that graph_describe wrote stay valid. */
+/* cuGraphExecUpdate keeps the graph's nodes and their order. So the dictionary rows that graph_describe wrote for the
+ * nodes stay valid. */
 void graph_updated(struct call *call, ws_CUgraphExec exec)
 {
     host_call(call, NO_STREAM, exec, 0, 0);

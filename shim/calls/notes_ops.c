@@ -5,8 +5,8 @@
 #include "shim/hook/driver_calls.h"
 #include "shim/objects/memory.h"
 
-/* Largest number of parameter blocks of one shape that are kept per second. PARAMS_THINNED is the limit while the
- * shim keeps fewer blocks to stay within --overhead. */
+/* Largest number of parameter blocks of one shape that are kept per second. PARAMS_THINNED is the lower limit that
+ * applies while records cost more time than --overhead allows. */
 enum { PARAMS_PER_WINDOW = 64, PARAMS_THINNED = 4 };
 
 /* Finds or makes the cache entry of an operation that is not a kernel launch. */
@@ -19,7 +19,8 @@ static struct shape_entry *describe(struct shim_thread *thread, const struct sha
 
 /* Is this launch's parameter block to be kept? With --params some, PARAMS_PER_WINDOW blocks of each shape are kept a
  * second. Also sets params_wait, the number of launches until this function is called again: 1 while blocks are kept,
- * PARAMS_PER_WINDOW when this second's blocks are used up. This is why the clock is seldom read. */
+ * PARAMS_PER_WINDOW if the blocks of this second are used up. So most launches do not call this function then, and
+ * the clock is seldom read. */
 static bool params_wanted(struct shape_entry *entry)
 {
     entry->params_wait = shim_options.params == WS_PARAMS_NONE ? UINT32_MAX : 1;
@@ -42,7 +43,8 @@ static bool params_wanted(struct shape_entry *entry)
     return true;
 }
 
-/* If this launch's parameter block is to be kept, stores its address for op_end_slowly. */
+/* If this launch's parameter block is to be kept, stores the addresses of the parameters in thread->due.
+ * op_end_slowly reads the parameters after the driver has accepted the launch. */
 void kernel_params(struct shim_thread *thread, struct shape_entry *shape, void **params, void **extra)
 {
     if (!params_wanted(shape))
@@ -98,8 +100,8 @@ void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsi
 {
     for (unsigned i = 0; call->result == WS_CUDA_SUCCESS && i < count; i++) {
         const ws_CUDA_LAUNCH_PARAMS *launch = &launches[i];
-        /* The phase bits for events and counters are cleared: an event or a counter would measure all launches of the
-         * call together. */
+        /* The phase bits for events and hardware counters are cleared in `one`, because an event or a counter would
+         * measure all launches of the call together. */
         struct call one = { .id = call->id,
                             .per_thread = call->per_thread,
                             .phase = call->phase & ~(uint32_t)(SHIM_TIMING | SHIM_COUNTING),
@@ -184,7 +186,7 @@ void copy_between(struct call *call, unsigned from, unsigned to, uint64_t source
     if (on_device(source_space) && on_device(target_space))
         flags &= ~(unsigned)WS_OP_BLOCKING;
     /* Calls that copy to pageable memory, or within host memory, return after the copy has ended, even in their
-     * asynchronous form (same chapter). */
+     * asynchronous form (also in "API synchronization behavior"). */
     else if (target_space == WS_SPACE_PAGEABLE || (in_host_memory(source_space) && in_host_memory(target_space)))
         flags |= WS_OP_BLOCKING;
     plain_work(call, WS_OP_COPY, source_space, target_space, bytes, stream, flags);

@@ -14,13 +14,15 @@
 #include "shim/state/wake.h"
 #include "shim/timing/gates.h"
 
-/* A programmatic dependent launch (which may overlap the kernel before it) gets no end event of its own. Neither do
- * the next HOLD_AFTER_DEPENDENT operations of its stream. */
+/* A programmatic dependent launch (whose kernel may overlap the kernel before it) gets no end event, because an event
+ * between two such kernels would keep them from overlapping. The next HOLD_AFTER_DEPENDENT operations of its stream
+ * get no end event either. */
 enum { HOLD_AFTER_DEPENDENT = 256 };
 
-/* Clears *held, and returns the event that was in it. *held is a field of the thread's state: if a signal handler
- * leaves the call by longjmp, op_give_up releases the event in the field. The field is cleared before the event is
- * released or passed on, so a longjmp in between costs the pool at most this event. */
+/* Clears *held, and returns the event that was in it. *held is a field of the thread's state. If a signal handler
+ * leaves the call by longjmp, op_give_up releases the event in this field. The caller releases the event, or passes
+ * it on, after this function has cleared the field. So a longjmp between the two can only lose the event, and never
+ * release it twice. */
 static uint32_t no_longer(uint32_t *held)
 {
     uint32_t event = *held;
@@ -176,17 +178,18 @@ static void time_begin(struct shim_thread *thread, struct ws_ring_op *record, st
 {
     struct shim_stream *stream = shape->stream;
     uint16_t *flags = &record->header.detail;
-    /* may_record is called even when no device times are taken: it flags operations that go into a capture, because
-     * they do not run now. */
+    /* may_record is called even when no device times are measured: it flags an operation that goes into a capture,
+     * because such an operation does not run now. */
     bool allowed = may_record(stream, flags) && phase & SHIM_TIMING;
     if (!allowed || !stream->context->timed ||
         atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE) {
-        /* The operation gets no event, so the stream's last event does not tell when the next operation may begin. */
+        /* The operation gets no event. So the stream's last event will not tell when the next operation may begin. */
         if (!(*flags & WS_OP_CAPTURED))
             atomic_store_explicit(&stream->fresh, 1, memory_order_release);
         return;
     }
-    /* Set before the thread takes its turn or an event, so that op_give_up can give them back. */
+    /* thread->timed is set before the thread takes the stream's turn or an event. So if the call is left by longjmp,
+     * op_give_up knows in which stream and context to give them back. */
     thread->timed = stream;
     atomic_signal_fence(memory_order_seq_cst);
     turn_take(thread, stream, *flags & WS_OP_BLOCKING);
@@ -294,7 +297,7 @@ static void time_end(struct shim_thread *thread, struct ws_ring_op *record)
 }
 
 /* Opens the launch's gate (timing/gates.h), gives back its turn in the stream (turns.h), and releases its events. If
- * the launch's record is committed, the events stay, because the drain thread will read them. */
+ * the launch's record is already committed, its events are not released, because the drain thread will read them. */
 static void give_back(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct event_pool *pool = &stream->context->pool;
@@ -321,7 +324,7 @@ void op_give_up(struct shim_thread *thread)
     turn_wait_entered(thread);
     capture_is_left(thread, false);
     thread->due.wanted = false;
-    if (thread->within) /* the abandoned call has no record: it counts as lost */
+    if (thread->within) /* the abandoned call has no record, so it is counted as lost */
         __atomic_fetch_add(&thread->ring.nested, 1, __ATOMIC_RELAXED);
     thread->within = 0;
     if (thread->slow)
@@ -342,8 +345,8 @@ void op_thread_ends(struct shim_thread *thread)
 bool call_is_made_within(struct shim_thread *thread, uintptr_t caller, const void *from)
 {
     if (frame_makes(thread, thread->within, caller, from)) {
-        if (!resolve_is_inside(from)) /* the program made the new call: in a signal handler, or after a longjmp that
-                                         is not noticed yet */
+        if (!resolve_is_inside(from)) /* the program made the new call: in a signal handler, or after it left the
+                                         older call by a longjmp that the shim cannot see */
             __atomic_fetch_add(&thread->ring.nested, 1, __ATOMIC_RELAXED);
         return true;
     }
@@ -378,7 +381,7 @@ void op_needs_slow_end(struct shim_thread *thread)
 __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, struct ws_ring_op *record,
                                                    struct shape_entry *shape, uint32_t phase)
 {
-    if (!shim_started()) /* this is a child process, which a signal handler has forked since the call began */
+    if (!shim_started()) /* this is a child process: a signal handler has forked since the call began */
         return;
     if (record->header.detail & WS_OP_IN_COLLECTIVE && !call_is_in_nccl(thread, thread->within, NULL))
         record->header.detail &= (uint16_t)~WS_OP_IN_COLLECTIVE;
@@ -397,7 +400,8 @@ __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, s
 
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
 {
-    if (ticks_are_ns) /* op_ready has read the tick counter, which is not reliable on this processor */
+    if (ticks_are_ns) /* op_ready has read the tick counter, which this processor does not keep reliably: the clock
+                         is read instead */
         record->ticks_begin = ticks_now();
     thread->measure = MEASURE_UNDECIDED;
     if (phase != (SHIM_PLAIN | SHIM_TIMING) || !is_sampled() || !measure_leaves_out(thread, record, shape))

@@ -1,6 +1,6 @@
-/* What wrappers do for operations (launches, copies, memsets …). An operation is described before the real call,
- * timed around the call, and put into the thread's ring after the call. Every launch runs these functions, so they
- * are short. */
+/* What wrappers do for operations (launches, copies, memsets …). A wrapper describes the operation before the real
+ * call, times it by events around the call, and commits its record to the thread's ring after the call. Every launch
+ * runs these functions, so they are short. */
 #ifndef WALLSHIM_SHIM_CALLS_OPS_H
 #define WALLSHIM_SHIM_CALLS_OPS_H
 
@@ -30,9 +30,9 @@ HOT bool call_is_nested(struct shim_thread *thread)
            call_is_made_within(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* Does the wrapper note the effects of a nested call? True if the call creates or destroys something (a context, a
- * capture, memory …), because later records would otherwise be wrong. False for a call that the driver or a library
- * makes. */
+/* Does the wrapper note the effects of a nested call? True if the program's call creates or destroys something (a
+ * context, a capture, memory …): if the shim did not know of it, later records would be wrong. False for a call that
+ * the driver or a library makes. */
 HOT bool call_is_followed(enum ws_call_family family, const void *from)
 {
     return call_always_noted(family) && family != WS_CALL_NCCL && !resolve_is_inside(from);
@@ -53,7 +53,7 @@ HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id,
         thread = thread_of_phase(phase);
         if (!call_always_noted(family)) {
             if (thread)
-                __atomic_fetch_add(&thread->passed, 1, __ATOMIC_RELAXED); /* a signal handler may count too */
+                __atomic_fetch_add(&thread->passed, 1, __ATOMIC_RELAXED); /* atomic: signal handlers may count, too */
             else if (phase & SHIM_STARTED)
                 threads_pass_unknown();
             return false;
@@ -82,18 +82,18 @@ HOT void call_leave(struct call *call)
         call->thread->within = 0;
 }
 
-/* Begins an operation, before the real call, unless the shim does nothing but write records (SHIM_PLAIN). Records
- * events if operations are timed. Checks in any case whether the stream is being captured. Reads the clock if the
- * processor has no reliable tick counter. */
+/* Called before the operation's real call, unless the shim only writes records (SHIM_PLAIN). Records the begin event
+ * if operations are timed. May also start to read hardware counters. Finds out whether the stream is being captured.
+ * Reads the clock if the processor has no reliable tick counter. */
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape,
                      uint32_t phase);
 
-/* Ends an operation that op_needs_slow_end marked, after the real call. Records the operation's end event. Reads
- * hardware counters, and records the launch's parameters, if this is due for the operation. Then commits the
- * operation's record. */
+/* Called after the operation's real call, if op_needs_slow_end has marked the operation. Records the operation's end
+ * event. Reads hardware counters and records the launch's parameters, if the operation was chosen for that. Then
+ * commits the operation's record. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
-/* Marks the operation under way: op_end_slowly is to be called when its real call returns. */
+/* Marks the operation under way, so that op_end_slowly is called when its real call returns. */
 void op_needs_slow_end(struct shim_thread *thread);
 
 /* The call under way will not return: it was left by longjmp or an exception, or its thread has ended. Gives back its
@@ -148,8 +148,8 @@ HOT void op_returned(struct call *call)
         ws_ring_commit(&thread->ring, 1);
 }
 
-/* call_begins and call_returned read the clock right before and after the real call of a function that is not an
- * operation. For operations, op_ready and op_returned do this. */
+/* For calls that are not operations, call_begins and call_returned read the clock right before and right after the
+ * real call. For operations, op_ready and op_returned read the clock, and call_returned only calls op_returned. */
 HOT void call_begins(struct call *call, enum ws_call_family family)
 {
     if (!call_is_op(family))

@@ -17,7 +17,8 @@ enum { MOST_ADDRESSES = 16, MOST_IN_STRUCTURES = 12 };
 struct words {
     struct ws_param_word word[WS_RING_PARAM_WORDS];
     unsigned count, addresses;
-    unsigned first, end;            /* the image has the block's words from `first` up to `end`; end 0: no image */
+    unsigned first, end;            /* the image (param_image.h) has the block's words from `first` up to `end`; end
+                                       0: no image */
     bool telling;                   /* the image contains other words than addresses and zeros */
     uint64_t image[WS_IMAGE_WORDS]; /* indexed by the word's number in the block; set from `first` up to `end` only */
 };
@@ -66,8 +67,8 @@ static void add_image(struct words *words, const char *value, unsigned offset, s
     }
 }
 
-/* Keeps a structure: copies its part within the first image_words words of the parameter block into the image. From
- * the rest, keeps only the device addresses. */
+/* Keeps a structure parameter. Only the first image_words words of the parameter block go into the image. If the
+ * structure extends beyond them, only the device addresses of its rest are kept. */
 static void add_structure(struct words *words, const char *value, unsigned offset, size_t size, size_t image_words)
 {
     size_t most = 8 * image_words > offset ? 8 * image_words - offset : 0, within = size < most ? size : most;
@@ -127,7 +128,7 @@ void params_keep(struct shim_thread *thread, const struct thread_params *given, 
     uint64_t first = words.first;
     unsigned image = words.telling ? words.end - words.first : 0, of_image = image ? image + 1 : 0;
     unsigned slots = ws_ring_params_slots(words.count, of_image);
-    if (slots > thread->ring.mask / 2) { /* the smallest rings have no place for an image */
+    if (slots > thread->ring.mask / 2) { /* the smallest rings have no room for an image: it is left out */
         image = of_image = 0;
         slots = ws_ring_params_slots(words.count, 0);
     }

@@ -11,7 +11,8 @@ struct thread_params;
 struct ws_ring_op;
 
 /* Commits a WS_RING_PARAMS record to the thread's ring. The new record takes the place of the operation's record,
- * which is not committed yet and moves behind the new record. Does nothing if there is nothing to keep or no room.
+ * which is not committed yet and moves behind the new record. Does nothing if the launch has no parameters to keep,
+ * or if the ring has no room.
  *
  * Call it only for a launch that the driver accepted, because the driver has then read the parameters, too. The
  * pointers of a refused launch may be invalid. */

@@ -20,7 +20,8 @@ static struct shape_entry *shape_place(struct shim_thread *thread, const struct 
     return entry;
 }
 
-/* The key without grid and block. */
+/* The key of the general shape, without grid and block, which is used when the dictionary has no room for the exact
+ * shape. */
 static struct shape_key general_key(const struct shape_key *key)
 {
     return (struct shape_key){ .object = key->object, .stream = key->stream, .which = key->which };
@@ -71,10 +72,11 @@ static bool has_no_streams_left(void)
     return is_table_full(&registry.stream) || is_table_full(&registry.context);
 }
 
-/* Which launch after a shape's entry was made is the first to be measured; 0: none. With sampled events it is the
- * second launch, because the first may have to load the kernel's code. The code of a known shape's kernel is loaded
- * already. The entry of a known shape may have been dropped from the cache, and may be dropped again before its
- * second launch. So one in ONE_IN entries of known shapes is measured at its first launch. */
+/* Decides which launch is the first to be measured after a shape's cache entry was made: 1 the first launch, 2 the
+ * second; 0: none. known: the shape was in the dictionary before. With sampled events it is the second launch,
+ * because the first may take longer, to load the kernel's code. For a known shape this code is loaded already. But
+ * its entry may be dropped from the cache before its second launch, again and again. So one in ONE_IN entries of
+ * known shapes is measured at its first launch. */
 static uint32_t first_sample(const struct shim_thread *thread, bool known)
 {
     enum { ONE_IN = 8 };

@@ -1,5 +1,6 @@
-/* Each thread's cache of shapes. The key consists of the facts that a wrapper knows about its operation. At a miss,
- * shape_fill looks up the operation's stream, its function or graph, and its row in the dictionary of shapes. */
+/* Each thread's cache of shapes. The key consists of the facts that a wrapper knows about its operation. If the cache
+ * has no entry for a key, shape_fill makes one: it looks up the operation's stream, its function or graph, and its
+ * row in the dictionary of shapes. */
 #ifndef WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
 #define WALLSHIM_SHIM_CALLS_SHAPE_CACHE_H
 
@@ -31,8 +32,8 @@ HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct sh
     return (struct shape_entry *)((char *)thread->shapes + offset);
 }
 
-/* Neighbouring fields are not compared one after the other. GCC would merge the comparisons of neighbours into one
- * wider comparison, and for this it would build the key in memory. */
+/* Is this a valid entry for the key? Neighbouring fields are not compared one after the other. GCC would merge the
+ * comparisons of neighbours into one wider comparison, and for this it would build the key in memory. */
 HOT bool shape_is(const struct shape_entry *entry, const struct shape_key *key, uint32_t handles)
 {
     const struct shape_key *own = &entry->key;

@@ -22,7 +22,7 @@ static bool taken_by(struct shim_stream *stream, uint32_t own)
         return true;
     uint64_t deadline = ticks_now() + ticks_in(TURN_DEADLINE_NS);
     do {
-        if (free_turn & TURN_LONG) /* the turn's owner waits for the device, which may take long */
+        if (free_turn & TURN_LONG) /* the thread that has the turn waits for the device, which may take long */
             return false;
         sched_yield();
         free_turn = 0;

@@ -1,4 +1,5 @@
-/* Threads that put operations into the same stream take turns.
+/* Threads that put operations into the same stream take turns: while a thread has the stream's turn, the others wait
+ * before they put in theirs.
  *
  * Two events around an operation measure this operation alone only if no other thread puts an operation between them.
  * No thread waits long for its turn. After a deadline its call goes on without the turn, and the operations of both
@@ -23,8 +24,9 @@ bool turn_is_contended(const struct shim_thread *thread);
  * or since then? */
 bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *stream);
 
-/* Call order_leave, then turn_leave, once the operation and its events are in the stream. order_leave: stops counting
- * the operation as under way, if it went without the turn. turn_leave: gives the turn back if the thread has it. */
+/* Call order_leave, then turn_leave, once the operation and its events are in the stream. order_leave: if the
+ * operation went into the stream without the turn, stream->order counted it as under way; this count ends.
+ * turn_leave: gives the turn back if the thread has it. */
 void order_leave(struct shim_thread *thread, struct shim_stream *stream);
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream);
 

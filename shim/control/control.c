@@ -28,8 +28,8 @@ enum {
     CONNECTIONS = 4,    /* largest number of connections that wait to be accepted */
 };
 
-static int owner = -1; /* the connection that began the recording session under way; -1: none */
-static bool ending;    /* the session was told to end, or its connection is gone */
+static int owner = -1; /* the connection that began the session (recording) under way; -1: no session */
+static bool ending;    /* the session was told to end, or the other end of its connection has exited */
 
 /* State that is used only if the shim was loaded into a running program (shim/late.c). */
 static struct {
@@ -62,7 +62,7 @@ static bool may_ask(int connection, const struct ws_attach_message *message)
     return (late.is && !memcmp(message->token, late.token, sizeof(late.token))) || is_known_user(connection);
 }
 
-/* Can this file take the trace? It must be a plain file, because writing to a pipe could block. */
+/* Can this file take the trace? It must be a plain file, because a write to a pipe could block the shim's thread. */
 static bool is_fit(int file)
 {
     struct statx about;
@@ -141,9 +141,9 @@ static int receive(int connection)
     return error;
 }
 
-/* Receives one message from the connection, and answers it. If the message begins a session, keeps the connection
- * as `owner`. Another user's message must arrive within STRANGER_US, so that the other connections need not wait
- * for it. */
+/* Receives one message from the connection, and answers it. If the message begins a session, keeps the connection as
+ * `owner`. Waits at most STRANGER_US for a message of another user, so that such a user cannot hold up the other
+ * connections. */
 static void serve(int connection)
 {
     const struct timeval patience = { .tv_sec = late.is || is_known_user(connection) ? PATIENCE_S : 0,
@@ -161,8 +161,9 @@ static void late_over(void)
     late.over = NULL;
 }
 
-/* Looks at the connection that began the session. If `wallshim attach`, at its other end, asks for the session's end
- * or has exited, the session is told to end. If the session has ended, tells `wallshim attach` why. */
+/* Looks at the connection that began the session. The other end of the connection is `wallshim attach`. If it asks
+ * for the session's end or has exited, the session is told to end. If the session has ended, tells `wallshim attach`
+ * why. */
 static void look_at_owner(short events)
 {
     static const char *const reasons[] = { [SESSION_TOLD] = "it was told to",
@@ -215,8 +216,8 @@ static void serve_all(int listener)
     }
 }
 
-/* Gives the thread a descriptor table of its own, and opens the control socket in it. Returns the socket, or -1 on
- * failure. */
+/* Gives the calling thread a descriptor table of its own (own_table.h), and opens the control socket in this table.
+ * Returns the socket, or -1 on failure. */
 static int begin_listening(void)
 {
     thread_self.ours = true;
@@ -227,7 +228,7 @@ static int begin_listening(void)
 static void end_listening(int listener)
 {
     serve_all(listener);
-    /* called before close, because another `wallshim attach` may begin as soon as the socket is closed */
+    /* late_over must run before close, because another `wallshim attach` may begin as soon as the socket is closed */
     late_over();
     close(listener);
     session_count_thread(-1);

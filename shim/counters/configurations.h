@@ -1,6 +1,6 @@
 /* Decides for which launches hardware counters are read. A configuration is a kernel with its grid and block on a
  * device. Counters are read for several launches of each configuration. Only the thread that has set `busy`
- * (counters.c) may call these functions, unless a comment says otherwise. */
+ * (a lock in counters.c) may call these functions, unless a comment says otherwise. */
 #ifndef WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 #define WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 

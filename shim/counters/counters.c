@@ -25,7 +25,7 @@ enum {
     MOST_FAILED_WAITS = 3, /* counting ends once the driver has refused this many times to wait for a context */
     KERNEL_DEADLINE_NS = 2000000000, /* limit of the wait for the end of a kernel whose counters are read */
     OPEN_DEADLINE_NS = 2000000000,   /* limit of the wait for libcupti to load and prepare */
-    /* if libcupti's calls around a launch take longer, `patience` is reduced by the excess */
+    /* if libcupti's calls around a launch take longer, the excess is subtracted from `patience` (see below) */
     CALLS_DEADLINE_NS = 100000000,
     /* limit of the wait of a thread that begins a capture, until another thread has read its launch's counters */
     PAUSE_DEADLINE_NS = 500000000,
@@ -38,7 +38,8 @@ static const int64_t PATIENCE_NS = 3000000000; /* initial value of `patience`; t
 #define WANTED 1u
 #define ALL_COUNTED 2u
 
-/* Only the thread that has set `busy` (see take) may use the variables of this file that are not _Atomic. */
+/* `busy` is a lock: only the thread that has set it (see take) may use the variables of this file that are not
+ * _Atomic. */
 static _Atomic uint32_t busy;
 static _Atomic bool off;
 /* number of operations, in all threads, that are between counters_before and counters_after */
@@ -111,11 +112,11 @@ static void lose_patience(int64_t since, int64_t allowed)
 /* Host time, ns, at which the current wait for a context began; 0: no thread waits for a context. */
 static _Atomic int64_t idle_asked;
 
-/* Waits for all work of the context, because the driver has no call that only asks whether a context is idle. It
- * could be asked about streams one by one, but other threads may destroy streams at any time. Waiting for a context
- * would break a capture in the context. So a thread that begins a capture first counts the capture, and then waits
- * while idle_asked is set (counters_pause). As this function sets idle_asked before it checks for captures, either it
- * sees the capture, or that thread sees idle_asked. */
+/* Waits for all work of the context, because the driver has no call that only asks whether a context is idle. The
+ * driver could be asked about streams one by one, but other threads may destroy streams at any time. Waiting for a
+ * context would break a capture in the context. So a thread that begins a capture first counts the capture, and then
+ * waits while idle_asked is set (counters_pause). This function sets idle_asked before it checks for captures. So
+ * either this function sees the capture, or the thread that begins the capture sees idle_asked. */
 static bool wait_for_context(struct shim_context *context)
 {
     (void)context;
@@ -125,7 +126,8 @@ static bool wait_for_context(struct shim_context *context)
     return idle;
 }
 
-/* Waits until the context's work is done; returns false if it was not done in time. The caller has set `busy`. */
+/* Waits until the context's work is done. Returns false if the work was not done by the deadline, or if the wait
+ * failed. The caller has set `busy`. */
 static bool is_idle(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();
@@ -165,8 +167,8 @@ static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
            context->id < MOST_CONTEXTS && configuration_countable(shape, flags);
 }
 
-/* Adds all metrics of the context's device to the dictionary, once for each device. So the trace also names metrics
- * for which no launch has a value. */
+/* Adds all metrics of the context's device to the dictionary `metric`, once for each device. So the trace also names
+ * metrics for which no launch has a value. */
 static void register_metrics(struct cupti_session *session)
 {
     uint32_t *first = &first_metric[session->context->device - 1];
@@ -294,8 +296,8 @@ static bool begin(struct shape_entry *shape)
     return true;
 }
 
-/* Disables the context's profiler if no counters were read during the last QUIET_OPERATIONS operations: all
- * configurations may have been counted. */
+/* Disables the context's profiler if no counters were read during the last QUIET_OPERATIONS operations. Then probably
+ * all kernels have been counted, and other tools may use the hardware counters. */
 static void be_quiet(const struct shim_context *context)
 {
     if (context->id >= MOST_CONTEXTS || !take())

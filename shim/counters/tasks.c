@@ -31,7 +31,7 @@ static void *task_main(void *unused)
     driver.context_set(NULL);
     uint32_t runs = RUNS;
     if (!atomic_compare_exchange_strong(&task.state, &runs, done ? DONE : FAILED))
-        atomic_store(&task.state, NONE); /* the state is LEFT: no thread waits for this task any more */
+        atomic_store(&task.state, NONE); /* the state was LEFT: no thread waits for this task any more */
     futex_wake_all(&task.state);
     return NULL;
 }

@@ -12,7 +12,7 @@ struct shim_context;
 enum task_outcome {
     TASK_DONE,
     TASK_FAILED,
-    /* the task did not end in time, or a capture began; the task goes on, but the caller no longer waits */
+    /* the task did not end by the deadline, or a capture began; the task goes on, but the caller no longer waits */
     TASK_LATE,
     TASK_WAS_BUSY /* an earlier task has not ended, so the new task was not begun */
 };

@@ -88,8 +88,8 @@ static bool may_know(int fd)
     return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Makes the live memory, unless it exists. The collector gets it with HELLO, and completes the trace from it if this
- * process is killed. */
+/* Makes the live memory (state/live.h), unless it exists. The collector gets its descriptor with the message HELLO,
+ * and completes the trace from the live memory if this process is killed. */
 static void make_live(struct collector_link *link)
 {
     int fd = link->live_fd < 0 && shim_options.salvage && file_thread_has_table() ? live_create(NULL) : -1;
@@ -144,7 +144,7 @@ static int link_connect(struct collector_link *link)
 /* --- answers ------------------------------------------------------------------------------------ */
 
 /* Would the collector refuse this trace again? Reasons that may pass are not final: too many clients or jobs, too
- * little memory, a frame that did not come in time. */
+ * little memory, or a part of the trace that the collector did not get by its deadline. */
 static bool is_final(uint64_t reason)
 {
     return reason != WS_CHANNEL_NO_REASON && reason != WS_CHANNEL_REASON_CLIENTS &&
@@ -164,8 +164,8 @@ static void take_refusal(struct collector_link *link, uint64_t reason)
     lose_connection(link, ws_channel_reason_text(reason));
 }
 
-/* Keeps a request of `wallshim ctl` in *wishes until the drain carries it out. A later request replaces an earlier
- * request of the same kind. */
+/* Keeps a request of `wallshim ctl` in *wishes until the drain (the thread that writes the trace) carries it out. A
+ * later request replaces an earlier request of the same kind. */
 static void take_wish(struct link_wishes *wishes, const struct ws_channel_message *message)
 {
     if (message->number == WS_CHANNEL_START || message->number == WS_CHANNEL_STOP) {
@@ -269,7 +269,8 @@ static void tell_state(struct collector_link *link)
     link->told_recording = link->recording;
 }
 
-/* Sends the progress report, if it is due. If the socket has no room now, link_keep tries again later. */
+/* Sends the progress report, if the bytes before it are sent. If the socket has no room now, the next link_keep tries
+ * again. */
 static void send_progress(struct collector_link *link)
 {
     uint8_t start[WS_CHANNEL_START_SIZE];
@@ -342,7 +343,7 @@ int link_init(struct collector_link *link, const char *where, size_t capacity)
     *link = (struct collector_link){ .fd = -1, .live_fd = -1, .capacity = capacity };
     if (!*path)
         return 0;
-    /* The program may change its directory before the file thread connects. */
+    /* Makes a relative path absolute: the program may change its directory before the file thread connects. */
     if (*path != '/' && !getcwd(folder, sizeof(folder)))
         return -ENAMETOOLONG;
     int length = snprintf(link->path, sizeof(link->path), "%s%s%s", folder, *folder ? "/" : "", path);

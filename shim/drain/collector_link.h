@@ -1,4 +1,5 @@
-/* Sends the trace to a collector (wire/channel.h). Used by the file thread.
+/* Sends the trace to a collector (wire/channel.h), a process that receives the traces of many programs. Used by the
+ * file thread (the shim's thread that does the trace's input and output).
  *
  * The link keeps each part of the trace in a buffer until the collector has this part in its file. If the collector
  * ends and is started again, the link sends the new collector the parts that its file lacks. While the buffer is
@@ -15,18 +16,19 @@
 enum link_state {
     LINK_UNUSED,    /* there is no collector: the trace goes to a file */
     LINK_DOWN,      /* there is no connection to the collector now */
-    LINK_CONNECTED, /* connected, and HELLO is sent; the collector has not answered yet */
+    LINK_CONNECTED, /* connected, and the first message (HELLO) is sent; the collector has not answered */
     LINK_WELCOME,   /* the collector has answered WELCOME: it takes the trace */
 };
 
-/* The requests of `wallshim ctl` that the drain has not carried out yet. */
+/* The requests of `wallshim ctl` that the drain (the thread that writes the trace) has not carried out yet. */
 struct link_wishes {
     bool start, stop, burst;
-    bool flush;
-    uint32_t flush_number; /* number of the flush request, sent back with the answer to it */
+    bool flush;            /* all rows are to be written, and a progress report sent */
+    uint32_t flush_number; /* number of the request `flush`, which the answer repeats */
     char burst_text[WS_CHANNEL_TEXT_MAX + 1];
 };
 
+/* If this process is killed, the collector completes the trace from the live memory (state/live.h). */
 struct collector_link {
     enum link_state state;
     char path[108]; /* path of the collector's socket; "": no collector is to be used */
@@ -47,7 +49,8 @@ struct collector_link {
     /* link_write has waited for room in the buffer in vain, and the collector has confirmed nothing since that
      * wait. */
     bool stalled;
-    /* `message` has reported that the collector is gone; false again once the collector confirms more bytes */
+    /* the user was told (by `message`) that the collector is gone; false again once the collector confirms more
+     * bytes */
     bool said;
     struct link_wishes wishes;
     /* Progress report (wire/progress.h), to be sent once the first progress_at bytes of the trace are sent; NULL: no

@@ -55,8 +55,8 @@ static bool is_wanted(const char *variable)
 static char environment[64 << 10];
 static size_t environment_used;
 
-/* Identifies the run of `wallshim record` that started the program. By this text, that run recognizes its own traces
- * in a folder. */
+/* Identifies the run of `wallshim record` that started the program; "": none. `wallshim record` recognizes the traces
+ * of its own programs in a folder by this text. */
 static char recording[WS_RECORDING_SIZE];
 
 void describe_keep_environment(void)

@@ -37,7 +37,7 @@ enum {
     EXIT_DEADLINE_NS = 500000000,  /* at exit: longest wait until one more event can be read */
     QUIET_DEADLINE_NS = 300000000, /* longest wait for the program's threads to leave the calls that the shim wraps */
     SESSION_DEADLINE_NS = 200000000, /* at the end of a session: longest wait until one more event can be read */
-    /* How much longer a thread waits for the drain's answer than the deadline that the drain itself keeps. */
+    /* A thread that asks the drain waits this much longer than the deadline by which the drain itself gives up. */
     ANSWER_DEADLINE_NS = 2000000000,
     BEGIN_DEADLINE_NS = 400000000, /* longest wait for the drain to begin the trace, on a busy machine */
     LEAVE_NS = 50000000,           /* longest time for the end of the trace if the process ends without exit() */
@@ -84,7 +84,7 @@ static void forget_counts(void)
 
 static void wake_up(const struct session_wish *wish)
 {
-    rounds_asleep(); /* drops what threads have recorded since the last session */
+    rounds_asleep(); /* drops what threads have recorded since the last session ended */
     forget_counts();
     ring_reader_begin();
     if (shim_late)
@@ -129,8 +129,8 @@ static void session_step(void)
 
 /* --- requests ---------------------------------------------------------------------------------- */
 
-/* Ends the session, if it has not ended yet. Waits for calls that are under way, and reads their records, so that
- * their events go back to the pools before contexts_release empties the pools. */
+/* Ends the session, if it has not ended yet. Waits for the program's calls that are under way, and reads their
+ * records. So the events of these records go back to the pools before contexts_release empties the pools. */
 static void detach(void)
 {
     if (!shim_asleep)
@@ -140,7 +140,7 @@ static void detach(void)
     contexts_release(quiet);
 }
 
-/* Carries out the request. Returns true if this was the last request: the drain ends. */
+/* Carries out the request. Returns true if this was the last request, after which the drain's thread ends. */
 static bool answer(struct request request)
 {
     struct shim_context *context = context_at(request.context);
@@ -192,8 +192,8 @@ static bool answer_all(void)
     return false;
 }
 
-/* Called when all remaining threads of the process are the shim's. They would keep the process alive: the C library
- * ends a process only when its last thread ends. So the drain calls exit. */
+/* Called when all remaining threads of the process are the shim's. These threads would keep the process alive,
+ * because the C library ends a process only when its last thread ends. So the drain calls exit. */
 static void end_process(void)
 {
     void (*leave)(int) = (void (*)(int))elf_libc_symbol("exit");
@@ -209,7 +209,7 @@ static void sleep_until_needed(void)
     if (!woken)
         return;
     rounds_woken(woken);
-    ring_pages_of_new_threads(); /* done before the next round, because these threads already launch */
+    ring_pages_of_new_threads(); /* not left to the next round: these threads already write to their rings */
     wake_wait_gap(now + ROUNDS_GAP_NS);
 }
 
@@ -232,8 +232,8 @@ static void *drain_main(void *unused)
     }
     say_begun();
     rounds_begin(ws_clock_ns());
-    /* A stream capture in global mode makes "unsafe" driver calls fail in other threads. The drain's thread sets its
-     * own mode to relaxed, in which they succeed: its calls never disturb a capture. */
+    /* A stream capture in global mode makes "unsafe" driver calls of other threads fail, and such a call breaks the
+     * capture. The drain's thread sets its own mode to relaxed, in which its calls succeed and break no capture. */
     ws_CUenum mode = WS_CU_STREAM_CAPTURE_MODE_RELAXED;
     if (driver.exchange_capture_mode)
         driver.exchange_capture_mode(&mode);
@@ -251,8 +251,8 @@ static void *drain_main(void *unused)
 
 /* --- asking the drain -------------------------------------------------------------------------- */
 
-/* Sends the request to the drain. If the calling thread is the drain's, it answers directly: exit handlers that
- * end_process runs may call this. */
+/* Sends the request to the drain, and waits for the answer. If the calling thread is the drain itself, it carries out
+ * the request directly. That happens if the drain calls exit (end_process), which runs exit handlers. */
 static void ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
 {
     if (is_drain)

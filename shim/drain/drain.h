@@ -1,6 +1,6 @@
-/* The drain: one thread of ours in each process. The drain empties the rings, reads the events, compares the clocks
- * and writes the trace. The program's threads wait for the drain only when it starts, before a context is destroyed,
- * and at exit. Each wait has a deadline. */
+/* The drain: one thread of ours in each process. The drain empties the rings (the threads' buffers of records), reads
+ * the events' times, compares the clocks of devices and host, and writes the trace. The program's threads wait for
+ * the drain only when it starts, before a context is destroyed, and at exit. Each wait has a deadline. */
 #ifndef WALLSHIM_SHIM_DRAIN_DRAIN_H
 #define WALLSHIM_SHIM_DRAIN_DRAIN_H
 
@@ -23,9 +23,9 @@ void drain_before_driver_exit(void);
  * trace, all within 50 ms. */
 void drain_leave(void);
 
-/* For a shim that was loaded late. Called when the patches of the driver's functions are removed and no session is
- * left. Gives back the driver's objects that the shim holds, and ends the drain's thread. drain_start can start it
- * again. */
+/* Only for a shim that was loaded into a running program. Called when the patches of the driver's functions are
+ * removed and no recording is left. Destroys the driver's objects that the shim made, if no thread uses them, and
+ * ends the drain's thread. drain_start can start the thread again. */
 void drain_detach(void);
 
 /* Writes the end of the trace and ends the drain's thread. */

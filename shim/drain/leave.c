@@ -61,8 +61,8 @@ void leave_prepare(void)
 }
 
 /* Writes the end of the trace, when the process ends without exit(). If several threads call this, each of them waits
- * until the drain has ended the trace. A child made by vfork shares its parent's memory, so leave() does nothing in
- * such a child: getpid() differs from the recorded pid. */
+ * until the drain (the shim's own thread) has ended the trace. A child made by vfork shares its parent's memory, so
+ * leave() does nothing in such a child: getpid() differs from the recorded pid. */
 static void leave(void)
 {
     if (!shim_started() || shim_page.pid != getpid())
@@ -82,8 +82,8 @@ void leave_init(void)
     at_quick_exit(leave_quickly);
 }
 
-/* Ends the process by the real _exit or _Exit. If this function was not found, the system call exit_group ends the
- * process. */
+/* Ends the trace, and then the process by the real _exit or _Exit. If the real function was not found, the system
+ * call exit_group ends the process. */
 static __attribute__((noreturn)) void leave_by(end_function *real, int status)
 {
     leave();

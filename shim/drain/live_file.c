@@ -20,8 +20,8 @@
 #define FOLDER "/dev/shm"
 
 enum {
-    /* Largest number of files that killed programs may have left in the folder. If there are more, those whose traces
-     * were deleted are removed. If there are still too many, no new file is made. */
+    /* Largest number of files of killed programs that may lie in the folder. If there are more, the files whose
+     * traces were deleted are removed. If there are still more, no new file is made. */
     DEAD_MOST = 8,
     DEAD_SECONDS = 24 * 3600 /* age, in seconds, at which files of killed programs are removed */
 };
@@ -71,7 +71,8 @@ struct dead {
     unsigned count;
 };
 
-/* If a killed program has left the file: removes the file if it is old or an unwanted orphan, else counts it. */
+/* If a killed program has left the file: removes the file if it is old, or if its trace was deleted and with_orphans
+ * is set; else counts the file. */
 static void count_one(int folder, const char *name, void *data)
 {
     struct dead *dead = data;

@@ -1,5 +1,5 @@
 /* Losses: calls and operations that were not recorded, or only in part, and the reason. Losses become rows of the
- * family "loss". Only the drain thread may use these functions. */
+ * family "loss". Only the drain (the thread that writes the trace) may use these functions. */
 #ifndef WALLSHIM_SHIM_DRAIN_LOSSES_H
 #define WALLSHIM_SHIM_DRAIN_LOSSES_H
 
@@ -23,8 +23,8 @@ void losses_add(int64_t now, uint64_t unwritten);
 /* Called at the end of a recording. Counts the ranges that the program has begun but never ended. */
 void losses_at_end(void);
 
-/* Called after a flush of the trace. written: the rows of losses are in the file. If they are not, their losses are
- * counted again, for the next flush. */
+/* Called after a flush (the writing of all rows). written: the rows of losses are in the file. If these rows are not
+ * in the file, their losses are added to the rows of the next flush. */
 void losses_are_written(bool written);
 
 #endif

@@ -83,8 +83,9 @@ static bool is_file(const char *path)
     return !statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW, STATX_TYPE, &found) && S_ISREG(found.stx_mode);
 }
 
-/* Creates the trace's file. If a regular file of this name exists already, tries other names: process ids repeat,
- * above all in containers. If something else has this name (such as /dev/null), no other name is tried. */
+/* Creates the trace's file. If a regular file of this name exists already, tries other names, because a name with a
+ * process id may repeat, above all in containers. If something else has this name (such as /dev/null), no other name
+ * is tried. */
 static int create_file(void *data)
 {
     struct output *output = data;
@@ -164,8 +165,8 @@ static void remove_file(struct output *output)
 }
 
 /* Writes the trace into a file, and no longer to the collector. Called if the collector has taken nothing, so the
- * whole trace is still in the link's buffer. If this writing fails, later frames are lost, too: without the file's
- * header they would be of no use. */
+ * whole trace is still in the link's buffer. If the buffer cannot be written to the file, later parts of the trace
+ * are lost, too: without the file's header they would be of no use. */
 static int change_to_file(struct output *output)
 {
     struct collector_link *link = &output->link;
@@ -266,8 +267,8 @@ static int write_end(void *data)
     struct output *output = data;
     int error = ws_encoder_finish(output->encoder), stop_error = stop_writing(output);
     /* If stop_writing returned -ECONNABORTED, it has left a message on the bytes that the collector lacks. In this
-     * case -ECONNABORTED is returned even if ws_encoder_finish failed, too, because the caller prints no further
-     * warning for it. */
+     * case -ECONNABORTED is returned even if ws_encoder_finish failed, too: the caller prints no second warning for
+     * -ECONNABORTED. */
     return error && stop_error != -ECONNABORTED ? error : stop_error;
 }
 

@@ -23,9 +23,9 @@ struct output {
  * -errno, with the path in output->path. */
 int output_create(struct output *output);
 
-/* This function and all functions below are for the drain thread. Connects to the collector, if the options name one.
- * If they do not, or the collector does not answer, creates the file. Writes the facts about the program. Returns 0,
- * or -errno after removing the file. */
+/* Only the drain thread (it writes the trace) calls this function and all functions below. Connects to the collector,
+ * if the options name one. If they name none, or the collector does not answer, creates the file. Writes the facts
+ * about the program. Returns 0, or -errno after removing the file. */
 int output_begin(struct output *output);
 
 /* Like output_begin, but the trace goes into `file`: an open descriptor in the file thread's table. The descriptor is
@@ -42,7 +42,7 @@ const char *output_place(const struct output *output);
  * be written. */
 int output_flush(struct output *output);
 
-/* Tells the collector whether the drain records now. Sets *wishes to what `wallshim ctl` has asked for. Returns false
+/* Tells the collector whether recording is on. Sets *wishes to what `wallshim ctl` has asked for. Returns false
  * if there is no collector. */
 bool output_hear(struct output *output, bool recording, struct link_wishes *wishes);
 

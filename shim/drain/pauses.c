@@ -33,7 +33,7 @@ static void look_at(struct shim_thread *thread, int64_t now)
     if (head != ws_ring_tail(&thread->ring) || length < LEAST_NS || length > LONGEST_NS || is_in_call(thread) ||
         !stack_of_pause(thread, &frame) || ws_ring_head(&thread->ring) != head || is_in_call(thread))
         return;
-    trace_add_dictionaries(); /* done before the row is added, because the row may refer to new stack frames */
+    trace_add_dictionaries(); /* before the row, because the row may refer to new stack frames */
     struct ws_stack row = { .frame = frame, .thread = thread->id, .host_ns = now, .in_pause = 1 };
     trace_add(WS_FAMILY_stack, &row);
 }

@@ -18,7 +18,8 @@ enum { PENDING_CHUNK = 1024, MOST_WITHOUT_EVENTS = 65536 };
 enum { QUIET_NS = 100000000 };
 
 static struct pending *free_pending;
-/* Host ns: all operations that were launched before this time are in their streams' queues. */
+/* Host ns at which the drain's current round began to read the threads' rings. When the rings are read, all
+ * operations that were launched before this time are in their streams' queues. */
 static int64_t round_began;
 static uint64_t settled;
 
@@ -53,7 +54,8 @@ struct pending *pending_take(void)
 
 static void pending_drop(struct pending *pending)
 {
-    pending->op.shape = 0; /* tells salvage (record/live.h) that this memory holds no operation */
+    pending->op.shape =
+        0; /* says that this memory holds no operation; read if the process is killed (record/live.h) */
     pending->next = free_pending;
     free_pending = pending;
 }
@@ -166,8 +168,8 @@ static struct pending *merged(struct pending *a, struct pending *b)
     return head.next;
 }
 
-/* Sorts a stream's operations by launch (a merge sort). Threads that share a stream may launch alternately, but the
- * drain reads their rings one after the other. */
+/* Sorts a stream's operations by the time of launch (a merge sort). Threads that share a stream may launch
+ * alternately, but the drain reads all records of one thread before those of the next. */
 static struct pending *sorted(struct pending *list)
 {
     struct pending *piles[32] = { NULL }; /* pile i: 2^i operations, sorted */
@@ -208,18 +210,18 @@ static int64_t event_put(const struct pending *pending)
     return pending->late == UINT32_MAX ? INT64_MAX : pending->op.host_end + pending->late;
 }
 
-/* Was the operation's end event put into the stream after the drain's round began? If so, operations that precede the
- * event in the stream may still be in their threads' rings. */
+/* Was the operation's end event put into the stream after the drain's round began? If it was, operations that precede
+ * the event in the stream may still be unread, in the rings of other threads. */
 static bool comes_later(const struct pending *pending)
 {
     int64_t put = event_put(pending);
     return pending->end_event && put != INT64_MAX && put > round_began;
 }
 
-/* Other threads may have launched into the stream between the operation `at` and its end event. Moves this event to
- * the last operation before it. The event is not used if that operation has an end event of its own, or if its times
- * are not computed (WS_RING_OP_COMPUTED). It is also not used if it is not known when the event was put into the
- * stream. */
+/* Other threads may have launched into the stream between the operation `at` and its end event. Makes this event the
+ * end event of the last operation before it. The event is not used if that operation has an end event of its own, or
+ * if that operation's times are not computed (WS_RING_OP_COMPUTED). The event is also not used if the time at which
+ * it was put into the stream is not known. */
 static void move_event(struct shim_stream *stream, struct pending *at)
 {
     struct pending *last = at;
@@ -252,8 +254,9 @@ static void sort_events(struct shim_stream *stream, struct pending *at)
         move_event(stream, at);
 }
 
-/* Returns the last operation of the stream's next window. This is the first operation with an end event. If no more
- * end events are expected, it is the last operation in the queue. NULL: the window is not complete yet. */
+/* Returns the last operation of the stream's next window (the operations whose times are computed together). This is
+ * the first operation with an end event. If no more end events are expected, it is the last operation in the queue.
+ * NULL: the window is not complete yet. */
 static struct pending *window_end(struct shim_stream *stream, bool last_round)
 {
     struct pending *at = stream->first;
@@ -269,8 +272,9 @@ static struct pending *window_end(struct shim_stream *stream, bool last_round)
     return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
 }
 
-/* Computes the times of the window from the stream's first operation to `end`, which has no end event. If by the
- * computed times the window has not ended yet, restores the stream's line and returns false. */
+/* Computes the times of the operations from the stream's first one to `end`, which has no end event. If `end` has not
+ * ended yet by the computed times, restores the stream's line (the state from which times are computed), and returns
+ * false. */
 static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
     bool known = stream->line_known;

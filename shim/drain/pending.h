@@ -1,5 +1,5 @@
-/* Operations that wait in their stream's queue until their events can be read. Everything here is for the drain
- * thread alone. */
+/* Operations that wait in their stream's queue (a list in the shim) until their events can be read. Only the drain
+ * thread (it writes the trace) uses these functions. */
 #ifndef WALLSHIM_SHIM_DRAIN_PENDING_H
 #define WALLSHIM_SHIM_DRAIN_PENDING_H
 
@@ -21,11 +21,11 @@ void pending_queue(struct shim_stream *stream, struct pending *pending);
  * event pool was empty for the operation, else `reason`. */
 void pending_add_untimed(struct ws_op *op, enum ws_loss_reason reason);
 
-/* Called before a round of the drain reads the rings. now: host ns. */
+/* Called in each round of the drain, before it reads the rings (the threads' buffers of records). now: host ns. */
 void pending_begin_round(int64_t now);
 
-/* Adds the rows of the stream's waiting operations whose events the device has reached. last_round: no more events
- * will be recorded, so operations do not wait for later events. */
+/* Adds to the trace the rows of the stream's waiting operations whose events have completed. last_round: no more
+ * events will be recorded, so operations without an end event do not wait for a later one. */
 void pending_harvest(struct shim_stream *stream, bool last_round);
 
 /* Called when the context or the driver is gone. Makes rows of all the stream's waiting operations without reading

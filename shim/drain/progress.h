@@ -1,5 +1,5 @@
-/* Reports how far the process is, when the collector asks (wire/progress.h). Everything here is for the drain
- * alone. */
+/* Reports how far the process is, when the collector asks: which operations, collectives and calls have not ended
+ * (wire/progress.h). Only the drain thread calls these functions. */
 #ifndef WALLSHIM_SHIM_DRAIN_PROGRESS_H
 #define WALLSHIM_SHIM_DRAIN_PROGRESS_H
 

@@ -125,7 +125,7 @@ void recording_govern(double excess, int64_t length)
     windows_over = excess > TOLERATED ? windows_over + 1 : 0;
     if (windows_over < WINDOWS_OVER)
         return;
-    windows_over = WINDOWS_OVER - 1; /* after the pause, a single window above the limit starts the next pause */
+    windows_over = WINDOWS_OVER - 1; /* after the pause, one more window above the limit starts the next pause */
     int64_t now = ws_clock_ns();
     atomic_store(&paused_until, now + (int64_t)ws_min((excess - 1) * (double)length, (double)PAUSE_MOST_NS));
     recording_update(now);
@@ -166,7 +166,7 @@ void recording_update(int64_t now)
         next =
             is_on ? phase & ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING) : phase | recording_bits(phase);
         /* While recording was off, streams may have run work that was not recorded. So a stream's last event does not
-         * tell when its next operation may begin. */
+         * tell when its next operation may begin, and `fresh` says so. */
         for (uint32_t id = 1; !is_on && id <= stream_count(); id++)
             atomic_store(&stream_at(id)->fresh, 1);
     } while (!atomic_compare_exchange_weak(&shim_page.phase, &phase, next));

@@ -11,20 +11,21 @@
 /* Reads the options; called when the shim is loaded. */
 void recording_prepare(void);
 
-/* Called when the shim starts. Returns the phase to start in (enum shim_phase). If recording is to be on, this phase
- * already has SHIM_RECORDING. So calls that other threads make while the shim is still starting are recorded, too. */
+/* Called when the shim starts. Returns the phase (bits of enum shim_phase) to start in. If recording is to be on,
+ * this phase already has SHIM_RECORDING. So calls that other threads make while the shim is still starting are
+ * recorded, too. */
 uint32_t recording_start(int64_t now);
 
 /* Called when a session begins (session.h). Turns recording on, until recording_set_stopped turns it off. */
 void recording_open(int64_t now);
 
-/* Turns recording on or off, if the options or requests want that now. The drain calls this function at every
- * round. */
+/* Turns recording on or off, if the options or requests ask for a change now. The drain (the shim's own thread) calls
+ * this function every few milliseconds while the program works. */
 void recording_update(int64_t now);
 
-/* excess and length: the results of cost_of_records. If the records alone cost more than --overhead allows, fewer
- * kernel parameters are recorded. If the cost stays too high for several windows in a row, recording pauses until the
- * average cost is within --overhead again. */
+/* excess, length: the results of cost_of_records for the last window of 100 ms. If the records alone cost clearly
+ * more than --overhead allows, fewer kernel parameters are recorded. If the cost stays that high for several windows
+ * in a row, recording pauses until the average cost is within --overhead again, but for 10 s at most. */
 void recording_govern(double excess, int64_t length);
 
 /* For `wallshim ctl`. recording_set_stopped: turns recording off (true), or lets it be on again (false).

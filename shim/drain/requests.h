@@ -1,5 +1,6 @@
-/* Requests of the program's threads to the drain, with deadlines. Requests use no lock: a signal handler may make a
- * request while its thread waits for the answer to an earlier one, and a handler's longjmp may abandon a request. */
+/* Requests of the program's threads to the drain (the shim's own thread), with deadlines. Requests use no lock: a
+ * signal handler may make a request while its thread waits for the answer to an earlier one, and a handler's longjmp
+ * may abandon a request. */
 #ifndef WALLSHIM_SHIM_DRAIN_REQUESTS_H
 #define WALLSHIM_SHIM_DRAIN_REQUESTS_H
 

@@ -5,11 +5,12 @@
 
 enum {
     PAGE_SLOTS = 4096 / WS_RING_SLOT, /* number of a ring's slots in a page of 4 KiB, the smallest page size */
-    /* Most slots that are touched ahead of a ring's head. A thread wakes the drain before it has used so many. */
+    /* Most slots that are touched ahead of a ring's head. A thread wakes the drain before it has used so many slots.
+     */
     MOST_AHEAD = WS_RING_LOOK_EVERY + 16 * PAGE_SLOTS,
     /* Most slots that are touched ahead of the heads of all threads' rings together: most threads launch little. */
     ALL_AHEAD = (4 << 20) / WS_RING_SLOT,
-    /* The pages that a thread needs in this many rounds are touched: the drain's next round may be late. */
+    /* The pages that a thread needs in this many rounds are touched, because the drain's next round may be late. */
     ROUNDS_AHEAD = 4,
 };
 
@@ -19,8 +20,9 @@ static uint64_t slots_ahead(const struct shim_thread *thread, uint64_t head)
     return ws_max(ws_min(share, (uint64_t)MOST_AHEAD), ROUNDS_AHEAD * (head - thread->head_before));
 }
 
-/* Touches the slot's page by replacing a zero with a zero. The ring's thread may write to the page at any time: if
- * the exchange finds another value, it changes nothing. ThreadSanitizer would report a race, so it is off here. */
+/* Touches the slot's page by replacing a zero with a zero. The ring's thread may write to the page at the same time.
+ * If the exchange finds another value than zero, it changes nothing. ThreadSanitizer would report a race, so it is
+ * off for this function. */
 __attribute__((no_sanitize("thread"))) static void touch(const struct ws_ring *ring, uint64_t slot)
 {
     uint32_t zero = 0;

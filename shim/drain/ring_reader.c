@@ -20,7 +20,7 @@
 
 enum { PARAM_SETS = 65536, TAKEN_ASIDE = 64 << 10 };
 
-/* Hash of a block of kernel parameters → id of the block's row. */
+/* Hash of a block of kernel parameters → id of the block's row in the trace. */
 static struct ws_map params_ids = { .limit = PARAM_SETS };
 static uint32_t params_count;
 
@@ -97,7 +97,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         .detail = record->header.detail & WS_RING_OP_DETAIL,
         .staged = is_staged(shape, &op),
     };
-    pending->op.shape = 0; /* 0 tells salvage (record/live.h) that the row is not complete yet */
+    pending->op.shape = 0; /* says that the row is not complete yet; read if the process is killed (record/live.h) */
     atomic_signal_fence(memory_order_release);
     pending->op.shape = op.shape;
     pending_queue(stream, pending);
@@ -193,7 +193,8 @@ static bool event_is_sound(const struct ws_ring_event *record)
            record->event <= stream_at(stream)->context->pool.limit;
 }
 
-/* Makes a row or a waiting operation of the record. Returns false if the record is damaged. */
+/* Makes of the record a row of the trace, or an operation that waits for its events. Returns false if the record is
+ * damaged. */
 static bool read_record(struct shim_thread *thread, const struct ws_ring_header *record)
 {
     switch (record->kind) {
@@ -223,7 +224,7 @@ static bool read_record(struct shim_thread *thread, const struct ws_ring_header 
         read_event((const struct ws_ring_event *)record);
         return true;
     default:
-        return true; /* the record only fills the ring up to its end */
+        return true; /* a record without content, which only fills the ring up to its end */
     }
 }
 
@@ -239,8 +240,8 @@ void ring_reader_read(struct shim_thread *thread, uint64_t head)
          * skipped. */
         thread->damaged += slots ? 0 : head - at - 1;
         at = slots ? at + slots : head;
-        /* Released after each record, because salvage (record/live.h) continues at the first record that is not
-         * released. */
+        /* Each record is released at once. If the process is killed, whoever completes the trace (record/live.h)
+         * begins at the first record that is not released. */
         ws_ring_release(&thread->ring, at);
     }
 }

@@ -1,4 +1,5 @@
-/* Reads the threads' rings: their records become rows of the trace. Everything here is for the drain thread alone. */
+/* Reads the threads' rings (their buffers of records): the records become rows of the trace. Only the drain thread
+ * calls these functions. */
 #ifndef WALLSHIM_SHIM_DRAIN_RING_READER_H
 #define WALLSHIM_SHIM_DRAIN_RING_READER_H
 

@@ -35,8 +35,9 @@ enum {
      * because a program may be killed soon after its start. */
     FIRST_FLUSH_NS = 8000000,
     FLUSH_NS = 250000000,
-    /* Number of events made in advance: many launches may need them before the drain's next round. With sampled events
-     * few launches need any. They are made some at a time, because launches wait meanwhile (objects/contexts.c). */
+    /* Number of events made in advance, because many launches may need events before the drain's next round. If only
+     * some operations get events (_SAMPLED), fewer are needed. In that case EVENTS_AT_ONCE_SAMPLED events are made at
+     * a time, because launches wait while events are made (objects/contexts.c). */
     EARLY_EVENTS = 4096,
     EARLY_EVENTS_SAMPLED = 256,
     EVENTS_AT_ONCE_SAMPLED = 32,
@@ -62,8 +63,8 @@ static bool usable(struct shim_context *context)
     return context->timed && !driver_gone && atomic_load(&context->life) == CONTEXT_ALIVE;
 }
 
-/* Keeps what is measured for a context up to date: its clock and, if events are sampled, its dispatch time. The
- * context is current on this thread afterwards. */
+/* Keeps what is measured for a context up to date: its clock and, if only some operations get events (sampled), its
+ * dispatch time (timing/dispatch.h). The context is current on this thread afterwards. */
 static void keep_context(struct shim_context *context, int64_t now)
 {
     struct ws_clock row;
@@ -84,8 +85,8 @@ static void make_first_events(struct shim_context *context)
     context_make_events(context);
 }
 
-/* Makes events in advance. Called twice in each round, because launches may run out of events during a long round.
- * Contexts that were made while the shim slept have no events yet. */
+/* Makes events in advance. Called twice in each round, because launches may use up all events during a long round.
+ * Contexts that were made while the shim slept (recorded nothing) have no events yet. */
 void rounds_grow_pools(void)
 {
     bool sampled = shim_options.event_placement == WS_EVENTS_SAMPLED;
@@ -132,9 +133,9 @@ static void keep_contexts(int64_t now)
 
 /* --- rounds ------------------------------------------------------------------------------------ */
 
-/* Is it time to ask the kernel for all threads whether they still exist? Threads with the mark THREAD_ENDING are
- * checked in every round. The check of all threads finds those that end without this mark, because they made their
- * first wrapped call in a destructor of thread-specific data. */
+/* Is it time to ask the operating system about all threads, whether they still exist? Threads with the mark
+ * THREAD_ENDING are checked in every round. The check of all threads finds those that ended without this mark,
+ * because they made their first wrapped call in a destructor of thread-specific data. */
 static bool all_may_be_gone(void)
 {
     static int64_t last_look;
@@ -153,8 +154,8 @@ static bool has_counted(const struct shim_thread *thread)
     return __atomic_load_n(&thread->passed, __ATOMIC_RELAXED) != thread->reported_passed;
 }
 
-/* Did the thread end inside a call, so that this call still holds something? The thread is gone, so nobody else uses
- * its state. ThreadSanitizer does not know that, so it is off here. */
+/* Did the thread end inside a call, so that the shim must give back what the call held? The thread is gone, so nobody
+ * else uses its state. ThreadSanitizer does not know that, so it is off for this function. */
 __attribute__((no_sanitize("thread"))) static bool left_something(const struct shim_thread *thread)
 {
     return thread->slow || thread->within || thread->waiting_count;
@@ -245,7 +246,8 @@ void rounds_once(void)
     ctl_look(now);
     recording_update(now);
     if (was_off && shim_phase() & SHIM_RECORDING)
-        /* Write the count of unrecorded calls at once: this row shows that recording was off until now. */
+        /* The count of unrecorded calls is to be written in this round: its row shows that recording was off until
+         * now. */
         next_flush = now;
     rounds_grow_pools();
     streams_over_begin();

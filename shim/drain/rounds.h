@@ -1,5 +1,6 @@
-/* The rounds of the drain. A round reads the rings of all threads, reads the events, compares the clocks, and writes
- * what is new to the trace from time to time. Only the drain calls these functions. */
+/* The rounds of the drain (the shim's own thread). A round reads the rings (buffers of records) of all threads, reads
+ * the events, compares the clocks of devices and host, and from time to time writes what is new to the trace. Only
+ * the drain calls these functions. */
 #ifndef WALLSHIM_SHIM_DRAIN_ROUNDS_H
 #define WALLSHIM_SHIM_DRAIN_ROUNDS_H
 
@@ -32,8 +33,8 @@ void rounds_until_read(struct shim_context *context, int64_t deadline_ns);
 
 enum { ROUNDS_DEADLINES = 4 };
 
-/* Makes events for the contexts that lack them. Each round calls this twice, because launches may run out of events
- * during a long round. */
+/* Makes events in advance for the contexts that have too few. Each round calls this twice, because launches may use
+ * up all events during a long round. */
 void rounds_grow_pools(void);
 
 /* Writes all rows to the trace, including rows for the losses since the last flush. Returns whether the rows of
@@ -45,7 +46,7 @@ bool rounds_flush(int64_t now);
 void rounds_driver_goes(void);
 bool rounds_have_driver(void);
 
-/* Tells that a thread woke the drain at the time `at` (host ns), so that the next rounds follow soon. */
+/* Notes that a thread woke the drain at the time `at` (host ns). So the next rounds follow soon. */
 void rounds_woken(int64_t at);
 
 /* ns until the next round, if no thread wakes the drain. */

@@ -10,9 +10,9 @@
 
 static const int64_t BEGIN_DEADLINE_NS = 5000000000;
 
-/* States of the request for a session. The control thread sets ASKED. If the drain does not get to the request in
- * time, the control thread sets NONE again. The drain sets the other states: TAKEN, then RUNS or REFUSED, and OVER
- * after RUNS. */
+/* States of the request for a session. The control thread sets ASKED. If the drain has not taken the request by the
+ * deadline, the control thread sets NONE again. The drain sets the other states: TAKEN, then RUNS or REFUSED, and
+ * OVER after RUNS. */
 enum session_state { NONE, ASKED, TAKEN, RUNS, OVER, REFUSED };
 
 static _Atomic uint32_t state; /* enum session_state; a futex */
@@ -32,7 +32,7 @@ static void set_state(uint32_t next)
 int session_begin(const struct session_wish *wish)
 {
     uint32_t seen = atomic_load(&state);
-    /* An earlier call of session_begin has timed out and the drain still handles its request, or a session runs. */
+    /* The drain still handles the request of an earlier call that has timed out, or a session runs. */
     if (seen == ASKED || seen == TAKEN || seen == RUNS)
         return -EBUSY;
     wanted = *wish;

@@ -1,6 +1,6 @@
-/* A session is a recording of a process in which the shim records nothing between sessions (the shim sleeps). Each
- * session has a trace of its own. A session begins when `wallshim attach` asks for it (shim/control). It ends on
- * request, after its duration, or with the process.
+/* A session is a recording that begins and ends while the process runs. Between sessions the shim records nothing (it
+ * sleeps). Each session has a trace of its own. A session begins when `wallshim attach` asks for it (shim/control).
+ * It ends on request, after its duration, or with the process.
  *
  * The control thread makes the requests, and the drain carries them out. There is one session at a time. */
 #ifndef WALLSHIM_SHIM_DRAIN_SESSION_H
@@ -29,7 +29,7 @@ struct session_wish {
  * file. In all other cases the file thread closes it. */
 int session_begin(const struct session_wish *wish);
 
-/* Tells the session to end. Returns at once. */
+/* Asks the drain to end the session. Does not wait for the end. */
 void session_tell_end(void);
 
 /* session_count_thread: called when a control thread begins (1) or ends (-1). session_thread_count: the number of
@@ -42,8 +42,8 @@ bool session_runs(enum session_end *end);
 
 /* --- for the drain ------------------------------------------------------------------------------- */
 
-/* Returns the request for a session that is to begin, or NULL. session_began answers the request; error: 0 or
- * -errno. */
+/* session_wanted returns the control thread's request for a new session, or NULL. session_began answers the request.
+ * error: 0, or -errno if the session did not begin. */
 const struct session_wish *session_wanted(void);
 void session_began(int error, int64_t now);
 

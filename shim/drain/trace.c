@@ -28,8 +28,8 @@ static void complain(int error)
     }
 }
 
-/* Writes all rows into the trace. From then on, the live memory (the copy that survives if the process is killed:
- * state/live.h) need not keep these rows. */
+/* Writes all rows into the trace. From then on, the live memory (shared memory that remains if the process is killed:
+ * state/live.h) need not keep copies of these rows. */
 static void write_rows_now(void)
 {
     uint32_t rows[WS_LIVE_TABLES] = { 0 };
@@ -42,7 +42,8 @@ static void write_rows_now(void)
     live_flushed(ws_encoder_file_id(output.encoder), ws_encoder_bytes(output.encoder), rows);
 }
 
-/* Adds the row to the trace. Until a flush has written the row, a copy stays in the live memory (state/live.h). */
+/* Adds the row to the trace. Until write_rows_now has written the row, a copy stays in the live memory, which remains
+ * if the process is killed (state/live.h). */
 void trace_add(enum ws_family family, const void *row)
 {
     if (!open_now)
@@ -93,8 +94,8 @@ int trace_create(void)
     return said(output_create(&output));
 }
 
-/* Writes the first rows of a new trace: the rows of all dictionaries, even if an earlier trace of this process has
- * them. */
+/* Writes the first rows of a new trace: the rows of all dictionaries (tables of contexts, kernels …), even if an
+ * earlier trace of this process has these rows. */
 static void begin_rows(void)
 {
     failed = false;

@@ -1,5 +1,5 @@
-/* The trace that is being written. Rows are collected in frames, and full frames are written to the file. Everything
- * here is for the drain thread alone, except trace_create and trace_bytes. */
+/* The trace that is being written. Rows are collected in frames (blocks of a trace), and full frames are written to
+ * the file. Only the drain thread may call these functions, except trace_create and trace_bytes. */
 #ifndef WALLSHIM_SHIM_DRAIN_TRACE_H
 #define WALLSHIM_SHIM_DRAIN_TRACE_H
 

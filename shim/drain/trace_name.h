@@ -11,7 +11,7 @@ struct trace_name_parts {
 };
 
 /* Expands %n (program) %p (process id) %h (host) %r (rank) %% in the pattern. In the names that are put in, slashes,
- * control characters and leading dots become '_', so that they cannot lead to another folder. Returns false if the
+ * control characters and leading dots become '_', so that no name can lead to another folder. Returns false if the
  * result does not fit. */
 bool trace_name_expand(const char *pattern, const struct trace_name_parts *parts, char *path, size_t capacity);
 

@@ -153,7 +153,7 @@ static void *sampler_main(void *unused)
 void health_begin(int64_t now)
 {
     started = false;
-    /* true: the sampler thread of an earlier session is still in a call of NVML */
+    /* If the sampler thread of an earlier recording is still in a call of NVML, this recording gets no samples. */
     ended = atomic_load(&threads) != 0;
     if (!ended)
         atomic_store(&state, RESTS);
@@ -172,16 +172,17 @@ static bool is_over(void)
     return !shim_options.health || ended || atomic_load_explicit(&refused, memory_order_relaxed);
 }
 
-/* The pause before the first sample, which loads NVML. Short programs end during the pause, and need no sample. There
- * is no pause if the process is in a sandbox already, as in a container. The shim recognizes a sandbox by a change of
- * the seccomp mode. A second sandbox does not change this mode, and loading NVML in it could kill the process. */
+/* The pause before the first sample, ns. The first sample loads NVML. Short programs end during the pause, and need
+ * no sample. There is no pause if the process is in a seccomp sandbox from the start, as in a container. Such a
+ * process may enter a second, stricter sandbox, in which loading NVML could kill the process. The shim would not
+ * notice the second sandbox, because the seccomp mode stays the same. So NVML is loaded at once. */
 static int64_t first_pause(void)
 {
     return sandbox ? 0 : FIRST_NS;
 }
 
-/* Host time at which the next sample is due, ns. After its last activity, the program gets one more sample at the
- * usual pause. */
+/* Host time at which the next sample is due, ns. After the program's last activity, one more sample follows after the
+ * usual pause. Then the program counts as idle. */
 static int64_t next_sample(void)
 {
     int64_t pause = last_active < last_sample ? IDLE_NS : started ? period() : first_pause();

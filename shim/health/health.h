@@ -1,6 +1,7 @@
-/* Samples of the GPUs' clocks, power and temperature. A thread of the shim, the sampler, asks NVML for them, because
- * a call of NVML may block for seconds. The drain thread tells the sampler when a sample is due, and reads the
- * samples that are done. No other thread ever waits for NVML, except for a moment before the driver shuts down.
+/* Samples of the GPUs' clocks, power and temperature. A thread of the shim, the sampler, asks NVML for the samples,
+ * because a call of NVML may block for seconds. The drain thread (it writes the trace) tells the sampler when a
+ * sample is due, and reads the samples that are done. No other thread ever waits for NVML, except for a moment before
+ * the driver shuts down.
  *
  * The sampler has no timer of its own: the drain wakes it once for each sample. While the program is idle, samples
  * are rare (one in 16 s), so that they seldom wake the process.
@@ -27,8 +28,9 @@ int64_t health_due_in(int64_t now);
 /* Stores the oldest sample that the drain has not read yet in *sample. Returns false if there is none. */
 bool health_take(struct ws_health *sample);
 
-/* Ends sampling. Waits at most patience_ns for NVML's current call to return. If NVML's call has not returned by
- * then, NVML's own shutdown may run during this call. */
+/* Ends sampling. Waits at most patience_ns for the sampler's current call of NVML to return. If that call has not
+ * returned by then, the caller goes on, and NVML may shut down at the process's end while it is still in that call.
+ */
 void health_end(int64_t patience_ns);
 
 /* A line for the trace: how many samples were taken, or why none were. NULL: no sample was due yet, or the options

@@ -10,8 +10,8 @@
 
 static struct ws_nvml nvml;
 
-/* Opens the NVML that the program has loaded, if any, else the system's. The shim searches no other place, because a
- * driver comes with only one NVML. */
+/* Opens the NVML that the program has loaded, if any, else the system's. The shim looks in no other folders, because
+ * a driver comes with only one NVML. */
 static void *find_library(void)
 {
     void *(*open)(const char *, int) = (void *(*)(const char *, int))elf_libc_symbol("dlopen");

@@ -29,8 +29,9 @@ static bool is_wrapped_library(const struct bindings *bindings, const void *addr
     return false;
 }
 
-/* Counts the functions that this object has bound directly to the driver or NCCL, past the shim. With lazy binding, a
- * function is bound, and counted, only once the object has called it. */
+/* Counts the functions of the driver or NCCL that this loaded object calls directly: the linker has bound them to the
+ * driver or NCCL itself, not to the shim's wrappers. With lazy binding, a function is bound, and counted, only once
+ * the object has called it. */
 static bool count_bindings(const struct elf_object *object, void *data)
 {
     struct bindings *bindings = data;
@@ -68,7 +69,7 @@ static bool is_of_our_namespace(uintptr_t address)
     return cover.found;
 }
 
-/* Does this line of /proc/self/maps show code of a driver that is not loaded in the shim's linker namespace? */
+/* Does this line of /proc/self/maps show the code of a libcuda.so that is not in the shim's linker namespace? */
 static bool is_other_driver(const char *line)
 {
     unsigned long start;

@@ -1,7 +1,7 @@
-/* Finds out whether CUDA calls go around the shim. These cases are detected: libraries that are bound directly to the
- * driver (RTLD_DEEPBIND); a second copy of the driver (dlmopen, or a file of another name); a library in front of the
- * shim that answers dlsym itself and never calls the shim's dlsym. Not detected are look-ups by code in another
- * linker namespace (dlmopen). */
+/* Finds out whether CUDA calls go around the shim: they reach the driver without passing a wrapper. These cases are
+ * detected: libraries that are bound directly to the driver (RTLD_DEEPBIND); a second copy of the driver (dlmopen, or
+ * a file of another name); a library in front of the shim that answers dlsym itself and never calls the shim's dlsym.
+ * Not detected are look-ups by code in another linker namespace (dlmopen). */
 #ifndef WALLSHIM_SHIM_HOOK_BYPASS_H
 #define WALLSHIM_SHIM_HOOK_BYPASS_H
 
@@ -12,8 +12,8 @@
  * called. Called at the end of a recording. Slow: it reads the loader's lists and /proc/self/maps. */
 uint64_t bypass_count(void);
 
-/* Called at the end of a process that left no trace. Warns if CUDA was loaded and look-ups by dlsym went around the
- * shim. */
+/* Called at the end of a process that recorded nothing. Warns if the driver was loaded, and the program's calls of
+ * dlsym did not reach the shim's dlsym. */
 void bypass_say(void);
 
 #endif

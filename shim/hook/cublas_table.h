@@ -3,10 +3,11 @@
  *
  *   CUBLAS_ROW(library, symbol, parameters, arguments, gemm)
  *
- * library is the name of the library's file without "lib" and ".so". gemm describes the call, by macros of
- * libraries/cublas.c. For each cuBLAS function here, cuBLAS has a second one with 64-bit sizes, which is wrapped too.
- * Not wrapped: complex GEMMs, grouped GEMMs, and products of triangular or symmetric matrices. The launches of
- * unwrapped functions are recorded, but not the sizes of their products. */
+ * library is the name of the library's file without "lib" and ".so". gemm is an expression that tells what the call
+ * computes; it uses macros of libraries/cublas.c. For each cuBLAS function in this table, cuBLAS has a second
+ * function with 64-bit sizes (suffix _64), which is wrapped too. Not wrapped: complex GEMMs, grouped GEMMs, and
+ * products of triangular or symmetric matrices. Kernels that these unwrapped functions launch are recorded, but not
+ * the sizes of the products that they compute. */
 #ifndef CUBLAS_ROW
 #error "define CUBLAS_ROW before including cublas_table.h"
 #endif

@@ -21,9 +21,9 @@ static dlsym_function libc_dlsym(void)
     return function;
 }
 
-/* Other libraries in this process may define dlsym, too. They are called layers here. The first dlsym in the search
- * order gets all calls of the program. A layer in front of the shim may answer a call itself, or call the next dlsym.
- * The shim passes calls on to the first layer behind the shim. */
+/* Other libraries in this process may define dlsym, too. Such a library is called a layer in this file. The first
+ * dlsym in the linker's search order gets all calls of the program. A layer in front of the shim may answer a call
+ * itself, or call the next dlsym. The shim passes calls on to the first layer behind the shim. */
 enum { MOST_LAYERS = 4 };
 
 struct layer {
@@ -56,8 +56,8 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
 }
 
 /* Returns the layers; the first call finds them. A library is a layer only if it was loaded at program start:
- * libraries loaded later come after libc in the search order. own: memory for the result, used until known_layers is
- * complete. */
+ * libraries loaded later come after libc in the search order. own: memory for the result, which is used only while
+ * known_layers is not complete. */
 static const struct layers *layers_of(struct layers *own)
 {
     int state = LAYERS_UNKNOWN;
@@ -89,16 +89,17 @@ static bool comes_back(dlsym_function layer, void *handle, const char *name)
 {
     enum probe outer = probe;
     probe = PROBE_ASKED;
-    layer(handle, name); /* if the layer jumps to the shim's dlsym, next_dlsym sees this function as the caller */
+    layer(handle, name); /* if the layer jumps to the shim's dlsym, next_dlsym gets a return address in this function
+                            as `caller` */
     bool came_back = probe == PROBE_CAME_BACK;
     probe = outer;
     return came_back;
 }
 
 /* A layer behind the shim may jump to the first dlsym in the process instead of the next dlsym. The same call then
- * comes back to the shim for ever, with the same caller and stack. A program that repeats a look-up in a loop looks
- * the same to the shim. So after SAME_IN_A_ROW equal calls, the shim calls the layer once as a probe: if the layer
- * calls the shim's dlsym again, the calls go in circles. */
+ * comes back to the shim for ever, with the same caller and stack. But a program that repeats a look-up in a loop
+ * makes such equal calls, too. So after SAME_IN_A_ROW equal calls, the shim calls the layer once as a probe: if the
+ * layer calls the shim's dlsym again, the calls go in circles. */
 enum { SAME_IN_A_ROW = 100, PLACES = 64 };
 
 static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle, const char *name)
@@ -118,8 +119,8 @@ static bool goes_in_circles(dlsym_function layer, uintptr_t stack, void *handle,
 }
 
 /* Returns the dlsym to which this caller's call is passed on. The returned dlsym comes after both the shim and the
- * caller in the search order, so the chain of calls always ends at libc. *from_behind: the call came from a layer
- * behind the shim. */
+ * caller in the search order, so the chain of calls always ends at libc. *from_behind is set to true if the call came
+ * from a layer behind the shim or from the shim itself, or goes in circles: such a call must not get a wrapper. */
 static dlsym_function next_dlsym(void *handle, const char *name, const void *caller, uintptr_t stack,
                                  bool *from_behind)
 {
@@ -147,8 +148,8 @@ bool dlsym_is_passed_over(void)
     return layers_of(&own)->before_count && !atomic_load(&asked_from_before);
 }
 
-/* Is called in place of libc's dlsym if the shim has not found libc's dlsym. This should not happen, but a jump to
- * NULL would crash the program. */
+/* Takes the place of libc's dlsym if the shim could not find libc's dlsym. Without this function, the shim would jump
+ * to NULL in this case, which should not occur. */
 static void *no_dlsym(void *handle, const char *name)
 {
     (void)handle;
@@ -180,15 +181,15 @@ static bool from_inside(const char *library, const void *caller)
     return !strncmp(slash ? slash + 1 : object.path, library, strlen(library));
 }
 
-/* Is the caller inside the driver or CUPTI? The driver and CUPTI look up functions of the driver for their own use.
- * The driver may consist of several libraries. */
+/* Is the caller inside the driver or CUPTI? They look up functions of the driver for their own use, and must get the
+ * real functions. The driver may consist of several libraries. */
 static bool from_inside_the_driver(const void *caller)
 {
     return from_inside("libcuda.so", caller) || from_inside("libcupti.so", caller);
 }
 
 /* Does libcudnn make this look-up, rather than the program? libcudnn looks up its functions in the other cuDNN
- * libraries, which define them. */
+ * libraries, which define them, and must find the real functions. */
 static bool from_inside_cudnn(const char *name, const void *caller)
 {
     return !strncmp(name, "cudnn", 5) && from_inside("libcudnn", caller);
@@ -211,7 +212,7 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     return !search->found;
 }
 
-/* When this caller looks the symbol up with RTLD_NEXT, is the shim's wrapper the right answer? It is if the caller
+/* When this caller looks the symbol up with RTLD_NEXT, is the shim's wrapper the right answer? Yes, if the caller
  * comes before the shim in the search order, and no object between the caller and the shim defines the symbol. */
 static bool are_next_for(const void *caller, const char *name)
 {
@@ -226,12 +227,13 @@ void *resolve_next(const char *symbol)
     return real ? real(RTLD_NEXT, symbol) : NULL;
 }
 
-/* The real dlsym does not find the shim's wrappers (exports.map). So if no real function has this name, the call is
- * passed on, and the caller gets the same NULL and the same dlerror as without the shim.
+/* The real dlsym does not find the shim's wrappers (exports.map). If no real function has this name, the shim passes
+ * the call on to the next dlsym. So the caller gets the same NULL and the same dlerror as without the shim.
  *
  * Callers behind the shim in the search order get the real function. A library behind the shim may define the
  * function itself, and our wrapper may call that definition. If the library's look-up returned our wrapper, the calls
- * would never end. To avoid endless calls, a wrapper replaces only a definition behind the shim. */
+ * would never end. For the same reason, the result of a look-up is replaced by a wrapper only if it is a definition
+ * behind the shim. */
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller)
 {
     bool from_behind;

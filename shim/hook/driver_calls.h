@@ -73,10 +73,11 @@ extern struct driver_calls driver;
 
 void driver_calls_find(void);
 
-/* Called before and after the shim's own driver calls in a thread of the program, except in the calls that every
- * launch makes. Between the two calls, the thread's capture mode is relaxed, so that the shim's driver calls break no
- * stream capture. (NVIDIA's documentation does not say which calls break captures in other modes.) Signals are
- * blocked, too: if a handler left by longjmp, the thread would stay in relaxed mode. */
+/* Called before and after driver calls that the shim makes for itself in a thread of the program. Not called around
+ * the driver calls that the shim makes at every launch, to save time. Between the two calls, the thread's capture
+ * mode is relaxed, so that the shim's driver calls break no stream capture. (NVIDIA's documentation does not say
+ * which calls break captures in other modes.) Signals are blocked, too: if a signal handler left the shim's code by
+ * longjmp, the thread would stay in relaxed mode. */
 struct driver_ask {
     ws_CUenum mode;
     struct shim_quiet quiet;

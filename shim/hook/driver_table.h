@@ -1,8 +1,8 @@
 /* The wrapper table: one row for every wrapped driver function.
  *
- * Define DRIVER_ROW, then include this file, which undefines DRIVER_ROW at its end. The table is expanded into the
- * wrappers (calls/driver.c), their numbers (enum ws_function_id in resolve.h), the look-up arrays (resolve.c) and the
- * tests. So the functions are listed only here.
+ * Define DRIVER_ROW, then include this file, which undefines DRIVER_ROW at its end. The wrappers (calls/driver.c),
+ * their numbers (enum ws_function_id in resolve.h), the look-up arrays (resolve.c) and the tests are all made from
+ * this table, so no function is listed anywhere else.
  *
  *   DRIVER_ROW(symbol, base, since, flavour, family, parameters, arguments, before, after)
  *
@@ -15,8 +15,8 @@
  * after      what to note when the real call has returned (calls/notes.h has both kinds of notes)
  *
  * In the files under table/, DRIVER makes a row for one function. DRIVER_PTSZ and DRIVER_PTDS make two rows: one for
- * the function, one for its twin that is called by programs built with per-thread default streams. The first
- * functions for per-thread default streams appeared in CUDA 7.0.
+ * the function, and one for its twin (suffix _ptsz or _ptds), which programs call that were built with per-thread
+ * default streams. The first functions for per-thread default streams appeared in CUDA 7.0.
  *
  * To add a function, add one row. tests/abi compares the row with the toolkit's cudaTypedefs.h. */
 #ifndef DRIVER_ROW

@@ -6,7 +6,7 @@
 #include <sys/auxv.h>
 
 /* This file is built without sanitizers. Functions of this file that may run before libc is ready call no function of
- * libc. */
+ * libc except getauxval. */
 
 static bool same(const char *a, const char *b)
 {
@@ -263,8 +263,8 @@ static bool must_iterate(void)
     return !object_finder() && !__atomic_load_n(&is_forked, __ATOMIC_RELAXED);
 }
 
-/* Finds the object that contains the address. Returns NULL if there is none, or if the object has no symbols. Do not
- * call this function while must_iterate() is true. */
+/* Finds the object that contains the address. Returns NULL if there is none, or if the object has no symbols. While
+ * must_iterate() is true, call find_by_iterating instead. */
 static const struct link_map *object_at(const void *address, struct elf_object *object)
 {
     find_object_function find_object = object_finder();
@@ -313,8 +313,9 @@ static void iterate(struct placed_visitor *visitor)
         of_libc(visit_described, visitor);
 }
 
-/* Reads the linker's list without a lock. The list begins with the objects that were loaded at program start. Objects
- * that were loaded at program start are never unloaded, so the first part of the list can be read safely. */
+/* Reads the linker's list without a lock. The list begins with the objects that were loaded at program start. These
+ * objects are never unloaded, so their part of the list can be read safely. The visitor ends the search before the
+ * objects that were loaded later. */
 static void walk(struct placed_visitor *visitor)
 {
     struct elf_object object;
@@ -383,9 +384,9 @@ enum elf_place elf_place_of(const void *address)
     return before ? ELF_BEFORE : ELF_BEHIND;
 }
 
-/* The visitor of elf_each. elf_each visits all objects, even objects that another thread may unload, so it holds the
- * loader's lock meanwhile. In a forked child it does not take this lock, because the lock may stay locked there for
- * ever. */
+/* The visitor of elf_each. elf_each visits all objects, even objects that another thread may unload. So it holds the
+ * loader's lock during the visits. In a forked child elf_each does not take this lock, because the lock may stay
+ * locked in the child for ever. */
 struct visitor {
     bool (*visit)(const struct elf_object *object, void *data); /* returns false to end the search */
     void *data;

@@ -43,7 +43,7 @@ struct elf_module {
 };
 
 /* Finds the module that contains the address, in any namespace of the linker. Takes no lock at all. Returns false if
- * there is none, or if this version of glibc has no function that finds the module without a lock. */
+ * no module contains the address, or if this version of glibc has no function that finds modules without a lock. */
 bool elf_module_at(const void *address, struct elf_module *module);
 
 /* Visits every object of the shim's own linker namespace, until visit returns false. */
@@ -58,8 +58,9 @@ void elf_after_fork(void);
 enum elf_place { ELF_BEFORE, ELF_OURS, ELF_BEHIND };
 enum elf_place elf_place_of(const void *address);
 
-/* Visits objects in the linker's search order, until visit returns false. visit must return false before the first
- * object that another thread may unload during the search. */
+/* Visits objects in the linker's search order, until visit returns false. Objects that were loaded at program start
+ * come first, and are never unloaded. visit must return false at the last of them or earlier, because another thread
+ * may unload the objects after them during the search. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data);
 
 /* Does the object's file name (without folder) begin with prefix, such as "libcuda.so"? */
@@ -79,7 +80,7 @@ void *elf_symbol(const struct elf_object *object, const char *name);
 void *elf_sized_symbol(const struct elf_object *object, const char *name, size_t *size);
 
 /* Looks for the name in all libraries of glibc, because glibc's version decides which library defines the name. Takes
- * no lock and calls no function of libc, so it works before any constructor has run. */
+ * no lock, and calls no function of libc except getauxval. So it works before any constructor has run. */
 void *elf_libc_symbol(const char *name);
 
 #endif

@@ -77,7 +77,7 @@ static void *strong_twin(enum ws_function_id id, const struct elf_object *object
     return twin ? twin : real;
 }
 
-/* The address ranges of the libraries that contain real functions. */
+/* The address ranges of the libraries that contain real functions (functions that our wrappers call). */
 enum { LIBRARIES = 32 };
 static struct {
     _Atomic uintptr_t low, high;
@@ -127,8 +127,8 @@ static bool same_library(const void *a, const void *b)
 }
 
 /* On WSL the driver consists of two libraries. libcuda.so.1 only loads the second library and jumps into it. So a
- * function has two addresses: dlsym returns the address in libcuda.so.1, cuGetProcAddress the address in the second
- * library. */
+ * function has two addresses: dlsym returns its address in libcuda.so.1, and cuGetProcAddress returns its address in
+ * the second library. */
 static struct {
     _Atomic uintptr_t low, high;
 } halves[2];
@@ -218,15 +218,16 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     search->passed++;
     if (place == ELF_BEHIND)
         search->real = elf_symbol(object, search->symbol);
-    /* objects loaded later may be unloaded during the search */
+    /* the search ends before objects that were loaded later, because other threads may unload those */
     return !search->real && search->passed < objects_at_start;
 }
 
 /* Looks for a function that no look-up has found before.
  *
  * dlsym and dlopen take a lock of the loader. The loader holds its lock while it runs the constructors of a newly
- * opened library. A constructor may wait for the thread that runs look_for_real. So look_for_real first searches the
- * objects that were loaded at program start, without the loader's lock.
+ * opened library. A constructor may wait for the thread that runs look_for_real. If that thread waited for the
+ * loader's lock, both would wait for ever. So look_for_real first searches the objects that were loaded at program
+ * start, without the loader's lock.
  *
  * Signals are blocked during the search: a handler must not interrupt a thread that holds locks of the loader. In a
  * forked child of a recording process, the wrapper only calls the function that dlsym finds, and the shim notes
@@ -350,8 +351,8 @@ void *resolve_proc(enum ws_function_id resolver, const char *base, int version, 
             (row->flavour == FLAVOUR_LEGACY || flags & PER_THREAD_FLAG) && better(row, by_rule, flags))
             by_rule = row;
     }
-    /* The driver may return an address that it does not export. For such an address, the row is chosen by the
-     * driver's rule (see better), and only for driver versions that the table knows. */
+    /* The driver may return an address that it does not export. For such an address, the shim chooses the row by the
+     * driver's rule (see better), if the program asks for a version up to NEWEST_VERSION. */
     const struct resolve_row *row = exact;
     /* The function may be exported under another name than `base`: cuGraphInstantiate became
      * cuGraphInstantiateWithFlags. */

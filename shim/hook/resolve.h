@@ -3,8 +3,7 @@
  * Programs find the driver's functions in three ways: by linking against the driver, by dlsym, and by
  * cuGetProcAddress (whose address they get by linking or by dlsym). Each of the three ways calls functions of this
  * file. Three rules apply. Whole names are compared. The real look-up runs first, and the program gets our wrapper
- * only if the real look-up found the function. A look-up never returns the result of an earlier one without the real
- * look-up. */
+ * only if the real look-up found the function. The result of an earlier look-up never replaces the real look-up. */
 #ifndef WALLSHIM_SHIM_HOOK_RESOLVE_H
 #define WALLSHIM_SHIM_HOOK_RESOLVE_H
 
@@ -35,7 +34,7 @@ struct resolve_row {
     /* For the driver's functions, the name that cuGetProcAddress takes. For NCCL's functions, the symbol. For
      * functions of other libraries, the library's file name without its version. */
     const char *base;
-    int since;       /* driver version in which the function appeared; 0 if it is not the driver's function */
+    int since;       /* driver version in which the function appeared; 0 for functions of other libraries */
     uint8_t flavour; /* enum resolve_flavour */
     uint8_t family;  /* enum ws_call_family */
     void *wrapper;
@@ -62,8 +61,8 @@ void resolve_init(void);
 void *resolve_find(enum ws_function_id id);
 
 /* Finds the function in the library whose symbols have this version (such as "libcublas.so.13"), and keeps the
- * library loaded. NULL: there is no such function. A program may have two versions of a library loaded, each with its
- * own handles. */
+ * library loaded. NULL: there is no such function. A program may have two versions of a library loaded. A handle of
+ * one version is not valid in the other, so each wrapper calls one version only. */
 void *resolve_version(enum ws_function_id id, const char *version);
 
 /* The id of the wrapped function with this name; -1: it is not wrapped. */
@@ -75,7 +74,7 @@ int resolve_id(const char *symbol);
 void *resolve_proc(enum ws_function_id resolver, const char *base, int version, uint64_t flags, void *real);
 
 /* A look-up of function `id` has found `real`. Returns the address that the program gets: our wrapper; or `real`
- * itself, if our wrapper already calls a function in another library. */
+ * itself, if our wrapper already calls this function in another library. */
 void *resolve_substitute(enum ws_function_id id, void *real);
 
 /* For functions that are patched in place (shim/late.c). resolve_library_of returns the name of the library that has
@@ -88,8 +87,8 @@ void resolve_patched(enum ws_function_id id, void *entry, void *trampoline);
  * such an address, a library made the call, not the program. */
 bool resolve_is_inside(const void *address);
 
-/* How many look-ups got the real function instead of our wrapper, because our wrapper calls a function in another
- * library. */
+/* How many look-ups got the real function instead of our wrapper, because our wrapper already calls this function in
+ * another library. */
 extern _Atomic uint64_t resolve_passed_through;
 
 /* Finds the next definition of the symbol after the shim, in the linker's search order (RTLD_NEXT). */
@@ -104,16 +103,16 @@ void *resolve_in_library_of(const void *real, const char *symbol);
 /* Returns the function `symbol` of the library that contains the real function of `id`; NULL if there is none. */
 void *resolve_beside(enum ws_function_id id, const char *symbol);
 
-/* What the dlsym of the shim (dlsym_entry.S) is to do. If `answered` is set, it returns `value`. If `answered` is 0,
- * it jumps to `value`, the address of the next dlsym in the search order. */
+/* What the dlsym of the shim (dlsym_entry.S) is to do. If `answered` is not 0, the shim's dlsym returns `value`. If
+ * `answered` is 0, it jumps to `value`, the address of the next dlsym in the search order. */
 struct dlsym_answer {
     void *value;
     uintptr_t answered;
 };
 struct dlsym_answer ws_dlsym_answer(void *handle, const char *name, void *caller);
 
-/* True if a library in front of the shim in the search order defines dlsym, but has never called the shim's dlsym.
- * Look-ups then go around the shim. */
+/* True if a library in front of the shim in the search order defines dlsym, but has never called the shim's dlsym. In
+ * that case the program's look-ups do not reach the shim, and find the real functions. */
 bool dlsym_is_passed_over(void);
 
 #endif

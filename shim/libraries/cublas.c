@@ -8,7 +8,7 @@
 /* The function that a wrapper calls. */
 struct target {
     void *real;           /* the real function; NULL: not looked up yet, or not found */
-    struct lt_library lt; /* for cublasLtMatmul: how to read the descriptors of the library that contains `real` */
+    struct lt_library lt; /* for cublasLtMatmul: how to read descriptors of the library that contains `real` */
 };
 
 static __attribute__((noinline, cold)) void *find_target(struct target *target, enum ws_function_id id,

@@ -1,10 +1,11 @@
 /* Finds out which GEMM a call of cublasLtMatmul computes, from the descriptors that are passed to the call.
  *
- * Layouts and descriptors are plain memory, of which cublasLt.h gives only the size. Only the library can interpret
- * their contents, and its functions take longer than all other work of recording a launch. Equal contents mean the
- * same GEMM, so the library's answers are cached. The cache's key is the contents of the layouts and of the
- * descriptor, in 8-byte words. Addresses cannot be the key, because programs reuse an address with other contents. A
- * descriptor may contain a pointer (to a bias). The same GEMM then gets one entry for each pointer.
+ * A layout or a descriptor is a plain array of words. cublasLt.h does not say what the words mean. Only functions of
+ * cuBLASLt can tell, and a call of them takes longer than all other work of recording a launch. Layouts and
+ * descriptors with equal contents mean the same GEMM, so the shim caches the library's answers. The cache's key is
+ * the contents of the layouts and of the descriptor, in 8-byte words. Addresses cannot be the key, because programs
+ * reuse an address with other contents. A descriptor may contain a pointer (to a bias). The same GEMM then gets one
+ * entry for each pointer.
  *
  * A layout has had the same size since CUDA 11.0. A descriptor had 11 words in CUDA 11.0, 23 in 12.0 and 32 in 13.0.
  * So the first 11 words of a descriptor can always be read, and only these words are in the key. Each version of the
@@ -64,8 +65,9 @@ void lt_find_library(struct lt_library *library, const void *real)
     __atomic_store_n(&library->of_desc, found.of_desc, __ATOMIC_RELAXED);
 }
 
-/* Continues a hash with these words. The hash may be weak, because a look-up also compares the entry's whole key.
- * Callers pass only the first words of a layout, which contain the sizes in all known versions. */
+/* Continues a hash with these words. The hash may be weak, because a look-up also compares the entry's whole key. To
+ * save time, callers pass only the first words of a layout. In all known versions of cuBLASLt these words contain the
+ * matrix's sizes. */
 HOT uint64_t mix(uint64_t hash, const uint64_t *words, size_t count)
 {
 #pragma GCC unroll 8
@@ -83,7 +85,7 @@ HOT struct lt_entry *places_of(struct shim_thread *thread, const uint64_t *desc,
 }
 _Static_assert(LT_CACHE == 2 << (64 - 55), "the hash's highest bits");
 
-/* Compares words, two at a time; count must be even. Returns zero if all are the same. */
+/* Compares `count` words of a and b, two at a time; count must be even. Returns zero if all words are equal. */
 HOT pair differ(const uint64_t *a, const uint64_t *b, size_t count)
 {
     pair difference = { 0 };
@@ -110,8 +112,8 @@ HOT bool is_entry(const struct lt_entry *entry, const struct parts *parts)
              (key[AT_LIBRARY] ^ parts->library));
 }
 
-/* Asks the library for the GEMM of the call, and fills the entry. Matrix A may be transposed: one of its two sizes is
- * m, and the other is k. */
+/* Asks the library which GEMM the call computes, and stores key and label in the cache entry. Matrix A may be
+ * transposed: one of its two sizes is m, and the other is k. */
 static __attribute__((noinline, cold)) void fill(struct shim_thread *thread, struct lt_entry *entry,
                                                  const struct parts *parts, cublas_get_attribute *get,
                                                  uint32_t compute, uint32_t epilogue)

@@ -2,8 +2,9 @@
  * A label tells the name and the inputs of a call.
  *
  * The older interface's descriptors are in the library's own memory. So the shim asks the library for a descriptor's
- * contents when the descriptor is first used, and whenever it may have changed. A convolution has three descriptors.
- * Asking for one of them takes about 55 ns (cuDNN 9.19), longer than all other work of recording a launch. */
+ * contents when a thread first uses the descriptor, and when the program may have changed it since. A convolution has
+ * three descriptors. Asking for one of them takes about 55 ns (cuDNN 9.19), longer than all other work of recording a
+ * launch. */
 #include "shim/libraries/cudnn.h"
 
 #include <errno.h>
@@ -69,8 +70,8 @@ static bool ask_filter(get_filter *get, ws_cudnnDescriptor descriptor, struct co
     return status == WS_CUDNN_STATUS_SUCCESS && filter->rank >= 3 && filter->rank <= CONVOLUTION_RANK;
 }
 
-/* Compares the sizes one by one. The library has just stored the sizes one by one, so a wider load would have to wait
- * until several stores are complete. */
+/* Compares the sizes one by one. cuDNN has just stored the sizes one by one. A load of several sizes at once would
+ * have to wait until these stores have reached the processor's cache. */
 static inline bool same_tensor(const struct convolution_tensor *one, const struct convolution_tensor *other)
 {
     if (one->type != other->type || one->rank != other->rank)
@@ -105,7 +106,8 @@ static __attribute__((noinline, cold)) void fill(struct convolution_entry *entry
     errno = saved_errno;
 }
 
-/* A hash of only the filter and the result: these differ between most convolutions. */
+/* A hash of the filter's and the result's sizes. The input's sizes are left out, because most convolutions already
+ * differ in the other sizes. */
 static inline uint64_t hash_of(const struct convolution_tensor *filter, const struct convolution_tensor *result,
                                enum ws_function_id id)
 {
@@ -119,7 +121,8 @@ static inline uint64_t hash_of(const struct convolution_tensor *filter, const st
 }
 
 /* How often the program set descriptors, counted by a hash of the descriptor's address. Two descriptors with the same
- * hash share a count. The only effect is that the library is asked about them more often than needed. */
+ * hash share a count. The only effect is that the shim asks the library about these descriptors more often than
+ * needed. */
 enum { CHANGE_PLACES = 1024 };
 static _Atomic uint32_t changes[CHANGE_PLACES];
 
@@ -175,7 +178,7 @@ static struct call_label convolution_label(struct shim_thread *thread, const str
                                            ws_cudnnDescriptor filter, ws_cudnnDescriptor result)
 {
     const void *const descriptors[3] = { image, filter, result };
-    /* the counts are read before the descriptors, so that a later change is noticed at the next call */
+    /* the counts are read before the descriptors: if a descriptor changes in between, the next call notices it */
     uint32_t changed[3];
     for (int i = 0; i < 3; i++)
         changed[i] = atomic_load_explicit(changes_of(descriptors[i]), memory_order_acquire);

@@ -12,7 +12,7 @@ struct cudnn_tensor {
     int64_t size[WS_CUDNN_DIM_MAX];
     ws_cudnnEnum type;
     uint8_t rank;
-    bool is_virtual, by_value; /* if one of the two is set, the tensor is not in device memory */
+    bool is_virtual, by_value; /* if is_virtual or by_value is set, the tensor is not in device memory */
     /* the tensor has gaps, and the sizes of the gaps are in device memory */
     bool ragged;
     bool vectors; /* the tensor's elements are grouped in vectors, and `size` may count vectors */
@@ -32,16 +32,17 @@ struct cudnn_operation {
     } operands[CUDNN_OPERANDS];
 };
 
-/* The label of a graph (FORMAT.md says how it is written). label.inputs is 0 if the graph's cost cannot be known.
- * Takes the registry's lock. */
+/* The label of a graph (FORMAT.md says how it is written). label.inputs is 0 if the reports could not compute the
+ * graph's cost from a label. Takes the registry's lock. */
 struct call_label cudnn_graph_label(const struct cudnn_operation *const *operations, size_t count);
 
 /* The label of a convolution's tensors: the input, the filter, the result. Each tensor may be a gradient. */
 uint32_t cudnn_convolution_label(const struct cudnn_tensor tensors[3]);
 
-/* Called when a cuDNN function has created, set, got or finalized a descriptor. cudnn_destroying alone is called
- * before the cuDNN function, which destroys the descriptor. All these functions take LOCK_DESCRIPTORS for a moment.
- */
+/* Called when a cuDNN function has created, set, got or finalized a descriptor. Only cudnn_destroying is called
+ * before the cuDNN function: that function then destroys the descriptor. All these functions take LOCK_DESCRIPTORS
+ * for a moment.
+ * */
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type);
 void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
                const void *elements);

@@ -4,12 +4,12 @@
  * configurations, the graph becomes a plan. When a program sets one descriptor into another, cuDNN copies the
  * contents, and the program may destroy the first descriptor afterwards. So the shim copies the contents, too. A
  * graph gets its label (a text that tells what it computes) when its operations are set. When a program sets a
- * descriptor with a label into another descriptor, the other descriptor gets the same label. When a program gets an
- * attribute of a descriptor with a label, and the attribute is a descriptor itself, this descriptor gets the same
- * label, too. A plan that the program loads from text has no label.
+ * descriptor with a label into another descriptor, the other descriptor gets the same label. A program may also get
+ * an attribute of a descriptor with a label, such as an engine configuration. If the attribute is itself a
+ * descriptor, it gets the same label. A plan that the program loads from text has no label.
  *
- * All data here is guarded by one lock (LOCK_DESCRIPTORS). Only the table with the labels of plans is read without
- * the lock. */
+ * All data here is guarded by one lock (LOCK_DESCRIPTORS). One table is an exception: the labels of plans are read
+ * without the lock, because each execution of a plan reads them. */
 #include "shim/libraries/cudnn.h"
 
 #include <string.h>
@@ -28,15 +28,15 @@ union details {
         ws_cudnnEnum compute;
         bool by_index;
     } how;         /* the contents of a descriptor that says how to convolve, multiply or compute pointwise */
-    uint32_t next; /* if this entry is free: number of the next free entry; 0: there is none */
+    uint32_t next; /* used while this entry is free: number of the next free entry; 0: there is none */
 };
 
 /* The shim's knowledge of a descriptor. It fits into the 64 bits of a map's value. */
 struct descriptor {
     uint32_t type : 8;  /* the descriptor's type plus one; 0: not known */
     uint32_t name : 24; /* call_label.name of the descriptor's label; 0: it has no label */
-    /* If the descriptor has a label, call_label.inputs. For tensors and operations, the index of their entry in
-     * `details`. For variant packs, 1 if the pack overrides sizes. */
+    /* The meaning depends on the type. For descriptors with a label: the label's call_label.inputs. For tensors and
+     * operations: number of their entry in `details`. For variant packs: 1 if the pack overrides sizes. */
     uint32_t rest;
 };
 
@@ -264,7 +264,8 @@ static void set_details(struct descriptor descriptor, union details *of, ws_cudn
             set_operand(&of->operation, name, ((const ws_cudnnDescriptor *)elements)[i]);
 }
 
-/* The label of a graph of these operations; empty if the shim does not know one of them. */
+/* The label of a graph of these operations. It is empty if the shim does not know the contents of one of the
+ * operations. */
 static struct call_label label_of_operations(int64_t count, const ws_cudnnDescriptor *elements)
 {
     enum { MOST = 256 };

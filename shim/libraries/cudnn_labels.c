@@ -148,8 +148,8 @@ static const struct heavy *heavy_of(ws_cudnnEnum type)
     return NULL;
 }
 
-/* Does the operation do little arithmetic? Returns false for unknown operations: later versions of cuDNN may have
- * operations that are not listed here. */
+/* Does the operation do little arithmetic? Returns false for operations that are not listed in this function, such as
+ * those of later versions of cuDNN. */
 static bool is_light(ws_cudnnEnum type)
 {
     static const ws_cudnnEnum light[] = {
@@ -180,8 +180,8 @@ static const struct cudnn_tensor *operand(const struct cudnn_operation *operatio
     return NULL;
 }
 
-/* May the operation leave out parts of its work? True if masks, gaps or lengths in device memory decide which parts
- * it computes. */
+/* May the operation compute only parts of its result? True if masks, or gaps or lengths that are stored in device
+ * memory, decide which parts it computes. */
 static bool leaves_out(const struct cudnn_operation *operation)
 {
     bool partly = operation->by_index;
@@ -214,8 +214,8 @@ static bool add_heavy(struct text *text, const struct cudnn_operation *operation
     return true;
 }
 
-/* label.inputs tells, in this order: the operands of the multiplications, whether parts may be left out, the other
- * tensors in device memory, and the data type of the computation. */
+/* label.inputs lists, in this order: the operands of the multiplications, whether the graph may compute only parts of
+ * its results (Scalar=True), the other tensors in device memory, and the data type of the computation. */
 struct call_label cudnn_graph_label(const struct cudnn_operation *const *operations, size_t count)
 {
     const struct call_label unknown = { 0 };

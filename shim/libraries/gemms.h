@@ -8,7 +8,8 @@
 /* Fills an entry of the cache with this GEMM and its label. */
 __attribute__((cold)) void gemm_fill(struct gemm_entry *entry, const struct gemm *gemm);
 
-/* The first of a GEMM's two places in the cache. The hash may be weak, because whole entries are compared. */
+/* The first of the two places in the cache where the GEMM's entry may be. The hash may be weak, because a look-up
+ * compares whole GEMMs. */
 HOT struct gemm_entry *gemm_places(struct shim_thread *thread, const struct gemm *gemm)
 {
     uint64_t hash = (gemm->m + gemm->function) * 0x9e3779b97f4a7c15u ^
@@ -18,8 +19,8 @@ HOT struct gemm_entry *gemm_places(struct shim_thread *thread, const struct gemm
 }
 _Static_assert(GEMM_CACHE == 2 << (64 - 54), "the hash's highest bits");
 
-/* Fields that are neighbours in memory are not compared one after the other. GCC would merge their comparisons (see
- * shape_is in calls/shape_cache.h). */
+/* Are the two GEMMs the same? Fields that are neighbours in memory are not compared one after the other, because GCC
+ * would merge their comparisons (shape_is in calls/shape_cache.h tells the reason). */
 HOT bool is_gemm(const struct gemm *a, const struct gemm *b)
 {
     return a->m == b->m && a->a_type == b->a_type && a->n == b->n && a->compute == b->compute && a->k == b->k &&
@@ -33,7 +34,7 @@ HOT const struct call_label *gemm_find(struct shim_thread *thread, const struct 
         if (is_gemm(&entry[1].gemm, gemm))
             return &entry[1].label;
         entry[1] = entry[0];
-        /* a copy, whose address may be taken: the compiler can still keep *gemm in registers */
+        /* gemm_fill needs an address: it gets that of a copy, so that the compiler can keep *gemm in registers */
         const struct gemm kept = *gemm;
         gemm_fill(entry, &kept);
     }

@@ -10,7 +10,8 @@
 #include "shim/calls/ops.h"
 
 /* Programs are linked against the symbols of one version of a library. A process may have two versions loaded, each
- * with its own handles. So the shim has wrappers for each version, and they call only this version. */
+ * with its own handles. So the shim has a wrapper for each version of the library, and each wrapper calls only its
+ * own version. */
 #define EXPORTED_AS(wrapper, symbol, version)                   \
     __asm__(".symver wrap_" #wrapper ", " #symbol "@" version); \
     __attribute__((visibility("default")))
@@ -42,7 +43,8 @@ HOT struct shim_thread *library_call_begins(uintptr_t *frame)
     return thread;
 }
 
-/* Called with the call's label before the real function: the shapes of the call's launches have its inputs. */
+/* Called with the call's label before the real function. Kernels that the call launches get the label's inputs as a
+ * part of their shapes. */
 HOT void library_call_labelled(struct shim_thread *thread, const struct call_label *label)
 {
     thread->library_inputs = label ? label->inputs : 0;
@@ -57,7 +59,7 @@ HOT void library_call_ended(struct shim_thread *thread, const struct call_label 
     thread->library_inputs = 0;
     if (!label || !label->inputs)
         return;
-    /* until the commit, calls of signal handlers count as nested, so they write no record */
+    /* marks the thread as inside a wrapped call: until the commit, calls of signal handlers write no record */
     frame_begin(thread, &thread->within, &word);
     struct ws_ring_range *record = ws_ring_reserve_one(&thread->ring);
     if (!record) {

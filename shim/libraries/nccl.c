@@ -1,9 +1,9 @@
 /* The wrappers of NCCL's functions, and the functions that record their calls.
  *
  * NCCL launches a collective's kernels inside the collective's call, or, in a group, inside the outermost
- * ncclGroupEnd. The collective's record is written when the call that launches the kernels returns. The record
- * contains the correlation ids of the first and the last launch. A thread numbers its launches and calls with
- * correlation ids that count up. */
+ * ncclGroupEnd. So the shim writes the collective's record when the call that launches the kernels returns: the
+ * collective's call or ncclGroupEnd. The record contains the correlation ids of the first and the last launch. A
+ * thread numbers its launches and calls with correlation ids that count up. */
 #include <string.h>
 #include <unistd.h>
 
@@ -104,7 +104,8 @@ static void comm_made(struct call *call, const ws_ncclComm *comm, int size, int 
     host_call(call, NO_STREAM, comm ? *comm : NULL, 0, 0);
 }
 
-/* ncclCommInitAll makes all ranks in this process, so the name that they share may depend on the process id. */
+/* ncclCommInitAll makes all ranks in this process. So a hash of the process id, the time and an address can serve as
+ * the name that they share. */
 static void comms_made(struct call *call, const ws_ncclComm *comms, int count, const int *devices)
 {
     uint64_t words[3] = { (uint64_t)getpid(), call->ticks_begin, AT(comms) };
@@ -117,13 +118,14 @@ static void comms_made(struct call *call, const ws_ncclComm *comms, int count, c
     host_call(call, NO_STREAM, NULL, 0, 0);
 }
 
-/* A hash of the ranks that ncclCommShrink leaves out of the new communicator. */
+/* A hash of the ranks that ncclCommShrink leaves out of the new communicator; a key for derived_hash. */
 static uint64_t excluded_hash(const int *ranks, int count)
 {
     return ranks && count > 0 ? hash_bytes(ranks, (size_t)count * sizeof(*ranks)) : 0;
 }
 
-/* For ncclCommSplit and ncclCommShrink: NCCL is asked for the rank and the size of the new communicator. */
+/* Registers a communicator that ncclCommSplit or ncclCommShrink has made. The shim asks NCCL for the rank and the
+ * size of the new communicator. */
 static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, const ws_ncclComm *made)
 {
     uint64_t hash = derived_hash(from, key);
@@ -131,7 +133,8 @@ static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, cons
         int rank = 0, size = 0;
         ws_ncclResult (*get_rank)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommUserRank");
         ws_ncclResult (*get_size)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommCount");
-        /* NCCL is not asked while it is still making the communicator, because it would print a warning. */
+        /* The shim does not ask NCCL while it is still making the communicator (in a group, or after ncclInProgress),
+         * because NCCL would print a warning. */
         if (get_rank && get_size && call->result == WS_ncclSuccess && !(call->thread && call->thread->group_depth)) {
             get_rank(*made, &rank);
             get_size(*made, &size);
@@ -246,7 +249,8 @@ static void leave_nccl(struct call *call, const uintptr_t *frame)
 }
 
 /* Marks the thread as being in a wrapped call while the shim notes the call's effects. CUDA calls of a signal handler
- * then count as nested. In a child process that a signal handler forked during the call, nothing is recorded. */
+ * then count as nested. If a signal handler has forked during the call and this is the child process, nothing is
+ * recorded. */
 static void begin_notes(struct call *call, uintptr_t *frame)
 {
     if (!shim_started())

@@ -2,7 +2,7 @@
  * NVTX_INJECTION64_PATH names. `wallshim record` sets this variable to the shim's path (abi/nvtx.h).
  *
  * The state of a thread lists the ranges that it has begun and not yet ended. When a range ends, the shim writes its
- * record. A mark is a range without length. The end of a range that began before the recording has no effect. To the
+ * record. A mark is a range without length. If a range began before the recording, the shim ignores its end. To the
  * program, NVTX's functions return the same values as without a tool, except handles of domains and strings, and ids
  * of ranges. */
 #include <errno.h>
@@ -21,8 +21,8 @@ struct within {
 };
 
 /* Returns true if the NVTX call is to be handled. A call inside a wrapped call is not handled: the driver, a library
- * or a signal handler has made it. A range that begins inside a wrapped call also ends there, so neither its begin
- * nor its end is handled. */
+ * or a signal handler has made the NVTX call. A range that begins inside a wrapped call also ends there, so neither
+ * its begin nor its end is handled. */
 static inline __attribute__((always_inline)) bool nvtx_enters(struct within *within)
 {
     within->thread = NULL;
@@ -81,7 +81,7 @@ static void take_out(struct shim_thread *thread, uint32_t at)
 }
 
 /* Chooses a range to drop when too many are open: the oldest range with an id, because it may have ended in another
- * thread; else the oldest range, because the program has most likely left it by longjmp. */
+ * thread; if no range has an id, the oldest range, because the program has most likely left it by longjmp. */
 static uint32_t range_to_leave(const struct shim_thread *thread)
 {
     for (uint32_t at = 0; at < thread->ranges_open; at++)
@@ -115,7 +115,7 @@ static void range_ends(struct shim_thread *thread, uint32_t domain, uint64_t id,
 
 /* --- what the program passes to NVTX ------------------------------------------------------------------ */
 
-/* The name that an NVTX call passes, in one of three forms; and the number that it passes, if any. */
+/* What an NVTX call passes: a name, in one of three forms (text, wide, string), and possibly a number. */
 struct message {
     const char *text;
     const wchar_t *wide;
@@ -361,7 +361,7 @@ __attribute__((visibility("default"))) int InitializeInjectionNvtx2(ws_nvtxGetEx
 __attribute__((visibility("default"))) int InitializeInjectionNvtx(ws_nvtxGetExportTable get_table);
 
 /* Called by NVTX, once for each library that contains a copy of NVTX. Puts our functions into NVTX's tables. Returns
- * 0 if ranges are not to be recorded: NVTX then works as without a tool. */
+ * 0 if ranges are not to be recorded. NVTX then works as if no tool were loaded. */
 int InitializeInjectionNvtx2(ws_nvtxGetExportTable get_table)
 {
     if (!shim_life.prepare() || shim_is_aside() || !shim_options.nvtx)

@@ -24,12 +24,12 @@ struct known {
     uint64_t hash;
     const char *text;
     uint32_t owner;         /* for a string: the number of its domain (nvtx_domain_number) plus 1; for a domain: 0 */
-    _Atomic uint32_t label; /* for a string: dictionary id of its label; 0: the label is not made yet */
+    _Atomic uint32_t label; /* for a string: dictionary id of its label; 0: there is no label yet */
 };
 
-/* The table of domains and strings. Rows are only added, and only with LOCK_START held. (No other lock can be taken
- * before the recording starts.) A row is complete before known_index refers to it, so a forked child finds only
- * complete rows. */
+/* The table of domains and strings. Rows are added with LOCK_START held, the only lock that can be taken before the
+ * recording starts. Rows are never changed or removed, except that a string's label is set later. A row is complete
+ * before known_index refers to it, so a forked child finds only complete rows. */
 static struct ws_chunks known_rows = { .row_size = sizeof(struct known) };
 static struct ws_pieces known_texts;
 static _Atomic uint32_t known_count;
@@ -115,8 +115,9 @@ static void leave_out_numbers(char *text)
 }
 
 /* Returns the label's dictionary id; 0: there is none. A program may give each range another name, so names of ranges
- * may fill only three quarters of the dictionary of labels. Once the dictionary is half full, numbers in new names
- * are replaced by '#'. Once the dictionary is three quarters full, new names get no label. */
+ * may fill only three quarters of the dictionary of labels, which holds other labels, too. Once the dictionary is
+ * half full, numbers in new names are replaced by '#'. Once the dictionary is three quarters full, new names get no
+ * label. */
 static uint32_t make_label(uint32_t domain, const char *text, size_t length)
 {
     char label[DOMAIN_TEXT + NVTX_TEXT + 2];
@@ -143,8 +144,8 @@ static uint64_t cache_key(uint32_t domain, enum ws_range_kind kind, const char *
     return ws_hash_key(text, length) + domain + ((uint64_t)kind << 32);
 }
 
-/* Finds the name of a range whose whole text is not in the thread's cache. If the text has a counter, the cache's key
- * is only the part before the counter, such as "step" of "step 12". */
+/* Finds the name of a range whose whole text is not in the thread's cache. If the text has a counter ("step 12"), the
+ * cache's key is made from the part before the counter ("step"), so that all such ranges share one entry. */
 static struct range_label find_name(struct shim_thread *thread, uint32_t domain, const char *text, size_t length)
 {
     struct ws_range_name name = ws_range_name_read(text, length);

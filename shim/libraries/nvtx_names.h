@@ -3,7 +3,8 @@
  *
  * The program may create domains and register strings at any time, also before the recording starts. The shim never
  * frees a domain or string, because a program that destroys a domain may still use its strings. The number of domains
- * and strings is limited. A handle is a small number, not an address, so a wrong handle does no harm. */
+ * and strings is limited. A handle that the shim gives to the program is a small number, not an address. So a wrong
+ * handle from the program does no harm. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_NVTX_NAMES_H
 #define WALLSHIM_SHIM_LIBRARIES_NVTX_NAMES_H
 
@@ -28,8 +29,8 @@ ws_nvtxString nvtx_string(ws_nvtxDomain domain, const char *text);
 uint32_t nvtx_domain_number(ws_nvtxDomain domain);
 
 /* Returns the name of a range. thread: the calling thread. domain: from nvtx_domain_number. The label is
- * "DOMAIN:text"; in the default domain it is the text alone. If the text has a counter ("step 12"), only the part
- * before the counter is in the label. */
+ * "DOMAIN:text"; in the default domain it is the text alone. If the text has a counter ("step 12"), the label
+ * contains only the part before the counter. */
 struct range_label nvtx_name_of_text(struct shim_thread *thread, uint32_t domain, const char *text);
 struct range_label nvtx_name_of_string(ws_nvtxString string);
 

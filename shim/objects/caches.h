@@ -1,5 +1,6 @@
 /* Entries of each thread's caches: for example shapes of operations (shapes.h), and what calls of cuBLAS and cuDNN
- * compute. With a cache, a repeated call costs only a few loads. shim/calls and shim/libraries fill the caches. */
+ * compute. With a cache, a repeated call costs only a few loads. The code in shim/calls, shim/libraries and
+ * shim/stacks fills the caches. */
 #ifndef WALLSHIM_SHIM_OBJECTS_CACHES_H
 #define WALLSHIM_SHIM_OBJECTS_CACHES_H
 
@@ -8,15 +9,16 @@
 
 struct shim_stream;
 
-/* The facts by which a wrapper finds the shape (shapes.h) of its operation. */
+/* The facts by which a wrapper finds the shape of its operation: the properties that repeated operations have in
+ * common (shapes.h). */
 struct shape_key {
     uint64_t object; /* the application's handle of the kernel or executable graph; for other operations a copy of
                         `which` */
     uint64_t stream; /* the application's handle of the stream */
     uint32_t grid_x, grid_y, grid_z, shared;
     uint32_t block; /* packed by shape_block */
-    /* for launches that cuBLAS and cuDNN make: the label of the call's inputs. GEMMs of different lengths may have
-     * the same kernel and grid, but they take different times. */
+    /* for launches that cuBLAS and cuDNN make: id of the label of the call's inputs; else 0. GEMMs that differ only
+     * in k may have the same kernel and grid, but they take different times. */
     uint32_t inputs;
     uint32_t which; /* called function, kinds of memory, kind of default stream and context, packed by shape_which */
 };
@@ -30,7 +32,7 @@ struct shape_entry {
     uint32_t shape, stream_id;
     uint32_t params_wait; /* launches until kernel_params (calls/notes.h) is called again; 1: at the next launch */
     uint32_t function;
-    /* launches until the next launch that is timed by two events (a sample); 0: none will be */
+    /* launches of the shape until the next one that is timed by two events (a sample); 0: none will be timed so */
     uint32_t until_sample;
     uint32_t sample_gap;    /* launches from the last sample to the next; 0: no sample yet (calls/measure.h) */
     uint32_t params_left;   /* number of parameter blocks still to be kept in this window of one second */
@@ -40,7 +42,7 @@ struct shape_entry {
     uint32_t counters;
 };
 
-/* A call stack that the thread had before. */
+/* A call stack of the thread that was recorded before. */
 struct stack_entry {
     uint64_t key;   /* hash of all frames of the stack */
     uint32_t frame; /* id, in the dictionary of frames, of the stack's innermost frame */
@@ -66,8 +68,8 @@ struct range_open {
     uint32_t domain; /* number of the range's NVTX domain (libraries/nvtx_names.h); 0: the default domain */
 };
 
-/* An address in native code that was in the thread's earlier stacks, and how to find its caller's frame
- * (stacks/cfi.h). */
+/* An address in native code that was in an earlier stack of the thread, and how to get from the frame of this code to
+ * its caller's frame (stacks/cfi.h). */
 struct native_entry {
     uint64_t pc;
     uint32_t module; /* index of the module that contains pc, in the table of stacks/modules.c */
@@ -75,8 +77,8 @@ struct native_entry {
     uint8_t frame, bp;
 };
 
-/* The part of the thread's own stack, from low to high, that can be read. The shim asks the kernel page by page
- * (stacks/stack_memory.h), so the part grows. */
+/* The part of the thread's own stack, from low to high, that the shim knows to be readable. The shim asks the kernel
+ * about one page after the other (stacks/stack_memory.h), so this part grows. */
 struct own_stack {
     uintptr_t low, high; /* high 0: the readable part is not known yet */
     bool is_whole;       /* the page below low cannot be read, so the stack ends there */
@@ -99,8 +101,8 @@ struct gemm_entry {
     struct call_label label;
 };
 
-/* A call of cublasLtMatmul. The key has the words of three matrix layouts (A, B, D), the first words of the call's
- * descriptor, and the version of cuBLASLt (libraries/cublas_lt.c). */
+/* A call of cublasLtMatmul. The key consists of the words of three matrix layouts (A, B, D), the first words of the
+ * call's descriptor, and a word that identifies the version of cuBLASLt (libraries/cublas_lt.c). */
 enum { LT_LAYOUT_WORDS = 8, LT_DESC_WORDS = 11, LT_WORDS = 1 + 3 * LT_LAYOUT_WORDS + LT_DESC_WORDS };
 struct lt_entry {
     _Alignas(64) uint64_t key[LT_WORDS];
@@ -120,8 +122,8 @@ struct convolution_entry {
     struct call_label label;
 };
 
-/* A convolution of cuDNN's older interface, found by its descriptors. The entry is valid until one of the descriptors
- * is set again. */
+/* A convolution of cuDNN's older interface, found by its descriptors. The entry is valid until the program sets one
+ * of the descriptors again. */
 struct convolution_seen {
     const void *descriptors[3];
     uint32_t changes[3]; /* how often each descriptor had been set when the entry was made (libraries/cudnn.c) */

@@ -27,7 +27,7 @@ static inline enum copy_direction copy_direction(const struct ws_shape *shape)
     if (from_host == to_host &&
         from_device == to_device) /* both on the device, both on the host, or nothing is known */
         return COPY_DIRECTIONS;
-    return from_host || to_device ? COPY_TO_DEVICE : COPY_TO_HOST; /* either space may be unknown */
+    return from_host || to_device ? COPY_TO_DEVICE : COPY_TO_HOST; /* one of the two spaces may be unknown */
 }
 
 /* CONTEXT_UNSEEN: no call of the program has used the context since contexts_release was called, so the program may
@@ -40,16 +40,17 @@ struct clock_fit {
     int64_t offset, error;
 };
 
-/* An event from which the times of other events on the context's clock are measured. */
+/* A base: an event from which the driver measures the times of other events (cuEventElapsedTime). */
 struct clock_base {
     ws_CUevent handle;
     int64_t time;   /* ns on the context's clock */
     bool known;     /* `time` is known: the event has completed, and its time was read */
-    uint32_t event; /* number of the event in the pool; 0: `handle` is an event that was made as a base */
+    uint32_t event; /* number of the event in the pool; 0: the shim has made this event only as a base */
 };
 
-/* The state of the estimate of timing/arrival.h: when do launches reach the device? A probe is an event of the shim
- * in an idle stream. This structure is declared here because contexts contain it. */
+/* An estimate of the time from a launch's call until the launch reaches the device (timing/arrival.h). The estimate
+ * comes from probes: events that the shim records into an idle stream. This structure is declared in this file
+ * because struct shim_context contains it. */
 struct arrival {
     int64_t base;          /* subtracted from all differences of device and host time, so that they stay small */
     int64_t at;            /* host time, ns, of the last probe that was used */
@@ -63,20 +64,21 @@ struct arrival {
 struct dispatch {
     double mean, var; /* var: variance of the mean */
     unsigned count;   /* number of measurements so far; 0: `mean` is not known yet */
-    bool wanted;      /* a launch behind a gate (timing/gates.h) was measured since the last measurement of `mean` */
+    bool wanted;      /* a launch that waited at a gate (timing/gates.h) was timed since `mean` was last measured */
     ws_CUevent events[2];
     int64_t next; /* host time before which `mean` is not measured again, ns */
 };
 
 /* A context, or a green context. Only one thread at a time may use a green context, and the driver does not check
- * that (documentation of cuGreenCtxCreate). The shim's threads could use one while the program's thread does, so they
- * must not use any. For this reason, operations in the default stream of a green context are not timed. A stream that
- * was created in a green context belongs to the primary context, whose events can be recorded into the stream. */
+ * that (documentation of cuGreenCtxCreate). A thread of the shim could use a green context while a thread of the
+ * program uses it. So the shim's threads use no green context, and operations in the default stream of a green
+ * context are not timed. A stream that was created in a green context belongs to the primary context, whose events
+ * can be recorded into the stream. */
 struct shim_context {
     ws_CUcontext handle;
     ws_CUgreenCtx green; /* NULL: it is no green context */
     uint32_t id, device;
-    _Atomic bool created;      /* the shim saw the program create it, so it is not a primary context */
+    _Atomic bool created;      /* the shim saw the program create this context, so it is not a primary context */
     _Atomic bool lacks_events; /* the context has no events, and the drain is to make them */
     /* Each launch reads the following fields, so they have a cache line that is seldom written. */
     _Alignas(64) _Atomic uint32_t life; /* enum context_life */
@@ -85,7 +87,7 @@ struct shim_context {
     _Alignas(64) struct event_pool pool;
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that were ever put into the context's streams */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
-    unsigned failed_probes; /* clock probes that failed before the first one that succeeded */
+    unsigned failed_probes; /* failed attempts to compare the clocks, before the first success */
     bool one_queue;         /* the shim uses no stream of its own in the context (timing/device_clock.h says why) */
     struct gates *_Atomic gates; /* NULL: the context has no gates; see timing/gates.h */
     _Atomic uint32_t settle_ns;  /* estimated time, ns, from a call's return until its work has reached the device */
@@ -110,8 +112,8 @@ struct shim_context {
  * Returns NULL if no context is current. */
 struct shim_context *context_current(void);
 
-/* Like context_current, for a thread that has a state: returns the context that the state holds, if this context
- * is still valid. handles: shim_page.handles. */
+/* Like context_current, but asks the driver only if the context that the thread's state holds is no longer valid.
+ * handles: the current value of shim_page.handles. */
 struct shim_context *context_of_thread(struct shim_thread *thread, uint32_t handles);
 
 /* Called when this context has become the thread's current context. context NULL: it is not known which context is
@@ -138,12 +140,13 @@ void context_make_events(struct shim_context *context);
 void contexts_find_primaries(void);
 
 /* Called by the drain thread, only if the shim was loaded into a running program, once the shim no longer sees the
- * program's calls. From then on, the program may destroy contexts unseen. If `quiet` is set (no thread uses the
- * contexts), destroys the shim's events and streams in all contexts. Otherwise only forgets them. */
+ * program's calls. From then on, the program may destroy contexts without the shim's knowledge. If `quiet` is set (no
+ * thread uses the contexts), destroys the shim's events and streams in all contexts. If `quiet` is not set, only
+ * forgets these events and streams. */
 void contexts_release(bool quiet);
 
-/* Called with the registry's lock held, when the context is gone: the driver may reuse its handle for another
- * context. */
+/* Called with the registry's lock held, when the context is destroyed. Forgets the context's handle, because the
+ * driver may reuse it for another context. */
 void context_forget(const struct shim_context *context);
 
 #endif

@@ -26,8 +26,9 @@ void event_pool_empty(struct event_pool *pool)
     atomic_store(&pool->few, 0);
 }
 
-/* The count in the upper half of free_top changes at every push and pop. If other threads take the top event and put
- * it back during this call, the changed count makes the compare-and-swap fail (the ABA problem). */
+/* The upper half of free_top counts all pushes and pops. If other threads pop the top event and push it again during
+ * this call, the changed count makes the compare-and-swap fail. Without the count, it would succeed wrongly (the ABA
+ * problem). */
 static void push_free(struct event_pool *pool, uint32_t event)
 {
     uint64_t top = atomic_load_explicit(&pool->free_top, memory_order_relaxed);
@@ -81,7 +82,7 @@ void event_pool_keep(struct event_pool *pool, uint32_t early, uint32_t at_once)
 {
     uint32_t count = ws_min(pool->made < early ? early - pool->made : pool->made, at_once);
     if (event_pool_is_to_grow(pool, early) && event_pool_grow(pool, count) != WS_CUDA_SUCCESS) {
-        pool->limit = pool->made; /* the driver refused an event: it is not asked for more */
+        pool->limit = pool->made; /* the driver refused to make an event: the shim asks it for no more events */
         set_few(pool);
     }
 }

@@ -17,7 +17,7 @@ enum event_state { EVENT_UNREAD, EVENT_READ, EVENT_FAILED };
 struct pool_event {
     ws_CUevent handle;
     int64_t time; /* the event's time, ns on the context's clock; valid once the drain has read it */
-    /* bound of the error of `time`, ns: from the resolution of events and from rounding only */
+    /* bound of the error of `time` that comes from the resolution of events and from rounding, ns */
     uint32_t error;
     uint8_t state;         /* enum event_state; used only by the drain */
     _Atomic uint8_t users; /* how many operations and streams still use the event */
@@ -37,7 +37,7 @@ struct event_pool {
 /* Reserves memory for `limit` events, but makes no event. Returns 0 or -ENOMEM. */
 int event_pool_init(struct event_pool *pool, uint32_t limit);
 
-/* Forgets all events. No thread may use the pool. */
+/* Forgets all events of the pool, without destroying them. No thread may use the pool during this call. */
 void event_pool_empty(struct event_pool *pool);
 
 /* Makes up to `count` more events in the current context. Returns success, or the error with which the driver refused
@@ -45,8 +45,8 @@ void event_pool_empty(struct event_pool *pool);
 ws_CUresult event_pool_grow(struct event_pool *pool, uint32_t count);
 
 /* event_pool_is_to_grow: is the pool to get more events? If so, event_pool_keep makes up to `at_once` of them; the
- * pool's context must then be current. A pool gets `early` events in advance. After that, it grows up to twice its size
- * whenever fewer than half of its events are free. */
+ * pool's context must then be current. A pool gets `early` events in advance. Later, it grows to at most twice its
+ * size whenever fewer than half of its events are free. */
 bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early);
 void event_pool_keep(struct event_pool *pool, uint32_t early, uint32_t at_once);
 

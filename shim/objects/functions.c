@@ -29,7 +29,8 @@ struct known {
     struct ws_text name; /* the name by which the program looked the kernel up; may be empty */
     bool is_kernel;      /* the handle is a CUkernel, not a CUfunction */
     bool has_no_room;    /* the kernel is not in the dictionary, because the dictionary was full */
-    bool is_doubtful;    /* its context may be gone, and the driver may have reused the handle for another function */
+    bool is_doubtful;    /* a context may have been destroyed since, and the driver may have reused the handle for
+                            another function */
     uint32_t id; /* the kernel's dictionary id; 0: not looked up since the entry was made or became doubtful */
     const void *function; /* the handle; NULL: the handle was forgotten */
 };
@@ -114,7 +115,8 @@ static bool name_of_kernel(ws_CUkernel kernel, const char **name)
     return driver.kernel_name && driver.kernel_name(name, kernel) == WS_CUDA_SUCCESS && *name;
 }
 
-/* Asks the driver for all facts about the function. Called without the registry's lock. */
+/* Asks the driver for all facts about the function. The caller does not hold the registry's lock, because no lock is
+ * held during a call of the driver. */
 static void ask(ws_CUfunction function, bool seen_as_kernel, struct facts *facts)
 {
     ws_CUkernel kernel = (ws_CUkernel)function;
@@ -157,7 +159,8 @@ static uint64_t identity(const char *name, const struct facts *facts)
 
 /* How many words of the kernel's parameter block are kept as the launch's image (param_image.h). An image is kept
  * only if the kernel takes structures that the reports can read (src/analysis/cost/argument_grammars.h). Structures
- * of other kernels may hold random seeds, which would make the image of every launch a new one. */
+ * of other kernels may hold values that change from launch to launch, such as random seeds. Then every launch would
+ * have an image of its own, and the trace would store all of them. */
 static uint32_t image_words(const char *name)
 {
     static const struct {
@@ -199,7 +202,7 @@ static uint32_t add_function(struct ws_function *row, const struct facts *facts,
     const struct function_layout **layout = next < registry.function.limit ? ws_chunks_make(&layouts, next) : NULL;
     uint32_t id = 0;
     if (layout) {
-        *layout = keep_layout(facts, name); /* set before any other thread can know the id */
+        *layout = keep_layout(facts, name); /* the layout is stored before any other thread can know the id */
         row->name = registry_text(name);
         id = registry_add(&registry.function, row);
     } else {
@@ -261,9 +264,9 @@ const struct function_layout *function_layout(uint32_t id)
     return id ? *(const struct function_layout **)ws_chunks_row(&layouts, id - 1) : &no_layout;
 }
 
-/* All handles become doubtful, because the shim does not know which modules belonged to the destroyed context. An
- * entry keeps the kernel's name until the program looks the kernel up again: the driver may be too old to tell the
- * name. */
+/* All handles become doubtful, because the shim does not know which modules belonged to the destroyed context. Each
+ * entry keeps the kernel's name until the program looks the kernel up again, because an old driver cannot be asked
+ * for the name. */
 void functions_doubt(void)
 {
     bool locked = registry_lock();

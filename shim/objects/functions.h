@@ -1,9 +1,10 @@
-/* Finds two things: a kernel's dictionary id by the handle that a launch names, and the layout of the kernel's
- * parameter block by this id.
+/* Finds two things: a kernel's dictionary id, by the handle that the program passes to a launch; and the layout of
+ * the kernel's parameter block, by the dictionary id.
  *
  * A launch may name a CUfunction, or a CUkernel cast to CUfunction. The kernel's name comes from the driver (12.3 and
  * later), or from the call that looked the function up. Handles are forgotten when their module is unloaded. When a
- * context is destroyed, all handles become doubtful: the shim asks the driver again for each handle's function. */
+ * context is destroyed, the driver may reuse handles of its functions. So all handles become doubtful: at the next
+ * launch with a handle, the shim asks the driver again for the handle's function. */
 #ifndef WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 #define WALLSHIM_SHIM_OBJECTS_FUNCTIONS_H
 

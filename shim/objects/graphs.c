@@ -73,13 +73,15 @@ static bool describe_node(ws_CUgraphNode node, ws_CUenum type, struct ws_shape *
     }
 }
 
-/* Adds a row for every kernel, copy, memset and host function node, also for the nodes of child graphs. */
+/* Adds a dictionary row (family graph_node) for every kernel, copy, memset and host function node of the graph, and
+ * for those of its child graphs. */
 static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
 {
     size_t count = 0;
     if (depth > DEEPEST || driver.graph_nodes(graph, NULL, &count) != WS_CUDA_SUCCESS || !count || count > MOST_NODES)
         return;
-    /* Not from malloc: if a signal handler interrupted malloc and left by longjmp, malloc's lock would stay taken. */
+    /* The array does not come from malloc: if a signal handler interrupted malloc and left by longjmp, malloc's lock
+     * would stay taken. */
     size_t size = count * sizeof(ws_CUgraphNode);
     ws_CUgraphNode *nodes = ws_reserve(size);
     if (!nodes || driver.graph_nodes(graph, nodes, &count) != WS_CUDA_SUCCESS)
@@ -125,7 +127,8 @@ void graph_describe(ws_CUgraphExec exec, ws_CUgraph graph)
     if (number && driver.graph_nodes && driver.node_type)
         add_nodes(graph, number, &index, 0);
     driver_ask_end(&asking);
-    shim_forget_handles(); /* launches of this handle now run other work, so what the caches found by it is invalid */
+    shim_forget_handles(); /* a launch of `exec` now runs this graph, so cache entries that were found by `exec`
+                              before are invalid */
 }
 
 void graph_forget(ws_CUgraphExec exec)

@@ -1,9 +1,11 @@
 /* The legacy default stream and the blocking streams of a context wait for each other implicitly. The legacy stream
- * is one "side" of the context, its blocking streams are the other side. Before each operation, a stream checks
- * whether the other side has had work since its last check.
+ * is one "side" of the context, its blocking streams are the other side. Before an operation goes into a stream, the
+ * launching thread checks whether the other side has had work since the last such check for this stream. If so, the
+ * operation may have to wait for this work.
  *
- * Every launch does this check, on any number of cores. A side counts its work only once after each check of the
- * other side, so most launches only read. */
+ * Launches on many cores may make this check at the same time, so it should seldom write to the shared counters. Of
+ * all work of one side between two checks for streams of the other side, only the first is counted. So most launches
+ * only read the counters. */
 #ifndef WALLSHIM_SHIM_OBJECTS_LEGACY_ORDER_H
 #define WALLSHIM_SHIM_OBJECTS_LEGACY_ORDER_H
 

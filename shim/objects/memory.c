@@ -14,8 +14,8 @@ struct range {
     _Atomic uint32_t space; /* enum ws_space */
 };
 
-/* Ranges of pinned and managed memory, sorted by start. Device allocations are not kept one by one: there may be a
- * great many, and their lowest and highest address are enough. */
+/* Ranges of pinned and managed memory, sorted by start. Device allocations are not kept one by one, because there may
+ * be a great many: the shim only needs their lowest and highest address. */
 enum { RANGES = 65536, ATTEMPTS = 16 };
 static struct range *_Atomic ranges;
 static _Atomic size_t range_count;
@@ -70,8 +70,8 @@ static bool change_begins(void)
 {
     if (!lock_take(LOCK_MEMORY))
         return false;
-    /* Relaxed is enough: put_range stores with release, so a reader that sees a changed range also sees the odd
-     * version. */
+    /* memory_order_relaxed is enough: put_range stores with memory_order_release, so a reader that sees a changed
+     * range also sees the odd version. */
     atomic_fetch_add_explicit(&version, 1, memory_order_relaxed);
     return true;
 }

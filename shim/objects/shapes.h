@@ -12,13 +12,14 @@
  * in time. *looked: was the lock free in time? */
 uint32_t shape_id_exact(const struct ws_shape *shape, bool *looked);
 
-/* Like shape_id_exact, for a shape without grid and block. The table's last rows are reserved for such shapes. */
+/* Like shape_id_exact, for a shape without grid and block. The table's last rows are reserved for such shapes, so
+ * that operations can be recorded even if there is no room for their exact shapes. */
 uint32_t shape_id_general(const struct ws_shape *shape, bool *looked);
 
 /* Is there room only for shapes without grid and block? */
 bool shapes_are_full(void);
 
-/* The same as shape_id_exact, for shapes of graph nodes. */
+/* Like shape_id_exact, but does not tell whether the lock was free. Used for shapes of graph nodes. */
 uint32_t shape_id(const struct ws_shape *shape);
 
 #endif

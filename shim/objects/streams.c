@@ -18,7 +18,8 @@ static struct ws_map stream_ids; /* value of stream_key → dictionary id of the
 static struct ws_chunks streams = { .row_size = sizeof(struct shim_stream) };
 static struct shim_stream
     *_Atomic streams_over; /* streams destroyed since the drain's last round; guarded by the registry's lock */
-static struct shim_stream *closing; /* used only by the drain: destroyed streams whose last operations are unread */
+static struct shim_stream *closing; /* used only by the drain: destroyed streams whose last operations it has not
+                                       read */
 
 struct shim_stream *stream_at(uint32_t id)
 {
@@ -124,10 +125,10 @@ static uint32_t new_entry(struct shim_context *context, ws_CUstream handle, cons
     return stream->id;
 }
 
-/* Asks the driver, because the stream may be in a capture that began before the shim was loaded. If the stream has
- * joined another stream's capture, no call tells the shim when this capture ends. `capturing` then stays set until
- * the session ends, and until then the shim asks the driver before each event that it records (may_record in
- * calls/ops.c). */
+/* Asks the driver whether the stream is being captured, because the capture may have begun before the shim was
+ * loaded. If the stream has joined another stream's capture, no call tells the shim when this capture ends.
+ * `capturing` then stays set until the session ends, and until then the shim asks the driver before each event that
+ * it records (may_record in calls/ops.c). */
 static void ask_for_capture(struct shim_stream *stream)
 {
     ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
@@ -240,8 +241,8 @@ void streams_of_gone_thread(struct shim_thread *thread)
     registry_unlock();
 }
 
-/* The streams in the list were destroyed before this round of the drain thread began. So this round reads the last
- * records of their operations. */
+/* The streams in streams_over were destroyed before the drain thread's round (in which it reads all rings) began. So
+ * in this round the drain reads the last records of their operations. */
 void streams_over_begin(void)
 {
     if (!atomic_load(&streams_over) || !registry_lock())

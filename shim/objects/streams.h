@@ -20,13 +20,14 @@ struct shim_stream {
     uint32_t owner; /* number of the thread whose default stream it is; 0: it is not a thread's default stream */
     _Atomic uint32_t capturing; /* 1: a capture is under way in the stream, and is counted in shim_page.phase */
     _Atomic uint32_t turn; /* number of the thread whose turn it is to put in an operation (calls/turns.h); 0: none */
-    /* Upper 48 bits: how many operations, waits and other entries were put into the stream. Lower 16 bits: number of
-     * waits under way, plus number of operations under way without the turn. */
+    /* Upper 48 bits: how many operations, waits and other entries were put into the stream. Lower 16 bits: how many
+     * waits and operations threads are just now putting into the stream without the stream's turn (turns.h). */
     _Atomic uint64_t order;
     _Atomic uint32_t last_event; /* number of the event recorded after the last operation; 0: no event is kept */
-    _Atomic uint32_t fresh;      /* 1: last_event does not tell when the next operation may begin */
+    _Atomic uint32_t fresh;      /* 1: the next operation may begin later than last_event tells, as it may wait for
+                                    other work */
     _Atomic uint32_t other_work; /* count of the other side's work (legacy_order.h) at the stream's last check */
-    _Atomic uint32_t holding;    /* number of the stream's next operations without an end event (calls/ops.c) */
+    _Atomic uint32_t holding;    /* how many of the stream's next operations get no end event (calls/ops.c) */
     _Atomic uint32_t held;       /* number of the stream's operations that still lack an end event */
     /* Number of the only thread that has launched into the stream. 0: none has. STREAM_SHARED: several have. */
     _Atomic uint32_t user;
@@ -34,7 +35,7 @@ struct shim_stream {
     _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that were ever put into this stream */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     struct shim_stream *next_own; /* next stream in the list of its thread's own streams */
-    struct shim_stream *next;     /* next stream in the same list of destroyed streams (streams.c) */
+    struct shim_stream *next;     /* next stream in the list of destroyed streams that has this stream (streams.c) */
     bool over;                    /* the stream was destroyed and put into the list of destroyed streams */
     /* Used only by the drain thread: operations whose events are not read yet, in order. The drain writes the
      * following fields for each operation, so they have a cache line that launches do not read. */
@@ -42,7 +43,7 @@ struct shim_stream {
     uint32_t waiting; /* number of operations from `first` to `last` */
     bool unsorted; /* the operations are not in the order of their launches, because several threads launched them */
     bool closing;  /* the stream was destroyed before the drain's current round, which reads its last records */
-    bool line_known; /* line_…: the state from which the next times are computed (struct line in timing/runs.h) */
+    bool line_known; /* line_…: the stream's computed times so far (struct line in timing/runs.h); false: none yet */
     int8_t line_apart;
     float line_var, line_seen, line_early;
     int64_t line_free;
@@ -55,16 +56,16 @@ struct shim_thread;
  * NULL: the driver is asked for it. Returns NULL if there is no room or no context. Slow: callers keep the result. */
 struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context);
 
-/* Like stream_find, but returns NULL if the stream has no entry yet. Does not call the driver, so the handle may be
- * invalid. */
+/* Like stream_find, but returns NULL if the stream has no entry yet. Does not call the driver, so the caller may pass
+ * an invalid handle. */
 struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const struct shim_context *context);
 
-/* Called when a copy has ended or its record was lost: counts the copy in copies_done. Only for copies that were
- * counted in `copies`. */
+/* Called when a copy has ended or its record was lost: counts the copy in copies_done. Call it only for a copy that
+ * was counted in `copies`. */
 void stream_copy_done(struct shim_stream *stream, enum copy_direction direction);
 
-/* Like stream_copy_done, for a copy whose call was left by longjmp or an exception. The context has counted the copy
- * in its `copies`. of_stream: the stream has counted it in its `copies`, too. */
+/* Like stream_copy_done, for a copy whose call was left by longjmp or an exception. Call it only if the copy was
+ * counted in the context's `copies`. of_stream: the copy was also counted in the stream's `copies`. */
 void stream_copy_left(struct shim_stream *stream, enum copy_direction direction, bool of_stream);
 
 /* The legacy default stream and the blocking streams of a context are two sides, which wait for each other
@@ -87,8 +88,8 @@ extern _Atomic uint32_t streams_held;
 /* Called when a capture that began in the stream has ended, or the stream was destroyed. */
 void stream_capture_over(struct shim_stream *stream);
 
-/* Forgets all streams but the default streams. For a stream that still exists, a new entry is made when the program
- * next uses the stream. */
+/* Forgets all streams except the default streams. For a stream that still exists, a new entry is made when the
+ * program next uses the stream. */
 void streams_forget_created(void);
 
 /* Called when the stream is about to be destroyed. */

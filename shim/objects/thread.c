@@ -28,7 +28,8 @@ __thread struct thread_self thread_self __attribute__((tls_model("initial-exec")
 
 enum {
     LEAVE_LOOK_NS = 200000, /* ns between two checks whether threads are still in wrapped calls */
-    /* if a lock was not free in time, the calls that a thread skips before it tries again to make its state */
+    /* if a thread could not make its state because a lock was not free in time: the number of calls that it skips
+     * before it tries again */
     SKIPS = 1024,
     LIMIT_PER_RING = 256, /* a ring takes at most 1/256 of the process's memory limits */
     /* Bytes of stack for each thread of the shim, without the space that the C library uses on the stack. The stack
@@ -44,17 +45,18 @@ static _Atomic uint32_t begun; /* number of threads that ever got a slot */
 static _Atomic uint64_t refused;
 static _Atomic uint64_t passed_unknown;
 
-/* The destructor of this pthread key tells the shim that a thread ends. A C++ thread_local would take the loader's
- * lock, and could deadlock: dlopen holds this lock while it runs a library's constructors, and a constructor may wait
- * for this thread. The pthread functions are looked up at run time, because glibc's version decides which library has
- * them. */
+/* The destructor of this pthread key tells the shim that a thread ends. A C++ thread_local with a destructor would
+ * take the loader's lock, and could deadlock: dlopen holds this lock while it runs a library's constructors, and a
+ * constructor may wait for this thread. The pthread functions are looked up at run time, because glibc's version
+ * decides which library has them. */
 static pthread_key_t key;
 static int (*set_specific)(pthread_key_t, const void *);
 
 static void thread_ended(void *object)
 {
     struct shim_thread *thread = object;
-    if (!thread || thread_if_known() != thread) /* in a forked child, `thread` is a copy of the parent's state */
+    if (!thread || thread_if_known() != thread) /* in a forked child, thread_if_known returns NULL: `thread` is a
+                                                   mere copy */
         return;
     /* The thread's state stays: destructors of the program may run after this destructor, and make CUDA calls. */
     shim_life.thread_ends(thread);
@@ -205,7 +207,8 @@ struct shim_thread *thread_get(void)
         thread_self.thread = thread;
         if (set_specific) /* otherwise the drain asks the kernel whether the thread has ended (all_may_be_gone) */
             set_specific(key, thread);
-        /* The drain thread frees the slots of ended threads. It must not sleep long while threads come and go. */
+        /* The drain thread frees the slots of ended threads. It is woken, because it must not sleep long while many
+         * threads begin and end: the slots would run out. */
         wake_drain_soon();
     } else if (!thread) {
         if (missed)
@@ -235,7 +238,8 @@ bool thread_is_gone(const struct shim_thread *thread)
     return syscall(SYS_tgkill, getpid(), thread->tid, 0) && errno == ESRCH;
 }
 
-/* ThreadSanitizer is off, because another thread (`thread`) writes these fields by ordinary stores. */
+/* ThreadSanitizer is off, because the observed thread writes these fields by ordinary stores, without
+ * synchronization. */
 __attribute__((no_sanitize("thread"))) bool thread_is_in_call(const struct shim_thread *thread, bool *in_nccl)
 {
     *in_nccl = __atomic_load_n(&thread->in_nccl, __ATOMIC_RELAXED) != 0;
@@ -309,8 +313,8 @@ uint64_t threads_passed_unknown(void)
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 /* Each thread's stack contains the thread-local storage of the program and its libraries, which may need more space
- * than everything else on it. glibc says how large it is (__pthread_get_minstack). If glibc lacks that function, the
- * stack gets the program's default size. */
+ * than everything else on the stack. glibc says how large this storage is (__pthread_get_minstack). If glibc lacks
+ * that function, the stack gets the program's default size. */
 static void choose_stack(pthread_attr_t *attributes)
 {
     size_t (*least)(const pthread_attr_t *) =

@@ -31,12 +31,12 @@ struct thread_params {
 /* The approximate time that a thread takes to write a record, measured by tests/bench ("shim per launch"). */
 enum { RECORD_NS = 40 };
 
-/* The time that measuring device times costs this thread, which --overhead limits (calls/measure.h). All times are in
+/* What it costs this thread to measure device times. --overhead limits this cost (calls/measure.h). All times are in
  * ticks. */
 struct thread_measuring {
     uint64_t paid_until; /* nothing is measured before this time, to stay within --overhead */
-    /* A part of --overhead is kept for early samples of a shape. From early_paid_until on, an early sample may be
-     * taken even before paid_until. */
+    /* A part of --overhead is kept for early samples, the first ones of a shape. From early_paid_until on, an early
+     * sample may be taken even before paid_until. */
     uint64_t early_paid_until;
     bool early; /* the measurement under way is charged to the part of --overhead that is kept for early samples */
     uint32_t unmeasured; /* operations since the last measured one */
@@ -75,7 +75,7 @@ struct shim_thread {
     uint8_t counted;         /* enum thread_counted */
     uint64_t gate;           /* the gate that holds the operation's stream (timing/gates.h); 0: none */
     uint64_t measuring_took; /* ticks that the shim spent on measuring the operation before its driver call */
-    bool has_turn;           /* the operation has the stream's turn (calls/turns.h) */
+    bool has_turn;           /* the thread has the stream's turn: others wait before they use the stream (turns.h) */
     /* the operation goes into the stream without the turn, and stream->order counts it as under way */
     bool beside;
     uint64_t order;            /* stream->order before the operation was counted there */
@@ -107,7 +107,7 @@ struct shim_thread {
     struct convolution_seen convolutions_seen[CONVOLUTIONS_SEEN];
     struct shape_refused shapes_refused[SHAPES_REFUSED];
     struct stack_entry stacks[STACK_CACHE];
-    uint64_t stacks_paid_until; /* ticks; until about this time no stack is recorded (stacks/stacks.h) */
+    uint64_t stacks_paid_until; /* ticks; until then no stack is recorded, to stay within --overhead */
     /* Address of the thread state that the Python interpreter had for this thread when the shim last looked. NULL: it
      * had none. Read by the drain thread. */
     const void *python;
@@ -127,7 +127,7 @@ struct shim_thread {
     /* Used only by the drain thread: */
     uint64_t reported_lost, reported_passed, reported_unregistered, reported_simplified;
     uint64_t reported_nested, reported_damaged, reported_spent, reported_ranges;
-    uint64_t window_head; /* the ring's head when the last window of drain/cost.c ended */
+    uint64_t window_head; /* the ring's head when the last time window of drain/cost.c ended */
     uint32_t params;      /* id of the parameters read last, which belong to the operation after them in the ring */
     uint64_t touched;     /* number of the ring's slots whose pages are in memory (drain/ring_pages.h) */
     uint64_t head_before; /* the ring's head when the drain last brought pages into memory */
@@ -138,11 +138,11 @@ struct shim_thread {
     struct stack_entry native_stacks[STACK_CACHE];
 };
 
-/* Small, because it is in static thread-local storage (initial-exec), of which a process has little. The other TLS
- * models of a shared library need a function call for each access. */
+/* This structure is small, because it is in static thread-local storage (initial-exec), of which a process has
+ * little. The other TLS models of a shared library need a function call for each access. */
 struct thread_self {
     struct shim_thread *thread;
-    uint32_t refused; /* shim_page.generation of the recording that could make no state for this thread */
+    uint32_t refused; /* shim_page.generation of the recording in which this thread could get no state */
     uint32_t skips;   /* number of calls to skip before the next attempt to make the thread's state */
     bool ours;        /* the shim has started this thread, so its calls are not the program's */
 };
@@ -160,8 +160,8 @@ void threads_after_fork(void);
  * are too many threads. */
 struct shim_thread *thread_get(void);
 
-/* Like thread_get, but NULL if the thread has no state yet. Also NULL in a forked child, whose only state is a copy
- * of its parent's. */
+/* Like thread_get, but makes no state: returns NULL if the thread has none. Also returns NULL in a forked child,
+ * where the state is only a copy of the parent's. phase: the value of shim_phase(). */
 static inline struct shim_thread *thread_of_phase(uint32_t phase)
 {
     return phase & SHIM_STARTED ? thread_self.thread : NULL;
@@ -184,7 +184,7 @@ unsigned thread_slots_used(void);
 bool thread_is_gone(const struct shim_thread *thread);
 
 /* Is the thread in a wrapped call? *in_nccl: is it in a call of NCCL? The thread goes on running, so the answers may
- * be out of date. */
+ * be out of date when this function returns. */
 bool thread_is_in_call(const struct shim_thread *thread, bool *in_nccl);
 
 /* Waits until no thread is in a wrapped call, for `patience` ns at most. Returns false if some thread is still in a

@@ -4,7 +4,7 @@
  * Why not libunwind? It finds modules by dl_iterate_phdr, and the program may hold the lock of that function.
  * libunwind's own locks may stay locked in a forked child. Its memory checks cost one or two system calls a page. A
  * profiler needs only three registers: instruction, stack and frame pointer. For these, nearly every function uses
- * one of the few rules below. If a function uses another rule, the recorded stack ends there. */
+ * one of the few rules below. If a function uses another rule, the recorded stack ends at that function. */
 #ifndef WALLSHIM_SHIM_STACKS_CFI_H
 #define WALLSHIM_SHIM_STACKS_CFI_H
 

@@ -49,7 +49,8 @@ enum end {
 };
 static _Atomic uint64_t ends[END_KINDS];
 
-/* Hash of caller, module and offset → the frame's id in the dictionary `frame`. Used under the registry's lock. */
+/* Hash of caller, module and offset → the frame's id in the dictionary `frame`. Used only with the dictionaries' lock
+ * (registry_lock) held. */
 static struct ws_map native_frames = { .limit = (size_t)1 << 18 };
 
 const char *native_find(void)
@@ -65,7 +66,7 @@ const char *native_find(void)
 
 /* --- one walk ------------------------------------------------------------------------------------------ */
 
-/* Returns the registers at the place where this is inlined. */
+/* Returns the instruction, stack and frame pointer of the function into which this one is inlined. */
 static inline __attribute__((always_inline)) struct unwind_at registers_here(void)
 {
     struct unwind_at at = { .has_bp = true };
@@ -93,7 +94,8 @@ static bool is_loaded(struct walk *walk, uint32_t module, uintptr_t address)
 static bool learn(struct native_entry *entry, uintptr_t pc)
 {
     uint32_t module = module_at(pc);
-    /* With pc 0, the entry is invalid until it is complete: a signal handler may leave this function by longjmp. */
+    /* pc 0 marks the entry as invalid until it is complete, because a signal handler may leave this function by
+     * longjmp before that. */
     entry->pc = 0;
     if (module == MODULE_NONE)
         return false;

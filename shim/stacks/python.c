@@ -50,12 +50,13 @@ static _Atomic uint64_t generation;
 
 /* The interpreter calls this function instead of its own function that frees code objects (`next`). `generation`
  * grows before the call of `next`, because right after this call another thread may make a new object at the same
- * address. It grows once more after the call, because `next` may run Python code, and a stack with the dying object
- * may be recorded meanwhile. */
+ * address. `generation` grows once more after the call, because `next` may run Python code, during which a stack
+ * with the dying object may be recorded. */
 static void count_and_free_code(void *code)
 {
     void (*next)(void *);
-    /* On some processors, a thread may see our function in *free_slot before it sees that free_code was set. */
+    /* On some processors, a thread may see our function in *free_slot before it sees that free_code was set. So this
+     * loop waits until free_code is set. */
     while (!(next = atomic_load(&free_code)))
         ;
     atomic_fetch_add(&generation, 1);

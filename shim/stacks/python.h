@@ -3,20 +3,21 @@
  * PyGILState_GetThisThreadState and Py_IsFinalizing. The thread is in C code during the call, so its Python frames do
  * not change.
  *
- * Nothing that is read is trusted. Pointers must be aligned and plausible, and objects must have the expected types.
- * The first stacks are read through the kernel (process_vm_readv), which returns an error for addresses that are not
- * mapped. If a calling thread's frames do not have the expected layout, no more Python stacks are recorded in this
- * process.
+ * The shim trusts nothing that it reads there. Pointers must be aligned and plausible, and objects must have the
+ * expected types. The first stacks are read through the kernel (process_vm_readv), which returns an error for
+ * addresses that are not mapped. If a calling thread's frames do not have the expected layout, no more Python stacks
+ * are recorded in this process.
  *
- * The interpreter reuses the addresses of code objects, so an address alone does not identify a function. The address
- * and the generation do. The generation is a number that grows whenever a code object is freed. For this, the shim
- * replaces the function that frees code objects (tp_dealloc of their type) by a function that increments the
+ * The interpreter reuses the addresses of code objects, so an address alone does not identify a function. An address
+ * together with the generation does. The generation is a number that grows whenever a code object is freed. To count,
+ * the shim replaces the function that frees code objects (tp_dealloc of their type) by a function that increments the
  * generation and calls the original one. While the generation is the same, an address in a thread's frames always
  * belongs to the same code object:
  *
  *  - A code object is not freed while a frame of the thread refers to it.
  *  - A new object can get the address only after the old one was freed. A thread with the new object in its frames
- *    has synchronized, by some lock, with the thread that freed the old one. So it sees the higher generation. */
+ * has synchronized, by some lock, with the thread that freed the old one. So the first thread sees the higher
+ *    generation. */
 #ifndef WALLSHIM_SHIM_STACKS_PYTHON_H
 #define WALLSHIM_SHIM_STACKS_PYTHON_H
 

@@ -79,7 +79,8 @@ static bool find_parts(const struct python_types *types, const char *code, bool 
            find_lines(types, lines, guarded, &parts->lines);
 }
 
-/* Adds a text or line table to a checksum, piece by piece: a guarded read needs a buffer, which must be small. */
+/* Adds a text or line table to a checksum. Reads it piece by piece, because a guarded read (through the kernel)
+ * copies each piece into a buffer on the stack, which must be small. */
 static bool add_contents(uint64_t *sum, const struct contents *contents, bool guarded)
 {
     *sum += contents->size * 8 + contents->width;
@@ -143,7 +144,7 @@ static bool read_text(const struct contents *contents, char *text, size_t capaci
 bool python_function(const struct python_types *types, const char *code, uint64_t checksum, bool guarded,
                      struct python_function *function)
 {
-    /* Only the drain calls this function with `guarded` set, so one copy is enough. */
+    /* Only the drain (one thread of the shim) calls this function with `guarded` set, so one copy is enough. */
     static char copy[PYTHON_LINES_MOST];
     struct parts parts;
     uint64_t sum;
@@ -157,8 +158,8 @@ bool python_function(const struct python_types *types, const char *code, uint64_
     function->coding = parts.lines.width ? types->layout->coding : WS_LINES_NONE;
     if (!guarded)
         return true;
-    /* Another thread may free the code object while it is copied. So the copy is valid only if the object's checksum
-     * is still `checksum` afterwards. */
+    /* Another thread may free the code object while this thread copies it. So the copy is valid only if the object's
+     * checksum is still `checksum` afterwards. */
     function->lines = copy;
     return read_memory(parts.lines.at, copy, parts.lines.size, true) && python_checksum(types, code, true, &sum) &&
            sum == checksum;

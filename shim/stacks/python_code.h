@@ -20,8 +20,8 @@ struct python_function {
     uint32_t first_line;
     enum ws_line_coding coding;
     char name[PYTHON_NAME_MOST], file[PYTHON_FILE_MOST]; /* UTF-8, zero-terminated; longer texts are cut */
-    /* The function's line table, in the interpreter's memory. If it was read with `guarded`: a copy, which the next
-     * guarded call overwrites. */
+    /* The function's line table, in the interpreter's memory. If python_function was called with `guarded`, this is a
+     * copy instead, which the next guarded call overwrites. */
     const char *lines;
     size_t lines_size;
 };
@@ -37,8 +37,9 @@ struct python_types {
  * object. */
 bool python_checksum(const struct python_types *types, const char *code, bool guarded, uint64_t *checksum);
 
-/* Reads a code object. guarded: reads through the kernel. Returns false if the object cannot be read or does not have
- * the expected layout. If guarded, also returns false if the object's checksum is no longer `checksum`. */
+/* Reads a code object. guarded: reads through the kernel, so that a wrong address causes no fault. Returns false if
+ * the object cannot be read or does not have the expected layout. If guarded, also returns false if the object's
+ * checksum is no longer `checksum`. */
 bool python_function(const struct python_types *types, const char *code, uint64_t checksum, bool guarded,
                      struct python_function *function);
 

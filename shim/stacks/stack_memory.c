@@ -8,7 +8,8 @@
 
 enum {
     PAGE = 4096,
-    /* Most pages of the thread's own stack that one call of is_own checks; the next call continues. */
+    /* Most pages of the thread's own stack that one call of is_own checks; the next call goes on with further pages.
+     */
     PAGES_AT_ONCE = 256,
     /* Most pages that are checked while another stack (of a coroutine or signal handler) is read. */
     PAGES_OF_OTHERS = 32,
@@ -34,8 +35,9 @@ bool stack_memory_works(void)
     return sysconf(_SC_PAGESIZE) == PAGE && is_readable((uintptr_t)&word) && !is_readable(PAGE);
 }
 
-/* Returns an address at the end of the thread's own stack. There glibc puts the control block of a thread, except for
- * the first thread's. At the end of the first thread's stack, the kernel puts random bytes (AT_RANDOM). */
+/* Returns an address at the end of the thread's own stack. At the end of each stack but the first thread's, glibc
+ * puts the thread's control block. At the end of the first thread's stack, the kernel puts random bytes (AT_RANDOM).
+ */
 static uintptr_t end_of_own(void)
 {
     bool is_first = syscall(SYS_gettid) == getpid();

@@ -9,7 +9,7 @@
 #include "shim/objects/caches.h"
 #include "shim/stacks/unwind.h"
 
-/* Can the functions here find out on this system which pages are readable? Pages must have 4096 bytes. */
+/* Can stack_memory find out on this system which pages are readable? It can only if pages have 4096 bytes. */
 bool stack_memory_works(void);
 
 /* Returns the readable memory of the stack from the stack pointer `sp` up. own: what is known about the thread's own

@@ -13,15 +13,15 @@
 #include "shim/timing/ticks.h"
 
 enum {
-    /* Divisor of the option --overhead, which is in millionths: stacks may take 1/4 of the overhead that a thread may
-     * have. */
+    /* SHARE divided by the option --overhead (in millionths) gives one_in. The factor 4: stacks may take 1/4 of the
+     * overhead that a thread may have. */
     SHARE = 4 * 1000000,
     /* The cost of a stack moves the thread's stacks_paid_until into the future. A thread may record a stack if this
      * time is at most SAVED_NS ahead. So a thread may record several stacks at once, and none for a while after
      * that. */
     SAVED_NS = 20000000,
-    /* The most ns that count as the cost of a new stack: the first stacks take longer, and a thread may be
-     * preempted. */
+    /* The most ns that count as the cost of a new stack. More does not count, because the first stacks take unusually
+     * long, and a thread may be preempted meanwhile. */
     CHARGED_MOST_NS = 3000,
     /* The ns that count as the cost of a stack found in the thread's cache, and of each of its frames. They are twice
      * what tests/bench measures ("stack"), because the processor's caches are colder in real programs. */
@@ -39,7 +39,7 @@ static bool has_python;
 static uint64_t one_in; /* if recording a stack took t, the thread's stacks_paid_until grows by one_in × t */
 static const char *why_not;
 
-/* Both maps are used under the registry's lock. */
+/* Both maps are used only with the dictionaries' lock (registry_lock) held. */
 static struct ws_map codes = { .limit = CODES_MOST }; /* checksum of the code object → id in the dictionary `code` */
 /* Caller, code and offset → id in the dictionary `frame`. */
 static struct ws_map frames = { .limit = (size_t)1 << 18 };
@@ -138,7 +138,8 @@ static __attribute__((noinline)) uint32_t new_stack(const void *state, struct st
     int saved_errno = errno;
     unsigned depth = has_room() ? python_frames_here(state, stack) : 0;
     uint32_t frame = depth ? stack_id(stack, depth, false) : 0;
-    /* Frame 0 is not cached: perhaps the registry's lock was not free, so the next call tries again. */
+    /* Frame 0 (no frame) is not cached: perhaps only the dictionaries' lock was not free, so the next call tries
+     * again. */
     if (key && frame)
         *entry = (struct stack_entry){ key, frame };
     errno = saved_errno;
@@ -226,8 +227,8 @@ void stack_note_captured(struct shim_thread *thread, uint64_t begin, uint64_t no
 
 /* --- from the drain ----------------------------------------------------------------------------------- */
 
-/* The thread may run while the drain reads its frames twice. So only the outer frames that are the same in both
- * readings are used. Returns the number of these frames. */
+/* The drain reads a thread's frames twice, and the thread may run meanwhile. So only the outer frames that are the
+ * same in both readings are used. Returns the number of these frames. */
 static unsigned settled_frames(const struct python_frame *first, unsigned count, const struct python_frame *second,
                                unsigned count_second)
 {
@@ -237,8 +238,8 @@ static unsigned settled_frames(const struct python_frame *first, unsigned count,
         if (a->code != b->code || a->checksum != b->checksum)
             break;
         same++;
-        /* Between the readings the frame has executed more instructions, so the functions that it had called have
-         * returned. */
+        /* Different offsets: between the readings, this frame's function has executed more instructions. So the
+         * functions that it had called have returned, and their frames are not used. */
         if (a->offset != b->offset)
             break;
     }

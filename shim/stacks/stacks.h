@@ -20,17 +20,17 @@ const char *stacks_summary(void);
 
 /* Adds the calling thread's stack to its ring, after the record of its last call. Adds nothing if the thread's
  * earlier stacks have cost more than their share of what --overhead allows. begin: ticks at which the call began.
- * now: about the current ticks. shape: id of the operation's shape; 0: not an operation. The thread must be marked as
- * within a call. */
+ * now: about the current ticks. shape: id of the operation's shape; 0: not an operation. While this runs, the thread
+ * must be marked as within a call (thread->within). */
 void stack_note(struct shim_thread *thread, uint64_t begin, uint64_t now, uint32_t shape);
 
-/* Like stack_note, but for a call that is captured into a graph, and whatever earlier stacks have cost: a captured
- * operation gets no other stack, and the graph may be launched often. The cost of this stack delays the thread's
- * later stacks. */
+/* Like stack_note, for a call that is captured into a graph. The stack is added however much earlier stacks have
+ * cost, because a captured operation gets no other stack, and the graph may be launched often. The cost of this stack
+ * delays the thread's later stacks. */
 void stack_note_captured(struct shim_thread *thread, uint64_t begin, uint64_t now, uint32_t shape);
 
-/* For the drain: reads the Python stack of a thread that is in no call which the shim intercepts. *frame: id of the
- * innermost frame. Returns false if the stack could not be read. */
+/* Called by the drain thread: reads the Python stack of a thread that is in no call which the shim intercepts.
+ * *frame: id of the innermost frame. Returns false if the stack could not be read. */
 bool stack_of_pause(struct shim_thread *thread, uint32_t *frame);
 
 #endif

@@ -50,7 +50,7 @@ UNWIND_UNCHECKED static inline bool unwind_read_word(struct unwind_memory *memor
     return true;
 }
 
-/* Reads a word of the current frame or of a caller's frame. */
+/* Reads a word of the current frame or of a caller's frame. Returns false for addresses below the stack pointer. */
 static inline bool unwind_read_above(struct unwind_memory *memory, const struct unwind_at *at, uintptr_t from,
                                      uintptr_t *word)
 {
@@ -84,8 +84,8 @@ static inline bool unwind_find_frame(const struct cfi_rule *rule, struct unwind_
 }
 
 /* Goes from the function in *at to its caller. The stack may hold anything, so only words at or above the stack
- * pointer are read. The stack pointer rises at each step, but not at signal frames, so whoever calls this must limit
- * the number of steps. */
+ * pointer are read. The stack pointer rises at each step, except at signal frames. There it may fall, so the caller
+ * must limit the number of steps, or a damaged stack could make it step for ever. */
 static inline __attribute__((always_inline)) enum unwind_result
 unwind_step(const struct cfi_rule *rule, struct unwind_memory *memory, struct unwind_at *at)
 {

@@ -14,13 +14,15 @@
 #define PR_GET_TID_ADDRESS 40
 #endif
 
-/* The address of the first thread's id, as the C library gave it to set_tid_address(2). If the first thread ends
- * before the process, the kernel sets the id to 0. NULL: the address is not known. */
+/* The address of the thread id of the program's first thread (the thread that runs main). The C library has told the
+ * kernel this address (set_tid_address(2)). If the first thread ends before the process, the kernel sets the id at
+ * this address to 0. NULL: the address is not known. */
 static const _Atomic int *first_thread_id;
 
-/* The offset of a thread's id in the C library's thread descriptor. pthread_self() points to this descriptor. */
+/* The offset of a thread's id in the C library's descriptor of the thread. pthread_self() points to the calling
+ * thread's descriptor. */
 static intptr_t place_in_thread;
-enum { THREAD_RECORD_SIZE = 16384 }; /* an upper bound: the descriptor has about 2,300 bytes */
+enum { THREAD_RECORD_SIZE = 16384 }; /* more bytes than any descriptor has (about 2,300) */
 
 void first_thread_watch(void)
 {
@@ -31,8 +33,9 @@ void first_thread_watch(void)
     place_in_thread = (intptr_t)place - (intptr_t)pthread_self();
 }
 
-/* In a forked child, the first thread is the thread that forked. Its id is in its own thread descriptor, at the same
- * offset. The child computes the id's address from these, because a sandbox may forbid the prctl call. */
+/* In a forked child, the first thread is the thread that forked. Its id is in its own descriptor, at the same offset
+ * (place_in_thread). So the id's address is computed from pthread_self() and this offset. The child does not ask the
+ * kernel, because a sandbox may forbid the prctl call. */
 void first_thread_after_fork(void)
 {
     if (place_in_thread < 0 || place_in_thread >= THREAD_RECORD_SIZE)

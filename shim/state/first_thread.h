@@ -1,6 +1,6 @@
-/* If a program's first thread ends by pthread_exit, the process lives until its last thread ends. The shim's own
- * threads must not keep such a process alive, so they need to know whether all of the program's threads have
- * ended. */
+/* If a program's first thread (the thread that runs main) ends by pthread_exit, the process lives until its last
+ * thread ends. The shim's own threads must not keep such a process alive, so they need to know whether all of the
+ * program's threads have ended. */
 #ifndef WALLSHIM_SHIM_STATE_FIRST_THREAD_H
 #define WALLSHIM_SHIM_STATE_FIRST_THREAD_H
 

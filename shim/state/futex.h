@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* Waits while *word is `value`, for `ns` ns at most. May return early. */
+/* Waits while *word is `value`, for `ns` ns at most. The system call may also return earlier, while *word is still
+ * `value`. */
 static inline void futex_wait(_Atomic uint32_t *word, uint32_t value, int64_t ns)
 {
     struct timespec timeout = { ns / 1000000000, ns % 1000000000 };

@@ -1,5 +1,6 @@
-/* Functions of shim.c, which starts and ends the recording. Code in folders that may not include headers of shim.c
- * calls them through this table. The table is filled at link time, so it is valid before any constructor has run. */
+/* Functions of shim.c, which starts and ends the recording. Code in the subfolders of shim must not depend on shim.c,
+ * so it calls these functions through this table. The table is a constant, so it is valid before any constructor has
+ * run. */
 #ifndef WALLSHIM_SHIM_STATE_LIFE_H
 #define WALLSHIM_SHIM_STATE_LIFE_H
 
@@ -8,8 +9,8 @@
 struct shim_thread;
 
 struct shim_life {
-    /* The first call reads the options and prepares the locks. Returns false if another thread makes the first call
-     * and does not finish it within LOCK_DEADLINE_MS. */
+    /* The first call prepares the shim: it reads the options and sets up the locks. Returns false if another thread
+     * makes the first call and does not finish it within LOCK_DEADLINE_MS. */
     bool (*prepare)(void);
 
     /* Starts the recording at the first call. Returns false in a child of a process that was recording, after a
@@ -17,12 +18,14 @@ struct shim_life {
      * leave no trace. */
     bool (*start)(void);
 
-    /* Called after a context was made. The first call registers the shim's exit handler. This comes after the driver
-     * has registered its own, so the shim's handler runs first. */
+    /* Called after a context was made. Registers the shim's exit handler, at the first call. The driver has
+     * registered its own exit handler before that. So at exit the shim's handler runs first, while the driver still
+     * works. */
     void (*has_context)(void);
 
-    /* Called when the thread will make no more CUDA calls. Gives back the thread's events, and its turns: streams
-     * that only this thread may use for a while (calls/turns.h). Other threads may wait for these streams. */
+    /* Called when the thread will make no more CUDA calls. Releases the CUDA events that the thread holds. Also gives
+     * back the thread's turn in a stream, the sole right to put work into the stream (calls/turns.h). Otherwise other
+     * threads would wait for this turn until their deadline. */
     void (*thread_ends)(struct shim_thread *thread);
 };
 

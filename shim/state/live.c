@@ -53,7 +53,8 @@ static _Atomic uint64_t lacking;
 #endif
 
 /* The kind (enum ws_live_kind) of a part that salvage (the completion of a killed process's trace) must not read.
- * Either a thread is preparing this part, or it holds neither a ring nor waiting operations. */
+ * Either a thread is preparing this part, or the part holds neither a ring nor operations that wait for their device
+ * times. */
 enum { TAKEN = 1 << 16 };
 
 struct ws_live *live_memory(void)
@@ -127,24 +128,24 @@ static bool make_ready(int fd, uint64_t until)
     return true;
 }
 
-/* Maps the live memory; its first `first` bytes become accessible. The mapping is never locked in RAM: see
- * base/reserve.h. */
+/* Maps the live memory, and makes its first `first` bytes accessible. The mapping is not locked in RAM, even if the
+ * program has called mlockall (base/reserve.h). */
 static struct ws_live *map(int fd, uint64_t size, uint64_t first)
 {
     char *memory = mmap(NULL, size, PROT_NONE, MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (memory == MAP_FAILED)
         return NULL;
     munlock(memory, size);
-    madvise(memory, size, MADV_DONTDUMP); /* otherwise a core dump would contain the whole mapping */
+    madvise(memory, size, MADV_DONTDUMP); /* without this, a core dump would contain the whole mapping */
     if (!mprotect(memory, first, PROT_READ | PROT_WRITE))
         return (struct ws_live *)memory;
     munmap(memory, size);
     return NULL;
 }
 
-/* Dictionary rows that were added before the live memory was made count as rows that found no room in its log. This
- * function is called after a row was counted in rows_before, and after `live` was set. Whichever of these happens
- * last, that call adds the count to live->not_logged. */
+/* Adds rows_before to live->not_logged. rows_before counts the dictionary rows that were added before the live memory
+ * was made, so that its log lacks them. A thread calls this function after it has counted a row in rows_before, or
+ * after it has set `live`. So every row is counted, no matter which of the two comes first. */
 static void count_rows_before(void)
 {
     if (live)
@@ -183,7 +184,8 @@ static int fill(int fd, uint64_t size)
 
 int live_create(const char *path)
 {
-    /* A sandbox may kill the thread for one of the system calls below. If it does, no other thread must try again. */
+    /* A sandbox may kill the thread for one of the system calls below. Another thread that tried again would be
+     * killed, too. */
     static _Atomic bool tried;
     if (atomic_exchange(&tried, true))
         return -EALREADY;
@@ -224,7 +226,8 @@ static uint32_t take_part(uint64_t size)
     return 0;
 }
 
-/* Makes the memory of a new part accessible. Allocates it if the file thread has not yet done so. */
+/* Makes the memory of a new part accessible. Also allocates this memory, unless the file thread (the shim's thread
+ * that writes the trace) has already done so (live_grow). */
 static bool open_part(uint64_t offset, uint64_t size)
 {
     int saved_errno = errno;
@@ -253,7 +256,8 @@ static uint32_t make_part(uint64_t size)
         atomic_compare_exchange_strong(&used, &end, offset);
         return 0;
     }
-    /* The kind is set before the size, so that take_part in another thread does not take this part. */
+    /* The kind is set before the size. Otherwise take_part in another thread could find the part free, and take it.
+     */
     atomic_store(&live->parts[part - 1].kind, TAKEN);
     live->parts[part - 1].offset = offset;
     atomic_store(&live->parts[part - 1].size, size);
@@ -305,7 +309,8 @@ void live_give(uint32_t part, void *memory, size_t clear)
     struct ws_live_part *given = &live->parts[part - 1];
     atomic_store(&given->kind, TAKEN);
 #if defined(__SANITIZE_THREAD__)
-    return; /* the thread that used the memory has ended. ThreadSanitizer cannot see that, and would report a race */
+    return; /* the part is never used again: ThreadSanitizer cannot see that its last user has ended, and would
+               report a race */
 #endif
     memset(memory, 0, clear);
     if (!in_file && given->size > clear)
@@ -345,8 +350,8 @@ void live_lacks_no_more(void)
 /* --- logs ------------------------------------------------------------------------------------- */
 
 static uint64_t dictionary_seen; /* value of live->dictionary.head at the start of the current flush */
-static uint64_t not_logged_seen; /* value of live->not_logged at the start of the current flush */
-static uint32_t position;        /* position, in its ring, of the record that the drain is reading */
+static uint64_t not_logged_seen; /* value of live->not_logged at that time */
+static uint32_t position;        /* position, in its thread's ring, of the record that the drain is reading */
 
 void live_add_dictionary_row(uint32_t family, uint32_t number, const void *row)
 {

@@ -1,6 +1,7 @@
 /* The live memory (record/live.h): what another process needs to complete the trace if this process is killed. The
- * file thread makes the live memory when the recording begins. Without live memory, rings and waiting operations lie
- * in private memory of the process; the recording works in the same way. */
+ * file thread (the shim's thread that writes the trace file) makes the live memory when the recording begins. If
+ * there is no live memory, the threads' rings and the operations that wait for their device times lie in private
+ * memory of the process, and the recording works as usual. The drain is the shim's thread that reads the rings. */
 #ifndef WALLSHIM_SHIM_STATE_LIVE_H
 #define WALLSHIM_SHIM_STATE_LIVE_H
 
@@ -26,9 +27,9 @@ struct ws_live *live_memory(void);
  * and sets *part to 0. A part that was used before is zero only in the bytes that live_give cleared. */
 void *live_take(size_t size, uint32_t *part);
 
-/* Writes into the live memory what the part holds. From then on, salvage (the completion of a killed process's trace)
- * reads the part. `memory`: the ring's slots, or the waiting operations. For a ring, `thread` is the id of its thread
- * in the trace. */
+/* Writes into the live memory what the part holds. If the process is killed after this call, salvage (the completion
+ * of its trace by another process) reads the part. `memory`: the ring's slots, or the waiting operations. For a ring,
+ * `thread` is the id of its thread in the trace. */
 void live_part_is(uint32_t part, enum ws_live_kind kind, uint32_t thread, const void *ring, const void *memory,
                   size_t size);
 
@@ -46,27 +47,27 @@ void live_give(uint32_t part, void *memory, size_t clear);
 void live_copy_for_child(void *memory, size_t used, size_t size);
 
 /* live_lacks_ring counts a thread whose ring lies outside the live memory. live_lacks_no_more takes the thread out of
- * this count, when its ring has been read to the end. */
+ * this count, once the drain has read the thread's ring to the end. */
 void live_lacks_ring(void);
 void live_lacks_no_more(void);
 
 /* Called with the registry's lock held: adds a row of a dictionary to the live memory's log of dictionary rows. */
 void live_add_dictionary_row(uint32_t family, uint32_t number, const void *row);
 
-/* For the drain: adds a row to the live memory's log of the rows that no flush has written yet. Returns false if this
- * log is full; the next flush makes room. */
+/* For the drain: adds a row to the live memory's log of the rows that are not in the trace file yet. Returns false if
+ * this log is full. The next flush (writing of all new rows to the trace) empties the log. */
 bool live_add_row(uint32_t family, const void *row);
 
-/* For the drain: tells at which position in its ring the record lies that the drain now reads. live_add_row logs this
- * position with each row. */
+/* For the drain: stores the position, in its thread's ring, of the record that the drain now reads. live_add_row logs
+ * this position with each row. */
 void live_reads_at(uint64_t at);
 
 /* For the file thread, before the first byte of the trace is written: sets the trace's id. */
 void live_is_of(uint32_t file_id);
 
-/* For the drain. live_flush_begins is called before a flush collects dictionary rows, live_flushed after the flush.
- * file_id and bytes: the trace's id and size. rows: for each record family, the number of dictionary rows in the
- * trace. */
+/* For the drain. A flush writes all new rows to the trace. live_flush_begins is called before the flush collects the
+ * new dictionary rows, live_flushed after the flush. file_id and bytes: the trace's id and size. rows: for each
+ * record family, the number of dictionary rows in the trace. */
 void live_flush_begins(void);
 void live_flushed(uint32_t file_id, uint64_t bytes, const uint32_t rows[WS_LIVE_TABLES]);
 
@@ -79,12 +80,13 @@ void live_is_linked(const char *link, uint64_t mounts);
 void live_compared(bool ticks_are_ns, const struct ws_live_clock *clock);
 
 /* For the file thread. live_keeps: tells that `memory`, from live_take, holds the bytes of the trace that a collector
- * may lack. live_keeps_until: tells that they are the bytes from `begin` to `end` of the trace. */
+ * may lack. live_keeps_until: tells that `memory` holds the bytes from `begin` to `end` of the trace. */
 void live_keeps(const void *memory, size_t size);
 void live_keeps_until(uint64_t begin, uint64_t end);
 
-/* Called when the program ends by _exit, _Exit or quick_exit. The drain may not finish the trace in time. In that
- * case another process completes it, and knows from this that nobody killed the program. */
+/* Called when the program ends by _exit, _Exit or quick_exit. The process may be gone before the drain has finished
+ * the trace. In that case another process completes the trace, and this mark tells it that nobody killed the program.
+ */
 void live_left(void);
 
 /* For the drain: called when the trace is complete. */

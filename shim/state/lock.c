@@ -28,14 +28,14 @@ enum {
     SHORT_WAIT_NS = 1000000,
 };
 
-/* The locks have a page of their own, which reads as zero in a forked child. So every lock is free there: the thread
- * that held it does not exist in the child. */
+/* The locks have a page of their own, which reads as zero in a forked child. So every lock is free in the child: a
+ * thread that held the lock at the fork does not exist there. */
 static struct {
     _Alignas(PAGE_SIZE_AT_MOST) struct {
         _Atomic uint32_t word; /* enum lock_word; a futex */
         /* 1: the last wait for the lock timed out, so the next waits last at most SHORT_WAIT_NS. */
         _Atomic uint32_t was_late;
-        uint64_t signals; /* the holder's signal mask before it took the lock */
+        uint64_t signals; /* signal mask of the thread that holds the lock, from before it took the lock */
     } lock[LOCKS];
     _Atomic bool open;
     _Atomic uint64_t missed;

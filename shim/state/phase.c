@@ -17,7 +17,7 @@ bool shim_late;
 
 static _Atomic uint32_t generation; /* number of the latest recording; a forked child keeps this value */
 static _Atomic bool aside;          /* the shim has given up recording for good */
-static _Atomic uint64_t *children;  /* number of CUDA calls of forked children; lies in memory that they share */
+static _Atomic uint64_t *children;  /* number of CUDA calls of forked children; lies in memory shared with them */
 
 void shim_page_init(void)
 {
@@ -32,7 +32,8 @@ void shim_page_reset(void)
     shim_page.generation = 0;
 }
 
-/* shim_page.generation is set first. Otherwise shim_parent_recorded would be true in other threads for a moment. */
+/* shim_page.generation is set before `generation`. Otherwise shim_parent_recorded would return true in other threads
+ * for a moment. */
 void shim_generation_begins(void)
 {
     atomic_store(&shim_page.generation, atomic_load(&generation) + 1);

@@ -12,7 +12,7 @@
 #include "wire/options.h"
 
 enum shim_phase {
-    SHIM_STARTED = 1,     /* the registry is ready, and the drain thread runs or is about to */
+    SHIM_STARTED = 1,     /* the shim's tables are ready, and its drain thread runs or is about to start */
     SHIM_RECORDING = 2,   /* operations and waits are recorded now */
     SHIM_TIMING = 4,      /* device times of operations are measured now */
     SHIM_ENDED = 8,       /* nothing is recorded any more: at exit, or after a failure of the shim */
@@ -49,8 +49,9 @@ extern __attribute__((visibility("hidden"))) struct shim_page shim_page;
 extern struct ws_options shim_options;
 extern bool shim_one_queue; /* CUDA_DEVICE_MAX_CONNECTIONS=1: all streams share one hardware queue */
 
-/* The shim sleeps: there is no trace, and nothing is prepared for recording. Sessions (drain/session.h) wake it.
- * Always false in a process that records into one trace from its start on. */
+/* True while the shim sleeps: there is no trace, and nothing is prepared for recording. A session (a recording that
+ * `wallshim attach` begins, drain/session.h) wakes the shim. Always false in a process that records into one trace
+ * from its start on. */
 extern _Atomic bool shim_asleep;
 
 /* The shim was loaded into a program that was already running (shim/late.c). */
@@ -77,7 +78,7 @@ static inline void shim_capture_ends(void)
 }
 
 /* Must the shim keep its state (of contexts, streams …) up to date? False before the recording's start. Also false in
- * a forked child, because threads that do not exist there may have been changing this state. */
+ * a forked child: at the fork, other threads of the parent may have been in the middle of a change of this state. */
 static inline bool shim_started(void)
 {
     return (shim_phase() & SHIM_STARTED) != 0;
@@ -88,7 +89,8 @@ static inline bool shim_recording(void)
     return __builtin_expect((shim_phase() & SHIM_RECORDING) != 0, 1);
 }
 
-/* Invalidates all entries that are found by a driver handle in the threads' caches. */
+/* Called when the driver may have reused a handle for another object. Invalidates all entries of the threads' caches
+ * that are found by a handle. */
 static inline void shim_forget_handles(void)
 {
     atomic_fetch_add_explicit(&shim_page.handles, 1, memory_order_release);

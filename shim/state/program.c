@@ -35,7 +35,7 @@ __attribute__((constructor(101))) static void keep_arguments(int count, char **w
     for (int i = 0; i < count && words[i]; i++) {
         size_t length = strlen(words[i]) + 1;
         if (length > sizeof(arguments) - arguments_size)
-            break; /* half an argument could be half a secret, which secrets.c would not recognize */
+            break; /* drain/secrets.c could not find and hide a password that is cut off */
         memcpy(arguments + arguments_size, words[i], length);
         arguments_size += length;
     }

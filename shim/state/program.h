@@ -8,11 +8,12 @@
 /* The program's file name, without its folder. */
 const char *program_name(void);
 
-/* All arguments of the program, each zero-terminated; *size: their bytes. If they have more than 16 KiB in all, the
- * last ones are missing. */
+/* All arguments of the program, each zero-terminated; *size: the bytes of all of them. If the arguments have more
+ * than 16 KiB in all, the last arguments are missing. */
 const char *program_arguments(size_t *size);
 
-/* The library that gets the program's NVTX ranges in place of the shim; "": none. */
+/* The path in NVTX_INJECTION64_PATH, if it names another library than the shim. That library, and not the shim, gets
+ * the program's NVTX ranges. "": the variable names no other library. */
 const char *program_other_injection(void);
 
 #endif

@@ -33,7 +33,8 @@ uint32_t registry_add(struct registry_table *table, const void *row)
     if (!first)
         memcpy(place, &id, sizeof(id));
     atomic_store_explicit(&table->count, id, memory_order_release);
-    /* No record can refer to the row before it is logged here, because its id is returned only after that. */
+    /* The row is copied into the live memory before its id is returned. So the copy is there before any record can
+     * refer to the row. */
     live_add_dictionary_row(table->rows_family, id, place);
     return id;
 }

@@ -51,8 +51,8 @@ extern struct registry registry;
 /* Makes all tables empty. Empty tables have no memory. */
 void registry_init(void);
 
-/* Returns false if the registry's lock was not free in time. In this case the caller can neither look up nor add
- * anything. */
+/* Takes the registry's lock. Returns false if the lock was not free within a deadline (lock.h): the caller must then
+ * neither read nor change the tables. */
 __attribute__((warn_unused_result)) static inline bool registry_lock(void)
 {
     return lock_take(LOCK_REGISTRY);
@@ -64,14 +64,14 @@ static inline void registry_unlock(void)
 }
 
 /* Called with the registry's lock held: appends a copy of the row to the table and returns its id; 0 if the table is
- * full or there is no memory. If the copy's first column is 0, the id is also stored there. */
+ * full or there is no memory. If the copy's first column is 0, the id is also stored in this column. */
 uint32_t registry_add(struct registry_table *table, const void *row);
 
 /* Called with the registry's lock held: returns a copy of the text. The copy is cut at 16 KiB, zero-terminated and
  * never freed. If there is no more room for texts, returns an empty text. */
 struct ws_text registry_text(const char *text);
 
-/* Like registry_text, for bytes. */
+/* Like registry_text, for `size` bytes. The copy is not cut. */
 struct ws_text registry_bytes(const void *bytes, size_t size);
 
 static inline void *registry_row(const struct registry_table *table, uint32_t id)

@@ -1,5 +1,5 @@
-/* How threads wake the drain, the shim's thread that reads the rings and writes the trace. Waking takes no lock, so
- * any thread may call these functions anywhere, also in signal handlers. */
+/* How threads wake the drain, the shim's thread that reads the rings and writes the trace. wake_drain_soon and
+ * wake_drain_now take no lock, so any thread may call them anywhere, also in signal handlers. */
 #ifndef WALLSHIM_SHIM_STATE_WAKE_H
 #define WALLSHIM_SHIM_STATE_WAKE_H
 

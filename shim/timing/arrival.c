@@ -2,11 +2,14 @@
 
 #include "base/root.h"
 
-/* Variances. PROBE, in ns²: an event's time is rounded to half a microsecond. WANDER_A_SECOND, in ns² per second:
- * device times are measured from a base event, which is replaced every second (device_clock.h), and its time is
- * rounded, too. DRIFT_A_SECOND: the drift of a clock's crystal changes by about 1e-8 per second. */
+/* PROBE: the variance of an event's time, ns², because the driver rounds the time to half a microsecond.
+ * WANDER_A_SECOND: the variance that each second adds to the estimate, ns². Device times are measured from a base
+ * event, which is replaced every second (device_clock.h), and each base's time is rounded, too. DRIFT_A_SECOND: the
+ * variance that each second adds to the drift, because the drift of a clock's crystal changes by about 1e-8 per
+ * second. */
 static const double PROBE = 200.0 * 200, WANDER_A_SECOND = 150.0 * 150, DRIFT_A_SECOND = 1e-16;
-static const double FIRST_DRIFT = 5e-5; /* drift assumed before it is measured; every crystal drifts less */
+static const double FIRST_DRIFT =
+    5e-5; /* ns per ns; drift assumed before it is measured; every crystal drifts less */
 static const double SECOND = 1e9, FAR_OFF = 4, FAR_OFF_NS = 300;
 enum { APART_MOST = 6 };
 

@@ -4,7 +4,7 @@
  * Probes measure this delay. A probe is an event in an idle stream of the shim. The host time at which the call for
  * this event returned is known. A Kalman filter follows the difference between device and host time, and the drift of
  * this difference. So the estimate's error is far below the error of a single event's time. Device times are on the
- * context's clock. */
+ * clock of the CUDA context (device_clock.h). */
 #ifndef WALLSHIM_SHIM_TIMING_ARRIVAL_H
 #define WALLSHIM_SHIM_TIMING_ARRIVAL_H
 
@@ -14,8 +14,9 @@
 #include "shim/objects/contexts.h"
 
 /* Updates the estimate by a probe: the call that recorded the probe's event returned at host_ns, and the event has
- * the time device_ns. `late`: the longest time by which the probe may have been delayed, ns. A probe that is far from
- * the estimate is ignored, unless several successive probes are. */
+ * the time device_ns. `late`: the longest time by which the probe may have been delayed, ns. A single probe that is
+ * far from the estimate is ignored. After several such probes in succession, the estimate begins anew with the last
+ * one. */
 void arrival_learn(struct arrival *arrival, int64_t host_ns, int64_t device_ns, int64_t late);
 
 static inline bool arrival_known(const struct arrival *arrival)

@@ -9,26 +9,29 @@
 #include "shim/timing/arrival.h"
 
 enum {
-    /* Ns between two base events: one second after the base, the driver's float32 has steps of 61 ns. */
+    /* Ns between two base events. The driver gives the time since the base event as a float32, whose steps are 61 ns
+     * after one second. */
     BASE_PERIOD = 1000000000,
     FIT_PERIOD = 250000000,
     FIT_WINDOW = 200000000, /* ns; a drift is computed from two comparisons (fits) that are at least this far apart */
-    FIT_RENEWAL = 60,       /* comparisons after which first_fit is replaced by a newer one */
-    SUBMIT_WINDOW = 64,     /* comparisons after which shortest_submit is found anew */
+    FIT_RENEWAL = 60,       /* comparisons after which a newer one becomes first_fit, from which drift is computed */
+    SUBMIT_WINDOW = 64,     /* comparisons after which the search for the shortest_submit begins anew */
     SUBMIT_MARGIN = 2,
-    GOOD_FIT = 8000,     /* ns; a comparison of the clocks with at most this error was not disturbed */
+    GOOD_FIT = 8000,     /* ns; a comparison of the clocks with at most this error counts as undisturbed */
     SETTLING = 50000000, /* longest wait, ns, for the first undisturbed comparison */
     PROBES = 3,
     MOST_FAILED_PROBES = 40, /* after so many failed probes (about a second), one hardware queue is assumed */
-    PROBE_DEADLINE = 300000, /* ns; if a probe takes longer, the device was busy */
+    PROBE_DEADLINE =
+        300000, /* ns; if a probe (an event in the shim's idle stream) takes longer, the device was busy */
     SETTLE_MOST = 3000,
-    /* The pauses between comparisons are short at first, because they give the drift early. They become longer after
-     * SOON_FITS comparisons and, if events are sampled, again after EARLY_FITS. */
+    /* The pauses between comparisons are short at first, so that the drift is known early. The pauses become longer
+     * after SOON_FITS comparisons and, if only some operations get events (WS_EVENTS_SAMPLED), again after
+     * EARLY_FITS. */
     SOON_FITS = 4,
     EARLY_FITS = 12,
-    ONE_QUEUE_SUBMIT = 10000, /* ns; assumed time for work to reach an idle device, if it cannot be measured */
+    ONE_QUEUE_SUBMIT = 10000, /* ns; with one hardware queue: assumed time for work to reach an idle device */
 };
-/* Drift that is assumed until there are two comparisons; every crystal drifts less. */
+/* Drift between device and host clock, ns per ns, that is assumed until it is measured; every crystal drifts less. */
 static const double UNKNOWN_DRIFT = 100e-6;
 
 static struct clock_base *current_base(struct shim_context *context)
@@ -100,8 +103,9 @@ static bool probe_once(struct shim_context *context, ws_CUevent event, struct pr
     return false;
 }
 
-/* Is the comparison exact enough to be used? It is not if a probe was interrupted: then the last comparison is more
- * exact, even after the drift since that comparison is added to its error. */
+/* Is the comparison `fit` exact enough to be used? It is not if the last comparison is still more exact, even after
+ * the drift since then is added to the last comparison's error. This happens if the probing thread was interrupted.
+ */
 static bool worth_taking(const struct shim_context *context, const struct clock_fit *fit)
 {
     const struct clock_fit *last = &context->last_fit;
@@ -113,7 +117,8 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
 {
     if (!worth_taking(context, &fit))
         return;
-    /* The drift is computed from first_fit and last_fit, and is only as exact as the worse of them. */
+    /* The drift is computed from first_fit and last_fit, and is only as exact as the worse of the two. So a first_fit
+     * that is much worse than the new comparison is replaced. */
     if (!context->fits || context->first_fit.error > 2 * fit.error)
         context->first_fit = fit;
     else if (context->fits % FIT_RENEWAL == 0)
@@ -125,15 +130,16 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
 static void add_probe(struct shim_context *context, int64_t device_ns, const struct probe *probe)
 {
     uint32_t submit = (uint32_t)(probe->seen - probe->recorded) + RESOLUTION;
-    /* The submit time (until work reaches the device) is measured by polling, so delays of the polling thread
-     * lengthen it: the shortest recent one has none. Real work may take longer to reach the device than an event, so
-     * the shortest time is multiplied by SUBMIT_MARGIN. */
+    /* The submit time (from a call's return until its work reaches the device) is measured by polling. Delays of the
+     * polling thread lengthen the measured time, so the shortest of the recent times is used. Real work may take
+     * longer to reach the device than an event, so the shortest time is multiplied by SUBMIT_MARGIN. */
     if (context->fits % SUBMIT_WINDOW == 0 || submit < context->shortest_submit)
         context->shortest_submit = submit;
     context->submit_ns = SUBMIT_MARGIN * context->shortest_submit;
     atomic_store_explicit(&context->settle_ns, (uint32_t)ws_min(context->shortest_submit, (uint32_t)SETTLE_MOST),
                           memory_order_relaxed);
-    /* The first probe may be slow, because it runs code of the driver for the first time. */
+    /* The first probe may be slow, because it runs code of the driver for the first time. So all of its time counts
+     * as a possible delay. */
     int64_t late = context->fits ? submit - context->shortest_submit : probe->seen - probe->before;
     arrival_learn(&context->arrival, probe->recorded, device_ns, late);
     add_fit(context, (struct clock_fit){
@@ -143,8 +149,8 @@ static void add_probe(struct shim_context *context, int64_t device_ns, const str
                      });
 }
 
-/* Compares the clocks by the shortest of a few probes (events in the shim's idle stream). Afterwards `base` holds the
- * event of the last probe, and the event's time. */
+/* Compares the clocks by the shortest of a few probes (events in the shim's idle stream), and stores this probe in
+ * *best. Afterwards `base` holds the event of the last probe, and the event's time. */
 static bool compare(struct shim_context *context, struct clock_base *base, struct probe *best)
 {
     int64_t best_time = 0;
@@ -178,9 +184,9 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
     return any;
 }
 
-/* The time until the next comparison, ns. It is shorter if the last comparison was not exact enough to be used
- * (!taken). It is also shorter at first. If events are sampled, it is shortest, because computed device times need
- * the drift early. */
+/* The time until the next comparison of the clocks, ns. It is short if the last comparison was not exact enough to
+ * be used (!taken), and after the first comparisons. After the first comparisons it is even shorter if only some
+ * operations get events (sampled), because the computed times of the other operations need the drift early. */
 static int64_t fit_pause(const struct shim_context *context, bool taken)
 {
     bool sampled = shim_options.event_placement == WS_EVENTS_SAMPLED;
@@ -191,7 +197,7 @@ static int64_t fit_pause(const struct shim_context *context, bool taken)
     return context->fits < SOON_FITS ? FIT_PERIOD / 5 : FIT_PERIOD;
 }
 
-/* Compares the clocks with the shim's own stream and events, and takes a new base when it is time. */
+/* Compares the clocks with the shim's own stream and events, and takes a new base if one is due. */
 static void keep_by_probes(struct shim_context *context, int64_t now)
 {
     struct probe probe;
@@ -203,7 +209,7 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     if (!compare(context, base, &probe)) {
         if (first)
             current_base(context)->known = false;
-        /* If the probes' event never completes in time, all streams seem to share one hardware queue. */
+        /* If no probe ever completes within PROBE_DEADLINE, all streams seem to share one hardware queue. */
         if (first && ++context->failed_probes == MOST_FAILED_PROBES)
             context->one_queue = true;
         context->next_fit = now + FIT_PERIOD / 10;
@@ -215,7 +221,8 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
     }
     if (first || now >= context->next_base)
         context->next_base = now + BASE_PERIOD;
-    /* Until there is a good comparison (GOOD_FIT) or SETTLING ns have passed, the drain compares at every round. */
+    /* Until there is a good comparison (GOOD_FIT) or SETTLING ns have passed, the drain (the shim's thread that calls
+     * this) compares the clocks each time that it reads the threads' records. */
     if (!context->first_base)
         context->first_base = now;
     if (context->last_fit.error > GOOD_FIT && now - context->first_base < SETTLING) {
@@ -283,14 +290,14 @@ void device_clock_learn(struct shim_context *context, uint32_t event, int64_t la
         context->offset_low = launched - time;
     if (now - time < context->offset_high)
         context->offset_high = now - time;
-    /* The offset's bounds contradict each other, so both are dropped. */
+    /* If the offset's bounds contradict each other, both bounds are dropped. */
     if (context->offset_high < context->offset_low) {
         context->offset_low = INT64_MIN;
         context->offset_high = INT64_MAX;
     } else if (now >= context->next_fit) {
         int64_t half = (context->offset_high - context->offset_low) / 2;
         /* The bounds of the offset may be from the beginning of this FIT_PERIOD, and the clocks have drifted since
-         * that time. */
+         * that time. So this drift is added to the error. */
         int64_t drifted = (int64_t)(UNKNOWN_DRIFT * FIT_PERIOD);
         add_fit(context, (struct clock_fit){ time, context->offset_low + half, half + RESOLUTION + drifted });
         context->submit_ns = ONE_QUEUE_SUBMIT;
@@ -309,7 +316,7 @@ void device_clock_learn(struct shim_context *context, uint32_t event, int64_t la
 bool device_clock_known(const struct shim_context *context)
 {
     /* The first comparisons of the clocks are often disturbed. So events are read only after a good comparison, or
-     * when SETTLING ns have passed. */
+     * when SETTLING ns have passed since the first comparison. */
     bool settled =
         context->one_queue || context->last_fit.error <= GOOD_FIT || ws_clock_ns() - context->first_base >= SETTLING;
     return context->base[context->current_base].known && settled;

@@ -7,11 +7,12 @@
  * call that records it and the query that finds it complete.
  *
  * With CUDA_DEVICE_MAX_CONNECTIONS=1 all streams share one hardware queue: an event in the shim's stream would wait
- * for the program's work and delay it. In this case no event is recorded for the clock. Instead, events that time the
- * program's operations serve as bases. Each of these events bounds the offset of the clocks, because it completes
- * between its launch and the query that finds it complete.
+ * for the program's earlier work, and would delay the program's later work. In this case no event is recorded for the
+ * clock. Instead, events that time the program's operations serve as bases. Each of these events bounds the offset of
+ * the clocks, because it completes after the launch of the operation before it, and before the query that finds it
+ * complete.
  *
- * Only the drain thread uses these functions. */
+ * Only the drain (the shim's thread that writes the trace) uses these functions. */
 #ifndef WALLSHIM_SHIM_TIMING_DEVICE_CLOCK_H
 #define WALLSHIM_SHIM_TIMING_DEVICE_CLOCK_H
 
@@ -24,22 +25,24 @@
 /* cuda.h gives events a resolution of "around 0.5 microseconds". */
 enum { RESOLUTION = 500 };
 
-/* Makes the context current on this thread. If they are due, compares the clocks and takes a new base (an event from
- * which times are measured). Returns true and sets *row if there is a new comparison for the trace. */
+/* Makes the context current on this thread. Compares the clocks of device and host if a comparison is due, and takes
+ * a new base (an event from which times are measured) if one is due. Returns true and sets *row if there is a new
+ * comparison for the trace. */
 bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_clock *row);
 
-/* Called before a trace begins. Forgets all comparisons, because the latest may be hours old. The caller makes sure
- * that no operation in the context has unread events. */
+/* Called before a trace begins. Forgets all comparisons of the clocks, because the latest may be hours old. The
+ * caller makes sure that no operation in the context has unread events. */
 void device_clock_restart(struct shim_context *context);
 
-/* Only for contexts with one hardware queue. device_clock_begin: the event may serve as the first base.
- * device_clock_learn: the event was read, and bounds the offset between device and host clock. launched: host time by
- * which the operation before the event had been launched; INT64_MIN: not known. */
+/* These two functions act only in contexts with one hardware queue. device_clock_begin: takes the event as the
+ * first base, if the event has completed and there is no base. device_clock_learn: called when the event's time was
+ * read; bounds the offset between device and host clock by this time, and takes the event as a new base if one is
+ * due. launched: host time by which the operation before the event had been launched; INT64_MIN: not known. */
 void device_clock_begin(struct shim_context *context, uint32_t event, int64_t launched);
 void device_clock_learn(struct shim_context *context, uint32_t event, int64_t launched);
 
-/* Can events be read? This needs a base (an event whose time is known), and a good enough comparison of the
- * clocks. */
+/* Can the times of events be read? That needs a base (an event whose time is known). Without one_queue it also needs
+ * a good comparison of the clocks, or a long enough wait for a good one. */
 bool device_clock_known(const struct shim_context *context);
 
 /* Reads an event's time on the context's clock, ns, and the error that resolution and rounding add to this time, ns.

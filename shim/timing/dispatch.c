@@ -13,7 +13,7 @@ enum {
     DEADLINE = 300000,  /* ns; longest wait for both events to complete */
     MOST_NS = 100000,   /* ns; a longer measured time is not used, because something ran between the events */
 };
-static const double NOISE = 2 * 150.0 * 150; /* variance of the difference of two events, ns² */
+static const double NOISE = 2 * 150.0 * 150; /* variance of the difference between two events' times, ns² */
 
 static bool is_ready(struct dispatch *dispatch)
 {
@@ -23,8 +23,8 @@ static bool is_ready(struct dispatch *dispatch)
     return true;
 }
 
-/* Puts a gate (a wait that holds the stream) and then the two events of the measurement into the stream, and opens
- * the gate once the events have reached the device. */
+/* Puts a gate (a wait that holds the stream) and then the two events of the measurement into the stream. Waits until
+ * the events have probably reached the device (settle_ns), and opens the gate. */
 static bool put_in(struct shim_context *context)
 {
     uint64_t gate = 0;

@@ -1,11 +1,13 @@
-/* Measures the dispatch time: the time between two events in a row. Both stand behind a gate: a wait that holds the
- * stream until both events are queued (timing/gates.h). Only the drain thread uses this.
+/* Measures the dispatch time: the time between two events that follow each other directly in a stream's queue. Both
+ * events stand behind a gate: a wait that holds the stream until both events are queued (timing/gates.h). Only the
+ * drain thread uses these functions.
  *
- * What the device takes between other entries of a stream's queue is known as a difference from this time. An H200
- * with driver 580.159 was measured on 2026-11-27 (tests/bench/results/h200-2026-11-27.json): the kernels' own times
- * by CUPTI, events behind gates, and kernels in a row. Dispatch time: 1,250 to 1,280 ns. Event, kernel and event took
- * 860 to 930 ns more than dispatch time and kernel. From a kernel's end to the start of the next it took 690 ns.
- * Other devices were not measured. */
+ * The constants below give the device's times between other entries of a stream's queue, as differences from the
+ * dispatch time. They were measured on an H200 with driver 580.159 on 2026-11-27
+ * (tests/bench/results/h200-2026-11-27.json): the kernels' own times by CUPTI, events behind gates, and kernels in a
+ * row. The dispatch time was 1,250 to 1,280 ns. From an event before a kernel to the event after it, 860 to 930 ns
+ * passed beyond the kernel's own time and the dispatch time. From a kernel's end to the start of the next kernel, 690
+ * ns passed. Other devices were not measured. */
 #ifndef WALLSHIM_SHIM_TIMING_DISPATCH_H
 #define WALLSHIM_SHIM_TIMING_DISPATCH_H
 
@@ -15,7 +17,7 @@
 
 enum {
     DISPATCH_ASSUMED = 1250, /* ns: the dispatch time until it is measured */
-    AROUND_KERNEL = 900,     /* ns: from event to event with a kernel between them, less kernel and dispatch time */
+    AROUND_KERNEL = 900,     /* ns: from the event before a kernel to the one after, less kernel and dispatch time */
     AFTER_KERNEL = -560,     /* ns: from an operation's end to the next one's start, less the dispatch time */
     AROUND_UNSURE = 100,     /* ns: standard deviation of AROUND_KERNEL on the device that was measured */
 };
@@ -33,15 +35,17 @@ static inline double dispatch_after_operation(const struct shim_context *of)
     return ns > 0 ? ns : 0;
 }
 
-/* The time from an event to the start of the next operation in the queue, ns. An event that follows an operation has
- * the time of the operation's end, so this is also the time between two events less the operation between them. */
+/* The time from an event to the start of the next operation in the queue, ns. The event after an operation has the
+ * time of the operation's end. So the two events around an operation are this time plus the operation's length apart.
+ */
 static inline double dispatch_after_event(const struct shim_context *of)
 {
     return dispatch_between_events(of) + AROUND_KERNEL;
 }
 
 /* Measures the dispatch time in the context's clock_stream, if a measurement is due. After the first measurement,
- * another is due only if a launch behind a gate was measured since the last one. The context must be current. */
+ * another one is due only if a launch of the program was measured behind a gate since the last measurement of the
+ * dispatch time. The context must be current. */
 void dispatch_measure(struct shim_context *context, int64_t now);
 
 #endif

@@ -30,9 +30,10 @@ static const double FIRST_SPREAD = 0.05 * 0.05; /* spread before any sample, rel
 /* The variance that is added for a further change of a kernel's duration, relative to the square of its largest
  * change. With this value the error in the trace is about as large as that change. */
 static const double CHANGE_SHARE = 0.15;
-/* At each further change of a duration, the square of the largest change so far is multiplied by this. */
+/* At each further change of a duration, the square of the largest change so far is multiplied by this, so that old
+ * changes count less. */
 static const double CHANGE_KEEPS = 0.9;
-/* A kernel varies if its spread is more than this many times the noise of its samples. */
+/* A kernel's launches vary if their spread is more than this many times the variance of a measurement (noise). */
 static const double VARIES = 4;
 /* The largest deviation that counts in `trend`, in standard deviations. A larger one counts as this. */
 static const double MOST_DEVIATION = 2;
@@ -44,8 +45,8 @@ static const double DOUBT_KEPT = 0.8;
 /* If the mean product of successive samples' deviations (`trend`) is at least this, the duration is changing. */
 static const double TREND = 0.75;
 static const double MOST_SPREAD = 4, SAME = 0.3;
-/* ns; a kernel's first launching call may be long, because it loads code: at most this much counts as the usual
- * time. */
+/* ns; a kernel's first launching call may be long, because it loads code. At most this much of the first call's time
+ * counts as the usual time of the kernel's calls. */
 static const double FIRST_CALL_NS = 5000;
 static const double CALLS_MEANT = 16, CALL_SLACK_NS = 1000;
 static const double STEADY = 0.15 * 0.15; /* largest spread of a steady kernel, relative to the duration's square */
@@ -185,10 +186,10 @@ static void learn_anew(struct duration *duration, double ns, double noise)
     duration->var = (float)(noise + (double)duration->spread);
 }
 
-/* Handles a sample far from the mean. A single far sample is not learned from, because something may have disturbed
- * the launch. Several far samples in succession show that the duration has changed. If exact samples are far from the
- * mean again and again, launches of this kernel really differ so much. Returns true if the sample is to be learned
- * from like any other. */
+/* Handles a sample far from the mean. A single far sample does not change the mean, because something may have
+ * disturbed the launch. Several far samples in succession show that the duration has changed. If exact samples are
+ * far from the mean again and again, launches of this kernel really differ so much. Returns true if the sample is to
+ * be learned from like any other. */
 static bool learn_from_far(struct duration *duration, double ns, double noise, enum sample kind)
 {
     if (duration->far_lately && kind == SAMPLE_EXACT) {
@@ -207,7 +208,7 @@ static void learn_from_near(struct duration *duration, bool was_apart, enum samp
 {
     if (was_apart && kind == SAMPLE_EXACT)
         duration->far_lately = FAR_KEPT;
-    /* After a sample far from the mean, further samples may be far from it, too: a part of `doubt` stays. */
+    /* After a sample far from the mean, further samples may be far from it, too. So a part of `doubt` stays. */
     double doubt = duration->far_lately ? DOUBT_KEPT * (double)duration->doubt : 0;
     duration_as_expected(duration);
     duration->doubt = (float)doubt;
@@ -236,7 +237,7 @@ void duration_sample(struct duration *duration, double ns, double noise, enum sa
     }
     if (kind == SAMPLE_ROUGH)
         return;
-    /* The spread is learned first: it needs the mean as it was before this sample. */
+    /* The spread is learned before the mean, because it needs the mean as it was before this sample. */
     learn_trend(duration, off / ws_root(all));
     uint32_t meant = samples_meant(duration, noise);
     double share = weight(FIRST_SAMPLES + duration->samples, meant);

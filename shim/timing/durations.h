@@ -22,18 +22,18 @@ struct duration {
     float deviation, trend;
     uint16_t samples, since_change; /* number of samples: in all, and since the last change */
     int16_t apart; /* number of successive samples much longer (> 0) or much shorter (< 0) than the mean */
-    /* More than 0: a recent sample was far from the mean; this is remembered for so many more samples. */
+    /* More than 0: a recent sample was far from the mean. Each further sample makes this 1 less. */
     uint8_t far_lately;
     bool changed; /* the kernel's duration changed lately */
     bool gated;   /* a launch of the kernel was measured behind a gate (gates.h) */
-    /* For runs.c: */
-    uint32_t line;     /* number of the stream's line or run (runs.h) in which `launches` counts */
-    uint32_t launches; /* number of the kernel's launches in the stream's line or run with the number `line` */
+    /* For runs.c. A line is a stream's computed times, a run is a sequence of operations in it without a pause. */
+    uint32_t line;     /* number of the line or run whose launches `launches` counts */
+    uint32_t launches; /* number of the kernel's launches in the line or run with the number `line` */
     uint32_t walked;   /* number of the kernel's launches in a run before the operation that is being examined */
 };
 
-/* The duration of launches with this shape's kernel, grid and block. Never NULL: where memory is short, all kernels
- * share one entry. */
+/* The duration of launches of this shape (kernel, grid and block …), in any stream. Never NULL: all kernels for which
+ * there was no memory share one entry. */
 struct duration *duration_of(uint32_t shape);
 
 enum sample {
@@ -56,9 +56,9 @@ void duration_doubt(struct duration *duration, double by);
 /* The kernel's launches took as long as expected. */
 void duration_as_expected(struct duration *duration);
 
-/* duration_note notes whether many samples of this shape are needed. duration_varies returns the last note; any
- * thread may call this function. Several shapes share one place for a note, so the note may be about another
- * shape. */
+/* duration_note notes whether many launches of this shape must be measured, because their durations vary.
+ * duration_varies returns the last note, and may be called by any thread. Several shapes share the memory for one
+ * note, so the returned note may be about another shape. */
 void duration_note(uint32_t shape, bool varies);
 bool duration_varies(uint32_t shape);
 

@@ -22,23 +22,23 @@
 
 enum {
     GATES = 16,
-    OPENS_NS = 150000, /* ns after which the shim's thread opens a gate that is still closed */
+    OPENS_NS = 150000, /* ns after which the shim's own thread opens a gate that is still closed */
     BEGIN_DEADLINE_NS = 100000000,
-    /* The C library's own signal for cancelling threads. It is only sent to single threads, never to the process. So
-     * the shim's thread can wait for it and takes no signal away from the program. */
+    /* The C library's own signal for cancelling threads. The C library sends it to single threads, never to the
+     * process. So the shim's own thread can use it for its timers, and takes no signal away from the program. */
     TIMER_SIGNAL = 32,
 };
 _Static_assert((int)OPENS_NS < (int)GATE_NS, "the rest is for the thread to run");
 
 /* A gate. All contexts share the gates, so few timers are needed, even for many contexts. */
 struct gate {
-    /* The value that opens the gate; 0: the gate is open. The thread that sets this to 0 opens the gate. */
+    /* The value that opens the gate; 0: the gate is open. Whichever thread sets this to 0 must open the gate. */
     _Alignas(64) _Atomic uint32_t closed;
     _Atomic int64_t since;          /* host time at which the gate was closed, ns */
     _Atomic uint32_t *_Atomic word; /* the word (in a context's struct gates) that the stream waits for */
     /* The last value other than 0 that `closed` had; used only by the thread that has taken the gate. */
     uint32_t last;
-    int timer; /* a POSIX timer: signals the shim's thread if the gate stays closed */
+    int timer; /* a POSIX timer: signals the shim's own thread if the gate stays closed */
 };
 
 /* A context's page, with a word for each gate. A stream waits until the gate's word is at least the value with which
@@ -64,7 +64,8 @@ static void put_back(unsigned place)
     atomic_fetch_and_explicit(&taken, ~(1u << place), memory_order_release);
 }
 
-/* Opens the gate if it is still closed with the value `word`. The gate's bit in `taken` stays set. */
+/* Opens the gate if it is still closed with the value `word`. The gate's bit in `taken` stays set: if the result is
+ * true, the caller clears it. */
 static bool open_place(struct gate *gate, uint32_t word)
 {
     _Atomic uint32_t *address = atomic_load(&gate->word);
@@ -87,8 +88,8 @@ static void open_left(int64_t now)
     }
 }
 
-/* The main function of the thread that opens gates. Only timers wake this thread. If the launching threads woke it,
- * it would take the processor from them on machines with few processors. */
+/* The main function of the shim's thread that opens gates. Only timers wake this thread. If the launching threads
+ * woke it at each launch, it would take the processor from them on machines with few processors. */
 static void *gates_main(void *unused)
 {
     const uint64_t timer_set = (uint64_t)1 << (TIMER_SIGNAL - 1);
@@ -188,8 +189,8 @@ static int take_place(void)
     return -1;
 }
 
-/* The name of a closed gate: its number, and the value that opens it. The number alone is not enough: the shim's
- * thread may have opened the gate, and a third thread may have closed it again. */
+/* The name of a closed gate: its number, and the value that opens it. The number alone is not enough: the shim's own
+ * thread may have opened the gate, and another launching thread may have closed it again for another stream. */
 static uint64_t gate_name(unsigned place, uint32_t word)
 {
     return (uint64_t)word << 32 | place;

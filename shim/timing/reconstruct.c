@@ -11,15 +11,15 @@
 /* The variance of a begin event's time, ns². It is larger than that of an end event, because the program's own events
  * may come before the begin event in the stream, and take time. */
 static const double BEGIN_EVENT = 600.0 * 600;
-/* The variance of the dispatch time until it is measured. */
+/* The variance of the dispatch time (dispatch.h: the time between two events in a row) until it is measured, ns². */
 static const double DISPATCH_VARIANCE = 500.0 * 500;
 enum {
     SYSTEMATIC = 250, /* ns added to every error, for effects that the model leaves out */
     /* ns; an event shows an operation's end only if it completes at least this long after it arrived at the
      * device. */
     LATE_BY = 1000,
-    HELD_UP_NS = 20000, /* ns; a kernel that ends more than this long after its computed end has begun late */
-    OPENING_NS = 4000,  /* ns; a stream goes on at most this long after the gate that held it was opened */
+    HELD_UP_NS = 20000, /* ns; a kernel in an idle stream that ends this much later than computed has begun late */
+    OPENING_NS = 4000,  /* ns; a stream goes on at most this long after the gate (gates.h) that held it was opened */
 };
 
 /* A time and its variance. */
@@ -28,7 +28,8 @@ struct instant {
     double var;
 };
 
-/* The stream goes on behind this event: the next operation starts dispatch_after_event later at the earliest. */
+/* Continues the line (the stream's computed times) behind this event: the next operation starts dispatch_after_event
+ * after the event at the earliest. */
 static void line_pass_event(const struct shim_context *context, struct line *line, const struct pool_event *event)
 {
     int64_t more = (int64_t)(dispatch_after_event(context) - dispatch_after_operation(context));
@@ -71,8 +72,9 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 
 /* --- forward: what the device would have done --------------------------------------------------- */
 
-/* The later of two uncertain times, both normal: its mean and variance, by C. E. Clark, "The greatest of a finite set
- * of random variables", Operations Research 9 (1961). The tables hold the normal distribution and its density. */
+/* Returns the mean and the variance of the later of two uncertain times, which are normally distributed. The formulas
+ * are from C. E. Clark, "The greatest of a finite set of random variables", Operations Research 9 (1961). The tables
+ * hold the normal distribution and its density, at A_UNIT points for each standard deviation. */
 static struct instant later_of(struct instant a, struct instant b)
 {
     enum { STEPS = 16, A_UNIT = 4 };
@@ -95,8 +97,9 @@ static struct instant later_of(struct instant a, struct instant b)
 
 /* A launch whose call took unusually long may have arrived at the device long before the call returned. In this case
  * the operation began earlier than computed, and so did the operations that queued behind it, but none before its own
- * launch arrived. Returns the variance that this case adds to the operation's times. It enlarges the errors in the
- * trace, but is not used in corrections, because most launches with long calls arrive shortly before the return. */
+ * launch arrived. Returns the variance that this case adds to the operation's times. This variance enlarges the
+ * errors in the trace. Corrections by events do not use it as a weight, because most launches with long calls arrive
+ * shortly before the return. */
 static double long_call_var(const struct pending *pending, struct instant came, struct line *line)
 {
     double took = (double)(pending->op.host_end - pending->op.host_begin);
@@ -108,9 +111,9 @@ static double long_call_var(const struct pending *pending, struct instant came, 
     return ws_square(line->early / STATED);
 }
 
-/* By the computed times, the stream is free when the launch arrives at `begin`. But the previous operation may take
- * longer than expected. Returns the variance that covers this case. It matters if a few launches of a kernel take
- * much longer than most. */
+/* By the computed times, the stream is free when the launch arrives at `begin`. But the previous operation may have
+ * taken longer than expected, which delays the start. Returns the variance that covers such a delay. This variance
+ * matters if a few launches of a kernel take much longer than most. */
 static double late_var(struct instant free, struct instant begin)
 {
     double late = (double)(free.time - begin.time) + STATED * ws_root(free.var);
@@ -162,7 +165,7 @@ static double behind_var(const struct shim_context *context, const struct pendin
 enum told {
     TOLD_NOTHING, /* the operation ended at some time before the event */
     TOLD_END,     /* the operation ended when the event completed */
-    TOLD_SURELY,  /* like TOLD_END; before the event was read, it was certain that it would show the end */
+    TOLD_SURELY,  /* like TOLD_END; before the event was read, it was certain that the event would show the end */
 };
 
 /* Do the computed times make it certain that an event which arrives at the device at `arrived` will show the end of
@@ -181,8 +184,8 @@ static enum told event_says(const struct pool_event *event, const struct pending
 }
 
 /* Called if a run (operations without a pause between them) ended far from its computed end. The durations of its
- * kernels may have changed, perhaps already before the run. So each operation from `first` (the first after the last
- * event) up to the run may have taken `by` ns longer, too. Enlarges the variances of these operations' times
+ * kernels may have changed, perhaps already before the run. So each operation from `first` (the first one after the
+ * previous event) up to the run may have taken `by` ns longer, too. Enlarges the variances of these operations' times
  * accordingly. */
 static void doubt_before(struct pending *first, struct run run, double by)
 {
@@ -196,7 +199,7 @@ static void doubt_before(struct pending *first, struct run run, double by)
 
 /* Called if an event shows only that the run ended before the event, but the run's computed end is after the event.
  * Moves the run's end to a likely time before the event. The later the computed end was, the closer to the event is
- * the new end. If the run is a single operation whose computed start is after the event, too, its start is first
+ * the new end. If the run is a single operation whose computed start is also after the event, the operation is first
  * moved to the arrival of its launch. */
 static void end_before(const struct shim_context *context, struct run run, struct walk walk,
                        const struct pool_event *event, double event_var, struct line *line)
@@ -216,9 +219,9 @@ static void end_before(const struct shim_context *context, struct run run, struc
     run_bridge(run, walk, event->time - (int64_t)before, event_var + ws_square(before), line);
 }
 
-/* Changes the start of an operation in an idle stream, so that it has its expected length again. Called if the
- * operation ended so late that it more probably began late than took so long: a gate or another program held the
- * stream, or the launching thread was held up. */
+/* Changes the start of an operation in an idle stream, so that the operation has its expected length again. Called if
+ * the operation ended so late that it more probably began late than took so long: a gate or another program held the
+ * stream, or something delayed the launching thread. */
 static void begin_late(struct pending *pending, int64_t length, double by)
 {
     pending->op.begin = pending->op.end - length;
@@ -227,7 +230,8 @@ static void begin_late(struct pending *pending, int64_t length, double by)
 
 /* The run's end was measured `off` ns from its computed end. If the run ended much earlier than computed, and its
  * first launch's call took long, then this launch arrived at the device early in the call. In this case, moves the
- * whole run earlier, at most by the time that held_up allows. Returns by how much, ns: 0 or less. */
+ * whole run earlier, at most by STATED times the root of `held_up` (struct pending). Returns the change of the times,
+ * ns: 0 or less. */
 static double arrive_early(struct run run, const struct walk *walk, double off, double event_var)
 {
     double most = STATED * ws_root((double)run.first->held_up);
@@ -242,7 +246,7 @@ static double arrive_early(struct run run, const struct walk *walk, double off, 
 }
 
 /* Corrects the times of the operations from `first` to `last` by the event after `last`. `event_var`: variance of the
- * time between the end of `last` and the event. */
+ * time between the end of `last` and the event. told: what the event shows about the end of `last`. */
 static void anchor(const struct shim_context *context, struct pending *first, struct pending *last,
                    const struct pool_event *event, double event_var, enum told told, struct line *line)
 {
@@ -270,7 +274,7 @@ static void anchor(const struct shim_context *context, struct pending *first, st
 /* --- measured operations ------------------------------------------------------------------------ */
 
 /* Sets the times of a launch behind a gate. The gate held the stream until the launch and both its events were
- * queued, so the difference of the events is the kernel's time and what the device takes around it (dispatch.h). */
+ * queued. So the difference of the events' times is the kernel's time plus a constant (dispatch_after_event). */
 static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
                          const struct pool_event *end, struct line *line)
 {
@@ -282,8 +286,8 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     double around_var =
         ws_square(AROUND_UNSURE) + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE);
     duration_sample(pending->duration, took, 2 * EVENT + around_var, SAMPLE_EXACT);
-    /* In a busy stream, the measured ends of runs (runs.h) tell more about durations than single measured
-     * launches. */
+    /* In a busy stream, the measured ends of runs (operations without a pause) tell more about durations than single
+     * measured launches. So many measured launches are asked for only if the stream was idle. */
     bool was_idle = !line_may_reach(line, arrives(context, pending->op.host_begin).time);
     duration_note(pending->op.shape, was_idle && !duration_is_steady(pending->duration));
     pending->op.begin = ws_min(begin->time + around, end->time);
@@ -301,11 +305,12 @@ static double longest(const struct pending *pending, const struct pool_event *en
 }
 
 /* Learns a kernel's duration from an operation with an end event of its own. The event shows the end only if the
- * operation was long enough. If it shows no end, the operation was short. A mean of only the long operations, or only
- * the short ones, would be wrong. If `always` is set, both count. It depends only on what was known before the
- * measurement. For steady kernels, every end that an event shows is used. Without a begin event, the computed start
- * is used: the arrival of the launch in an idle stream. If the call took long, this arrival is not known well
- * enough. */
+ * operation was still running when the event arrived: a short operation's end is not shown. A mean of only the long
+ * operations, or only the short ones, would be wrong. If `always` is set, both long and short operations are learned
+ * from. `always` depends only on what was known before the measurement, so it prefers neither. For steady kernels,
+ * every end that an event shows is used. Without a begin event, the computed start is used: the arrival of the launch
+ * in an idle stream. If the launching call took long, the arrival is known too badly, and only an upper bound of the
+ * duration is learned. */
 static void learn_one(const struct pending *pending, bool begin, const struct pool_event *end, enum told told,
                       bool foreseen)
 {
@@ -355,8 +360,8 @@ static enum told settle_last(struct shim_context *context, struct pending *pendi
 
 /* --- a window ----------------------------------------------------------------------------------- */
 
-/* Corrections may have moved an operation's start to before its launch, which is impossible. Moves it back to the
- * launch. */
+/* Corrections may have moved an operation's start to before its launch, which is impossible. Moves such a start to
+ * the time of the launch. */
 static void keep_after_launch(const struct shim_context *context, struct ws_op *op)
 {
     int64_t error, launched = device_clock_from_host(context, op->host_begin, &error);

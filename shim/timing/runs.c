@@ -7,7 +7,8 @@
  * times the square of the kernel's largest recent change. */
 static const double MOST_AGAIN = 4;
 static const double SCALE_MARGIN = 3, SCALE_LEAST = 1, SCALE_MOST = 9, RUNS_MEANT = 8;
-/* After so many successive runs far from their expected length, on the same side, durations have changed. */
+/* A run (runs.h) is a sequence of operations without a pause. After so many successive runs that were all much
+ * longer, or all much shorter, than expected, the durations of kernels count as changed. */
 enum { APART_MOST = 3 };
 
 /* --- the line ----------------------------------------------------------------------------------- */
@@ -45,8 +46,8 @@ void line_begin(struct line *line, int64_t free, double var)
     line->number = ++line_count;
 }
 
-/* Counts a launch of the kernel in the stream's line or run with the number `line`. Returns the number of the
- * kernel's launches before it there. */
+/* Counts a launch of the kernel in the line (a stream's computed times) or run with the number `line`. Returns how
+ * many launches of the kernel were counted in this line or run before. */
 static uint32_t count_launch(struct duration *duration, uint32_t line)
 {
     if (duration->line != line)
@@ -63,9 +64,9 @@ void line_add(struct line *line, struct duration *duration)
     line->bias += duration_unsure(duration) * (2 * count_launch(duration, line->number) + 1);
 }
 
-/* The computed variances may be too small for the traced program, so they are scaled by how far the measured ends of
- * runs lie from the computed ones. seen: the square of this deviation for one run, relative to the computed variance
- * of its end. */
+/* The computed variances may be too small for the traced program. So the shim multiplies them by a factor that
+ * depends on how far the measured ends of runs lie from the computed ends. seen: the square of this deviation for one
+ * run, relative to the computed variance of its end. */
 static void learn_scale(struct line *line, double seen)
 {
     line->seen += (ws_min(seen, SCALE_MOST) - line->seen) / RUNS_MEANT;
@@ -114,9 +115,9 @@ bool run_is_far(const struct walk *walk, double off, double end_var)
     return ws_square(off) > ws_square(FAR_OFF) * (walk->usual + end_var);
 }
 
-/* Are durations to be learned from the run? A single run that is far from its expected length was delayed by
- * something. Several such runs in succession mean that durations have changed. If durations of these kernels have
- * changed before (changeable), one run is enough. */
+/* Are durations to be learned from the run? If a single run is far from its expected length, something else probably
+ * delayed it. Several such runs in succession mean that the kernels' durations have changed. If the durations of
+ * these kernels have changed before (changeable), one such run is enough. */
 static bool is_usual(struct line *line, const struct walk *walk, double off, bool changeable)
 {
     if (!run_is_far(walk, off, EVENT)) {
@@ -128,8 +129,8 @@ static bool is_usual(struct line *line, const struct walk *walk, double off, boo
     return changeable || line->apart >= APART_MOST || line->apart <= -APART_MOST;
 }
 
-/* Updates the duration of each kernel of the run, once: the kernel's launches took `by` ns longer than expected (0:
- * as long as expected). learned: false if it is not certain that durations have changed. */
+/* Updates the duration of each kernel of the run, once: each launch took `by` ns longer than expected (0: as long as
+ * expected). learned: false if it is not certain that durations have changed. */
 static void tell_kernels(struct run run, double by, bool learned)
 {
     struct pending *behind = run.last->next;
@@ -137,7 +138,7 @@ static void tell_kernels(struct run run, double by, bool learned)
         struct duration *duration = at->duration;
         if (!duration->launches) /* this kernel was updated at an earlier launch of the run */
             continue;
-        duration_note(at->op.shape, false); /* few samples are enough: the ends of runs tell more */
+        duration_note(at->op.shape, false); /* few launches must be measured: the ends of runs tell more */
         if (by == 0)
             duration_as_expected(duration);
         else if (learned)
@@ -149,8 +150,9 @@ static void tell_kernels(struct run run, double by, bool learned)
 }
 
 /* Adds to each kernel's mean duration its share of `off`, as a Kalman filter would. foreseen: before the measurement,
- * it was certain that the run's end would be measured. If it was not certain, long runs are measured more often than
- * short ones, so only steady kernels are corrected. least: the smallest variance that a mean keeps. */
+ * it was certain that the run's end would be measured. If it was not certain, the ends of long runs are measured more
+ * often than those of short runs, so only steady kernels are corrected. least: the smallest variance that a mean
+ * keeps. */
 static void correct_kernels(struct run run, double off, bool foreseen, double least)
 {
     struct pending *behind = run.last->next;
@@ -216,8 +218,8 @@ static void press(struct run run, int64_t end)
     }
 }
 
-/* The share of the run's correction by which the time that `walk` has reached moves: the covariance of this time with
- * the run's end, divided by the variance of the end. */
+/* `walk` has reached the start or the end of an operation of the run. Returns the share of the run's correction by
+ * which this time moves: the covariance of this time with the run's end, divided by the variance of the run's end. */
 static float walk_share(const struct walk *walk)
 {
     return (float)((walk->begun + walk->random + walk->common) / walk->end);

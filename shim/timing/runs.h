@@ -1,8 +1,8 @@
 /* A run is a sequence of operations that ran in one stream, one after the other without a pause. The computed times
- * of a stream are its "line" (reconstruct.h). An event that tells when a run ended corrects all times of the run, and
- * the durations of its kernels.
+ * of a stream are its "line" (reconstruct.h). An event that tells when a run ended serves to correct all times of the
+ * run, and the durations of its kernels.
  *
- * All times are in ns and all variances in ns². Only the drain thread uses this. */
+ * All times are in ns and all variances in ns². Only the drain thread uses these functions. */
 #ifndef WALLSHIM_SHIM_TIMING_RUNS_H
 #define WALLSHIM_SHIM_TIMING_RUNS_H
 
@@ -25,8 +25,7 @@ struct line {
     double var, bias;
     double early; /* ns by which the last operation may have begun earlier, because a launch's call took long */
     bool guessed; /* some of the line's kernels were never measured, so `free` is hardly known */
-    /* Number of this line. A kernel's count of launches (struct duration) names the line in which it counts by this
-     * number. */
+    /* Number of this line. struct duration counts a kernel's launches in one line or run, and holds its number. */
     uint32_t number;
     /* Number of successive runs much longer (> 0) or much shorter (< 0) than expected. */
     int apart;
@@ -58,7 +57,8 @@ struct run {
 /* The run that ends with `last`. Its first operation is `first` or a later one. */
 struct run run_until(struct pending *first, struct pending *last);
 
-/* The variances of a run's times at one of its operations, and of the run's end. */
+/* The variances of a run's times. A walk goes along the run, one operation after the other, and adds up variances:
+ * "up to the operation" means the operation that the walk has reached. */
 struct walk {
     double begun;    /* variance of the run's start */
     double random;   /* sum of the kernels' variances from launch to launch, up to the operation */
@@ -66,7 +66,7 @@ struct walk {
     double common;   /* covariance of the operation's time and the run's end, from the kernels' mean durations */
     double end;      /* variance of the run's end */
     double usual;    /* variance of the run's end, if no kernel's duration has changed */
-    bool changeable; /* durations of the run's kernels have changed lately */
+    bool changeable; /* a kernel of the run has changed its duration repeatedly of late */
 };
 
 /* Counts the run's launches by kernel, and returns the variances at the run's start. */

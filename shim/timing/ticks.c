@@ -59,8 +59,8 @@ static void rate_from(struct comparison a, struct comparison b)
         ns_per_tick = (double)(b.ns - a.ns) / (double)(b.ticks - a.ticks);
 }
 
-/* Writes the oldest and the latest comparison into the live memory. If the program is killed, another process needs
- * them to complete the trace. */
+/* Writes the oldest and the latest comparison into the live memory (shared memory that remains if the program is
+ * killed). After a kill, another process needs the two comparisons to complete the trace. */
 static void say_compared(void)
 {
     uint64_t oldest = comparison_count > COMPARISONS ? comparison_count - COMPARISONS : 0;
@@ -80,14 +80,15 @@ void ticks_init(void)
         return;
     }
     struct comparison first = compare_once();
-    /* A millisecond gives the counter's rate to some 50 ppm. The comparisons at the drain's later rounds make it more
-     * exact. */
+    /* Comparisons that are a millisecond apart give the counter's rate to some 50 ppm. Later comparisons
+     * (ticks_compare) make the rate more exact. */
     int64_t until = first.ns + 1000000;
     while (ws_clock_ns() < until)
         ;
     struct comparison second = compare_once();
     rate_from(first, second);
-    /* If this thread was moved to a processor whose counter differs, the measured rate may be nonsense. */
+    /* If this thread was moved to a processor whose counter differs, the measured rate may be nonsense, and is not
+     * used. */
     if (ns_per_tick > 1e-3 && ns_per_tick < 1e3)
         atomic_store_explicit(&ticks_a_second, (uint64_t)(1e9 / ns_per_tick), memory_order_relaxed);
     comparisons[0] = first;

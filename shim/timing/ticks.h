@@ -22,7 +22,7 @@ static inline uint64_t ticks_now(void)
                                                                                           : ws_clock_ticks();
 }
 
-/* Rate of the counter, approximate; set by the drain after its first measurement. */
+/* Approximate rate of the counter, ticks per second; set by the drain thread after its first measurement. */
 extern _Atomic uint64_t ticks_a_second;
 
 /* Converts ns to ticks of the counter, roughly. */
@@ -37,8 +37,9 @@ void ticks_choose(void);
 /* Makes the first comparisons of counter and clock, which takes a millisecond. */
 void ticks_init(void);
 
-/* Makes one more comparison. This function, ticks_init and ticks_to_ns are for the drain only: floating-point
- * arithmetic would set exception flags in a thread of the program. */
+/* Makes one more comparison of counter and clock. Only the drain (a thread of the shim) calls this function,
+ * ticks_init and ticks_to_ns, because floating-point arithmetic would set exception flags in a thread of the program.
+ */
 void ticks_compare(void);
 
 int64_t ticks_to_ns(uint64_t ticks);

@@ -86,8 +86,9 @@ static struct known known_of(const struct shim_context *context, const struct pe
     return known;
 }
 
-/* The span in which the operation can have started. It begins when the operation was launched and its stream was
- * ready. It ends at most DISPATCH later or, if something may have delayed the operation, at `latest`. */
+/* Returns the span in which the operation can have started. The span begins when the operation was launched and its
+ * stream was ready. The span ends at most DISPATCH later or, if something may have delayed the operation, at
+ * `latest`. */
 static struct span begin_span(const struct shim_stream *stream, const struct pending *pending,
                               const struct known *known, int64_t latest)
 {
@@ -133,8 +134,8 @@ static enum ws_quality begin_quality(const struct shim_stream *stream, const str
 }
 
 /* The longest time from an operation's end to its end event. An event that arrives at the device while the operation
- * runs completes right after it. An event that arrives later completes on arrival. In that case the operation may
- * have ended earlier, by at most the time from its launch until the event was put into the stream. */
+ * runs completes right after the operation. An event that arrives later completes on arrival. In that case the
+ * operation may have ended earlier, by at most the time from its launch until the event was put into the stream. */
 static int64_t end_slack(const struct shim_context *context, const struct pending *pending,
                          const struct pool_event *event)
 {
@@ -145,8 +146,8 @@ static int64_t end_slack(const struct shim_context *context, const struct pendin
     return larger(EVENT_DISPATCH, in_stream - pending->op.host_begin);
 }
 
-/* For each shape: the usual length of its operations, and how many bytes the latest of them moved. Index of the
- * array: shape id − 1. */
+/* For each shape (a kind of operation, such as a kernel with its grid): the usual length of its operations, and how
+ * many bytes the latest of them moved. Index of the array: shape id − 1. */
 struct usual {
     uint32_t length; /* usual length of an operation, ns; 0: not known */
     uint32_t bytes;
@@ -187,11 +188,11 @@ static bool is_wide(struct span span)
     return span.high - span.low > HELD_UP;
 }
 
-/* Chooses the operation's start within the span `begin`, never before the launch. If this span is wide but the end is
- * known, the start is the end minus the usual length. (The thread was delayed in the launch, or the copy engine was
- * busy.) If the call waits for the operation, the operation starts soon after the call starts, or when the stream is
- * free. If several operations share the span (loose), the start of the span is used. In all other cases the middle of
- * the span is used. */
+/* Chooses the operation's start within the span `begin`, never before the launch. If this span is wide (because the
+ * thread was delayed in the launch, or the copy engine was busy) but the end is known, the start is the end minus the
+ * usual length. If the call waits for the operation, the operation starts soon after the call starts, but not before
+ * the stream is free. If several operations share the span (loose), the start of the span is used. In all other cases
+ * the middle of the span is used. */
 static int64_t likely_begin(const struct shim_context *context, const struct pending *pending,
                             const struct known *known, struct span begin, struct span end)
 {
@@ -239,7 +240,7 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
         begin.low = smaller(begin.low, begin.high);
     }
     /* If the call waits for the operation, the end event is put into the stream long after the operation's end, and
-     * says little about it. */
+     * says little about this end. */
     if (known.loose || known.waits || end.low < begin.low)
         end.low = begin.low;
     if (end.high < end.low)

@@ -1,5 +1,5 @@
-/* Device times: reads events, and bounds the start and end of the operation between two events. Everything here is
- * for the drain thread alone. */
+/* Device times: reads events, and bounds the start and end of the operation between two events. Only the
+ * drain thread uses these functions. */
 #ifndef WALLSHIM_SHIM_TIMING_TIMES_H
 #define WALLSHIM_SHIM_TIMING_TIMES_H
 
@@ -29,7 +29,8 @@ struct pending {
     bool queued;
     float begin_var, end_var; /* variances of the computed start and end, ns² */
     float held_up; /* ns²; additional variance of the operation's times, because a launching call took long */
-    /* Shares of the correction of its run (runs.h) by which the operation's start and end move. */
+    /* When an event corrects the end of the operation's run (operations without a pause, runs.h), the operation's
+     * start and end move by these shares of the correction. */
     float begin_share, end_share;
 };
 
@@ -40,7 +41,7 @@ enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };
 enum times_state times_read(struct shim_context *context, uint32_t event, int64_t launched);
 
 /* Fills the device times of an operation whose events have been read. end_event: the operation's own end event, or a
- * later event if it has none. */
+ * later event of the stream if the operation has none. */
 void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_event);
 
 #endif

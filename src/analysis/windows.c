@@ -32,8 +32,8 @@ struct finder {
 
 /* --- the common clock -------------------------------------------------------------------------- */
 
-/* Returns the correction of the process's clock that was estimated from collectives. Returns NULL if there is no such
- * correction; then CLOCK_REALTIME relates the clocks of the hosts. */
+/* Returns the correction of the process's clock that comm_clocks.c estimated from collectives. Returns NULL if it
+ * estimated none. The callers then relate the clocks of different hosts by CLOCK_REALTIME. */
 static const struct ws_rank_clock *windows_clock(const struct finder *finder, const struct ws_process *process)
 {
     const struct ws_job_comm *job = ws_report_result(finder->whole, &ws_analysis_comm_match, 0);
@@ -62,8 +62,8 @@ static int64_t windows_to_common(const struct finder *finder, const struct ws_pr
     return clock ? ws_rank_to_reference(clock, time) : ws_sum(time, realtime_shift(finder, process));
 }
 
-/* Converts a time from the common clock to the process's clock. INT64_MIN and INT64_MAX mean that the user gave no
- * limit; returns them unchanged. */
+/* Converts a time from the common clock to the process's clock. Returns INT64_MIN and INT64_MAX unchanged: they mean
+ * that the user gave no limit. */
 static int64_t windows_from_common(const struct finder *finder, const struct ws_process *process, int64_t time)
 {
     const struct ws_rank_clock *clock = windows_clock(finder, process);
@@ -205,8 +205,8 @@ static int describe_device(const struct finder *finder, size_t index, struct ws_
     return status;
 }
 
-/* Keeps the requested steps. If the user asked for a range of times, keeps the steps that the host began and ended in
- * the window. */
+/* Copies the steps that the report is about to windows->steps: the requested steps, or, if the user asked for a range
+ * of times, the steps that the host began and ended in the window. */
 static int keep_steps(const struct finder *finder, size_t track, const struct ws_window *window)
 {
     const struct ws_track_steps *steps = ws_report_result(finder->whole, &ws_analysis_steps, track);
@@ -223,8 +223,8 @@ static int keep_steps(const struct finder *finder, size_t track, const struct ws
     return status;
 }
 
-/* Fills in the devices and steps of a process's window. The window's begin and end must be set. Adds the number of
- * the process's operations in the window to *held. */
+/* Fills in the devices and steps of a process's window, whose begin and end are already set. Adds the number of the
+ * process's operations that were launched in the window to *held. */
 static int describe_process(struct finder *finder, size_t index, uint64_t *held)
 {
     const struct ws_process *process = ws_model_process(finder->whole->model, index);
@@ -243,7 +243,7 @@ static int describe_process(struct finder *finder, size_t index, uint64_t *held)
 
 /* --- the message about an empty window --------------------------------------------------------- */
 
-/* Writes the numbers of the recording's steps: "the recording has steps 0 to 9". */
+/* Writes a message that names the numbers of the recording's steps, such as "the recording has steps 0 to 9". */
 static void name_steps(const struct finder *finder, char *message, size_t capacity)
 {
     uint64_t least = UINT64_MAX, most = 0;

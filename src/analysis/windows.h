@@ -3,9 +3,10 @@
  *
  * The times of all processes are put on one clock, which comm_clocks.c estimates from collectives. If no collectives
  * were matched, CLOCK_REALTIME relates the clocks of different hosts. Times count from the start of the first
- * operation on any device. If the user asks for steps, the window of each process reaches from the start of the
- * process's first requested step to the end of its last one, on the host. The window of a process without these steps
- * reaches from the earliest start to the latest end of the other processes' windows. */
+ * operation on any device. If the user asks for steps, the window of each process reaches from the time at which the
+ * host began the process's first requested step to the time at which the host ended the last one. If a process has
+ * none of the requested steps, its window reaches from the earliest start to the latest end of the other processes'
+ * windows. */
 #ifndef WALLSHIM_ANALYSIS_WINDOWS_H
 #define WALLSHIM_ANALYSIS_WINDOWS_H
 
@@ -26,12 +27,13 @@ struct ws_windows {
     struct ws_report_window shown;
 };
 
-/* The analyses of the whole recording that ws_windows_init needs. They print nothing. */
+/* The analyses whose results ws_windows_init needs. The caller runs them on the whole recording, and prints nothing
+ * of them. */
 extern const struct ws_analyses ws_window_analyses;
 
-/* Finds the windows. `whole` is a report made by ws_window_analyses. The windows may outlive the report and its
- * model. Returns 0, -ENOMEM, or -ENODATA if the window holds no operation. On failure writes a message. Call
- * ws_windows_finish in all cases. */
+/* Finds the windows of all processes. `whole` is a report that ran ws_window_analyses. The windows stay valid after
+ * the report and its model are destroyed. Returns 0, -ENOMEM, or -ENODATA if no operation was launched in the
+ * windows. On failure writes a message for the user. Call ws_windows_finish in all cases. */
 int ws_windows_init(struct ws_windows *windows, const struct ws_report *whole,
                     const struct ws_window_request *request, char *message, size_t capacity);
 void ws_windows_finish(struct ws_windows *windows);

@@ -13,8 +13,8 @@ enum { TRIES = 50, PAUSE_NS = 1000000, STACK_MOST = 256 << 10 };
 
 static struct ws_stopped_all all;
 
-/* Writes the jumps; with apply=false, writes the original bytes back. A write to /proc/PID/mem also reaches code
- * that the process itself cannot write. */
+/* Overwrites the beginning of each function with a jump to the shim; with apply=false, writes the original bytes
+ * back. A write to /proc/PID/mem also reaches code that the process itself cannot write. */
 static int write_patches(const struct ws_patching *patching, bool apply)
 {
     for (uint32_t i = 0; i < patching->count; i++) {
@@ -90,8 +90,9 @@ static bool any_is_within(const struct ws_patching *patching)
     return false;
 }
 
-/* Makes one attempt to stop all threads and write the jumps. Meanwhile, signals to this command are blocked: it must
- * not end while the program's threads are stopped, or while only some of the jumps are written. */
+/* Makes one attempt to stop all threads of the process and write the jumps. During the attempt, signals to this
+ * command are blocked: this command must not end while those threads are stopped, or while only some jumps are
+ * written. */
 static int try_once(const struct ws_patching *patching, int64_t *stood_still)
 {
     sigset_t every, before;

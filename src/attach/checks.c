@@ -93,7 +93,8 @@ static bool is_32_bit(const struct ws_examined *examined)
     return head[4] == 1; /* ELFCLASS32 */
 }
 
-/* musl's loader is its libc: /lib/ld-musl-x86_64.so.1 on Alpine, /usr/lib/x86_64-linux-musl/libc.so on Debian. */
+/* In musl, one file is both the loader and the C library. Alpine names it /lib/ld-musl-x86_64.so.1, Debian
+ * /usr/lib/x86_64-linux-musl/libc.so. */
 static bool is_musl(const struct ws_examined *examined)
 {
     const struct ws_mapping *libc = ws_mapping_named(&examined->mappings, "libc.so");
@@ -139,9 +140,9 @@ static int filters_of(int pid)
     return filters;
 }
 
-/* Compares the number of seccomp filters with the parent's. Filters that the parent has too come from a container,
- * and allow the system calls that attaching needs. If the process has more filters, it has put itself into a sandbox.
- */
+/* Compares the process's number of seccomp filters with its parent's. Filters that the parent has too come from a
+ * container, and allow the system calls that attaching needs. If the process has more filters than its parent, the
+ * process has put itself into a sandbox. */
 static enum ws_finding look_at_sandbox(const struct ws_examined *examined, char *text, size_t size)
 {
     const struct ws_process_facts *process = examined->process;

@@ -25,7 +25,8 @@ struct ws_check {
 extern const struct ws_check ws_checks[];
 extern const size_t ws_check_count;
 
-/* Finds the first reason why the process cannot be attached to. Returns 0, or -EPERM or -ENOTSUP with the reason. */
+/* Finds the first reason why the process cannot be attached to. Returns 0: there is no such reason; or -EPERM or
+ * -ENOTSUP, with the reason in `why`. */
 int ws_hindrance(const struct ws_process_facts *process, char *why, size_t size);
 
 #endif

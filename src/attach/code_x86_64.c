@@ -1,6 +1,7 @@
-/* The code that is copied into the process, for x86-64. Each function lies in a section of its own. The code finds
- * everything outside of its section through the block: the struct ws_late_block (wire/late.h), which the command
- * writes into the process after the page of code. */
+/* The machine code for x86-64 that `wallshim attach` copies into the process it attaches to. The code for the stopped
+ * thread and the code for the new thread lie in a section each. The code finds everything outside of its section
+ * through the block: the struct ws_late_block (wire/late.h), which `wallshim attach` writes into the process after
+ * the page of code. */
 #include <cpuid.h>
 #include <stdbool.h>
 #include <string.h>
@@ -10,8 +11,8 @@
 
 #include "attach/code.h"
 
-/* The copied code must not call functions outside of the copy. Such calls are those that the stack protector adds,
- * and those of memset, which the compiler puts in place of some loops. */
+/* The copied code must not call functions outside of the copy. The compiler would add such calls: calls of the stack
+ * protector, and calls of memset in place of some loops. These attributes prevent that. */
 #define COPIED(name)                                                                          \
     __attribute__((section(name), used, noinline, no_stack_protector, no_instrument_function, \
                    target("general-regs-only"), optimize("no-tree-loop-distribute-patterns", "no-jump-tables")))
@@ -26,9 +27,10 @@ extern const uint8_t __start_ws_late_call[], __stop_ws_late_call[], __start_ws_l
 
 /* The code at the start of the page; the block is in the pages after this page. Register rbx holds the address of the
  * block, rbp the stack pointer to restore. The red zone (128 bytes below the program's stack pointer) is left
- * unchanged. The thread's signals are blocked meanwhile, because a signal handler must not leave pthread_create by
- * longjmp while pthread_create holds locks. XSAVE saves the vector and floating-point registers, because a system
- * call leaves them unchanged and the program may rely on that. */
+ * unchanged. The thread's signals are blocked while this code runs, because a signal handler must not leave
+ * pthread_create by longjmp while pthread_create holds locks. XSAVE saves the vector and floating-point registers:
+ * the thread was about to make a system call, and the program may rely on system calls to leave these registers
+ * unchanged. */
 __attribute__((naked, used, no_stack_protector, no_instrument_function, section("ws_late_call"))) static void
 late_call(void)
 {

@@ -40,7 +40,7 @@ static void rest(int64_t ns)
 
 /* --- a thread in a harmless place ------------------------------------------------------------------- */
 
-/* Does the thread wait for a disk or a file server? A thread that waits for them cannot be stopped in time. */
+/* Does the thread wait for a disk or a file server? The kernel does not stop a thread during such a wait. */
 static bool is_in_disk_sleep(int pid, int thread)
 {
     char path[64], text[256];
@@ -104,13 +104,14 @@ static int prepare_page(struct ws_target *target, struct ws_stopped *stopped)
         return -ENOEXEC;
     if (!target->page)
         return make_page(target, stopped, code, main_at);
-    /* ws_stopped_go_through requires that a system call was made in the thread. gettid has no effect. */
+    /* ws_stopped_go_through requires that the thread has made a system call for us. gettid changes nothing. */
     long result = ws_stopped_call(stopped, SYS_gettid, (uint64_t[6]){ 0 });
     return result < 0 ? (int)result : inject_put_block(target, target->page, stopped, main_at);
 }
 
-/* Stops the thread. If the thread is in a harmless place (safe.h), sends it to the page's code. Returns 0; -EAGAIN:
- * the thread is not in a harmless place, or is ending; or -errno. */
+/* Stops the thread. If the thread is in a harmless place (safe.h), sends the thread to the code that this command has
+ * put into the process (code.h). Returns 0; -EAGAIN: the thread is not in a harmless place, or is ending; or -errno.
+ */
 static int try_stopping(struct ws_target *target, int thread)
 {
     struct ws_stopped stopped;
@@ -337,7 +338,7 @@ static int inject(struct ws_target *target)
 {
     target->memory = ws_memory_open(target->pid);
     int error =
-        ws_target_look(target); /* checked before `memory`: if both fail, ws_target_look gives the clearer reason */
+        ws_target_look(target); /* reported first: if ws_memory_open failed too, this error has the clearer reason */
     if (!error && target->memory < 0) {
         error = target->memory;
         ws_target_say(target, "its memory cannot be opened: %s", strerror(-error));
@@ -393,7 +394,8 @@ int ws_inject(struct ws_injection *injection)
         return lock;
     }
     int priority = getpriority(PRIO_PROCESS, 0);
-    setpriority(PRIO_PROCESS, 0, MOST_URGENT); /* if permitted: shortens the time that threads stand still */
+    setpriority(PRIO_PROCESS, 0,
+                MOST_URGENT); /* if it is permitted, the process's threads stand still more briefly */
     int error = inject(&target);
     setpriority(PRIO_PROCESS, 0, priority);
     close(lock);

@@ -9,8 +9,8 @@
 
 struct ws_injection {
     const struct ws_process_facts *process;
-    const char *libraries[WS_LATE_LIBRARIES]; /* paths of the libraries to load, as this process sees them */
-    uint64_t token[2];                        /* set by ws_inject; the request BEGIN must hold it (wire/attach.h) */
+    const char *libraries[WS_LATE_LIBRARIES]; /* files of the libraries to load; the calling process can open them */
+    uint64_t token[2];                        /* set by ws_inject; the shim accepts BEGIN with it from any user */
     unsigned patched, refused; /* number of functions patched, and of functions that could not be patched */
     int64_t stood_still;       /* longest time that a thread stood still, in ns */
     unsigned tries;            /* number of threads stopped until one was found that may create a thread (safe.h) */

@@ -1,5 +1,5 @@
-/* The memory of another process: its mappings, and the symbols of its libraries. The process is not trusted, so all
- * sizes are bounded. */
+/* The memory of another process: its mappings, and the symbols of its libraries. The process is not trusted, so this
+ * code limits every size that it reads from the process. */
 #ifndef WALLSHIM_ATTACH_MEMORY_H
 #define WALLSHIM_ATTACH_MEMORY_H
 
@@ -16,8 +16,8 @@ int ws_remote_write(int pid, uint64_t address, const void *from, size_t size);
  * -errno. */
 int ws_memory_open(int pid);
 
-/* Read or write all `size` bytes, even where the process itself cannot write. Return 0; -ESRCH: the program is gone;
- * or -errno. */
+/* ws_memory_get reads, and ws_memory_put writes, all `size` bytes. ws_memory_put also writes where the process itself
+ * cannot write. Both return 0; -ESRCH: the program is gone; or -errno. `memory` is from ws_memory_open. */
 int ws_memory_get(int memory, uint64_t address, void *to, size_t size);
 int ws_memory_put(int memory, uint64_t address, const void *from, size_t size);
 

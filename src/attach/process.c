@@ -24,7 +24,8 @@ uint64_t ws_own_namespace(enum ws_namespace which)
     return namespace_of("self", which);
 }
 
-/* Bits of signals 32 and 33, which the C library uses to cancel threads and to change their user id. */
+/* Bits of signals 32 and 33 in a signal mask of /proc/PID/status. The C library uses these signals itself, to cancel
+ * threads and to change their user id. */
 static const unsigned long long OF_LIBC = 3ull << 31;
 
 /* Returns the value of a key in a line of /proc/PID/status, or NULL if the line has another key. */

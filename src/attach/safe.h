@@ -27,7 +27,7 @@ int ws_unsafe_code_find(int pid, const struct ws_mappings *mappings, const struc
                         struct ws_unsafe_code *code);
 void ws_unsafe_code_finish(struct ws_unsafe_code *code);
 
-/* Is this a system call in which a thread may be stopped to create another thread? */
+/* May a thread that is in the system call with this number be stopped to create another thread? */
 bool ws_is_harmless_call(long number);
 
 /* Has the stack of a stopped thread room for pthread_create, and does it hold no address in unsafe code? Every word

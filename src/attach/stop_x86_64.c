@@ -220,7 +220,7 @@ int ws_stop_at_call(pid_t thread, struct ws_stopped *stopped)
         bool was_running = (long)stopped->registers.orig_rax < 0;
         begin_anew(thread, &stopped->registers);
         error = go_until(thread, CALL_NS, is_call_stop, &status);
-        if (was_running) /* a running thread has stood still only since it made its system call */
+        if (was_running) /* the thread ran until this system call, so it stands still only since now */
             stopped->since = ws_clock_ns();
     }
     if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
@@ -234,7 +234,7 @@ int ws_stop_at_call(pid_t thread, struct ws_stopped *stopped)
     return error;
 }
 
-/* Blocks the thread's signals while the thread runs in user mode to the entry of a system call of ours. */
+/* Blocks the thread's signals until unmute, while the thread goes to the entry of a system call of ours. */
 static void mute(struct ws_stopped *stopped)
 {
     uint64_t all = UINT64_MAX;
@@ -249,8 +249,9 @@ static void unmute(struct ws_stopped *stopped)
 }
 
 /* Moves the thread from the exit of our previous system call to the entry of our next one. If a signal handler ran in
- * between, the handler's first system call would look like ours, so signals are blocked. If signals cannot be
- * blocked, the registers show which call is ours. The thread makes our call after the handler has returned. */
+ * between, the handler's first system call would look like ours, so the thread's signals are blocked. If they cannot
+ * be blocked, the loop passes over the handler's calls, whose registers differ from those of our call. The thread
+ * makes our call after the handler has returned. */
 static int come_to_own_entry(struct ws_stopped *stopped, long number)
 {
     const struct user_regs_struct *own = &stopped->registers;
@@ -318,8 +319,8 @@ uint64_t ws_stopped_back(const struct ws_stopped *stopped)
     return stopped->registers.rip - SYSCALL_SIZE;
 }
 
-/* Stops a thread that did not finish a system call of ours in time. Otherwise the program would get the result of
- * our call as the result of its own call. */
+/* Stops a thread that did not finish a system call of ours in time. If we let it run instead, the program would get
+ * the result of our call as the result of its own call. */
 static int stop_again(pid_t thread)
 {
     int status;
@@ -373,7 +374,8 @@ static int seize_new(int pid, pid_t except, struct ws_stopped_all *all)
             all->threads[all->count++] = thread;
             found++;
         } else if (error != -ESRCH) {
-            found = error == -EPERM ? -EAGAIN : error; /* not forbidden, because other threads were seized */
+            /* -EPERM cannot mean that tracing is forbidden, because this command traced the process before. */
+            found = error == -EPERM ? -EAGAIN : error;
         }
     }
     closedir(folder);
@@ -388,7 +390,7 @@ static void stop_listed(struct ws_stopped_all *all, size_t from)
     }
 }
 
-/* Waits until thread i of the list stands still. Delivers signals that come before that. */
+/* Waits until thread i of the list stands still. Delivers to the thread the signals that come before it stops. */
 static int wait_listed(struct ws_stopped_all *all, size_t i)
 {
     struct user_regs_struct registers;

@@ -78,8 +78,9 @@ static int find_shim(struct ws_target *target)
     return 0;
 }
 
-/* Has the `wallshim attach` that last used the block ended? The thread that this attach stopped must have left the
- * page's code. The thread that it created must have ended, or no longer need the block. */
+/* Has the earlier `wallshim attach` that last used the block ended? The thread that the earlier command stopped must
+ * have left the page's code. The thread that the earlier command created must have ended, or no longer need the
+ * block. */
 static bool is_over(const struct ws_target *target, uint64_t block)
 {
     struct {
@@ -99,7 +100,8 @@ static bool is_over(const struct ws_target *target, uint64_t block)
     return thread > 0 && !ws_outer_thread(target->injection->process, thread);
 }
 
-/* Finds the page of an earlier attach, even if that attach's command was killed. Waits until that attach is over. */
+/* Finds the page of code that an earlier `wallshim attach` has left in the process, even if that command was killed.
+ * Waits until the threads of the process no longer use that page (is_over). */
 static int find_page(struct ws_target *target)
 {
     static uint8_t code[WS_LATE_PAGE], there[WS_LATE_PAGE];

@@ -14,7 +14,8 @@ struct node {
     bool below; /* the process is the root, or a descendant of the root */
 };
 
-/* Returns the parent's id, field 4 of the file: "12 (name) S 1 …"; 0: unknown. The name may contain parentheses. */
+/* Returns the id of the process's parent, field 4 of /proc/PID/stat: "12 (name) S 1 …"; 0: unknown. The name may
+ * contain parentheses, so the last one in the file ends the name. */
 static int parent_of(int folder, const char *pid)
 {
     char path[300], text[1024];

@@ -33,7 +33,7 @@ struct ws_bytes_in {
 static inline uint64_t ws_zigzag(int64_t value)
 {
     return (uint64_t)value << 1 ^
-           (0 - ((uint64_t)value >> 63)); /* avoids the signed 64-bit shift, which AVX2 lacks */
+           (0 - ((uint64_t)value >> 63)); /* no signed 64-bit shift: AVX2 has none, so loops would not vectorize */
 }
 
 static inline int64_t ws_unzigzag(uint64_t value)

@@ -36,8 +36,8 @@ struct identity {
 static struct identity at_start;
 static atomic_bool started;
 
-/* Uses statx because glibc exports it under one name in every version. On kernels without statx all files look the
- * same, so a replaced stderr is not noticed. */
+/* Uses statx, because glibc before version 2.33 exports fstat only under another name. On kernels without statx all
+ * files look the same, so a replaced stderr is not noticed. */
 static struct identity of_stderr(void)
 {
     struct statx facts = { 0 };
@@ -95,7 +95,7 @@ static ssize_t write_pipe(const char *line, size_t length)
 static void write_line(const char *line, size_t length)
 {
     struct identity now = of_stderr();
-    ssize_t ignored; /* if the message cannot be written, that cannot be reported anywhere */
+    ssize_t ignored; /* not checked: there is no other place to report that a message could not be written */
     if (!now.type || !is_the_same(&now, &at_start))
         return;
     if (now.type == S_IFSOCK)

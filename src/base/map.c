@@ -9,7 +9,7 @@ static struct ws_map_entry *map_entries(size_t capacity)
     return ws_reserve(capacity * sizeof(struct ws_map_entry));
 }
 
-/* Returns the slot that holds the key, or the empty slot where it belongs. */
+/* Returns the slot that holds the key. If no slot holds it, returns the empty slot where a new key would be put. */
 static size_t map_slot(const struct ws_map *map, uint64_t key)
 {
     size_t mask = map->capacity - 1;

@@ -28,7 +28,7 @@ static inline uint64_t ws_map_hash(uint64_t key)
     return key ^ key >> 29;
 }
 
-/* A map filled with zeros is empty, so there is no init. */
+/* A map filled with zeros is empty, so no function is needed to initialize a map. */
 void ws_map_finish(struct ws_map *map);
 
 /* Returns the address of the key's value, or NULL. The address stays valid until the next put or remove. */

@@ -11,8 +11,8 @@
  * UTF-8. text ends with a zero byte. Stores the code point in *code unless code is NULL. */
 size_t ws_character(const char *text, uint32_t *code);
 
-/* False for control characters (also 0x80 to 0x9f), direction marks and overrides, line separators and characters
- * without width. */
+/* Returns false for control characters (also 0x80 to 0x9f), direction marks and overrides, line separators and
+ * characters without width. */
 bool ws_is_printable(uint32_t code);
 
 /* Replaces each character that is not printable, and each byte that is not UTF-8, by '?', in place. */

@@ -1,7 +1,7 @@
 /* Zeroed memory. The memory is mapped directly, not taken from malloc, because some programs replace malloc.
  *
- * The memory is never locked in RAM, even if the program calls mlockall. Otherwise the kernel would fill all its
- * pages at once and charge them to the program. All functions keep errno. */
+ * The memory is never locked in RAM, even if the program calls mlockall. If it were locked, the kernel would fill all
+ * its pages at once and charge them to the program. All functions keep errno. */
 #ifndef WALLSHIM_BASE_RESERVE_H
 #define WALLSHIM_BASE_RESERVE_H
 
@@ -13,8 +13,9 @@
 #include "base/minmax.h"
 
 /* Reserves address space, which is not accessible until ws_reserve_open. Returns NULL when address space runs out.
- * After mlockall the kernel locks every new mapping. MADV_DONTNEED fails on a locked mapping, so a failure shows that
- * the mapping must be unlocked. Until then the kernel fills none of its pages, because they are not accessible. */
+ * After mlockall the kernel locks every new mapping. MADV_DONTNEED fails on a locked mapping, so its failure shows
+ * that the mapping must be unlocked. Before the munlock, the kernel fills none of the mapping's pages, because they
+ * are not accessible. */
 static inline void *ws_reserve_addresses(size_t size)
 {
     int saved_errno = errno;
@@ -44,8 +45,8 @@ static inline void *ws_reserve(size_t size)
     return memory;
 }
 
-/* Keeps the memory in small pages. On systems that use huge pages for all memory, the first write would otherwise
- * make the kernel clear 2 MB. */
+/* Keeps the memory in small pages. Some systems use huge pages for all memory, so that the first write to the memory
+ * would make the kernel clear 2 MB. */
 static inline void ws_reserve_small_pages(void *memory, size_t size)
 {
     int saved_errno = errno;

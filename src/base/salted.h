@@ -7,7 +7,7 @@
 #include "base/hash.h"
 #include "base/map.h"
 
-/* An odd random number for this process, set before main. */
+/* A random number for this process, set before main. It is odd, so that different keys have different products. */
 extern uint64_t ws_salt;
 
 /* Like ws_hash_key, for texts from a file: nobody can craft a file that holds two texts with the same key. */

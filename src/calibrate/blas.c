@@ -119,7 +119,8 @@ static ws_cublasStatus multiply_by_lt(const struct ws_blas *blas, const struct w
     ws_cublasLtMatmulDesc *desc = NULL;
     ws_cublasLtMatrixLayout *in = NULL, *out = NULL;
     const ws_cublasEnum transposed = WS_CUBLAS_OP_T;
-    /* fp8 tensor cores reach their peak only with fast accumulation. Training and inference libraries use it too. */
+    /* fp8 tensor cores reach their peak only with fast accumulation, which training and inference libraries use too.
+     */
     const int8_t fast = 1;
     uint64_t size = (uint64_t)gemm->size;
     ws_cublasStatus status = lt->desc_create(&desc, gemm->compute, gemm->scale_type);

@@ -49,7 +49,7 @@ struct ws_blas {
 #undef WS_BLAS_MEMBER
     const char *(*status_name)(ws_cublasStatus status); /* NULL before CUDA 11.4 */
     ws_cublasHandle handle, lt_handle;                  /* lt_handle is NULL without cuBLASLt */
-    int version;                                        /* 130100 for 13.1.0 */
+    int version;                                        /* version of cuBLAS: 130100 for 13.1.0 */
     char status_text[32];
 };
 
@@ -64,8 +64,8 @@ struct ws_blas_gemm {
     size_t workspace_bytes;
 };
 
-/* Opens the newest installed cuBLAS that works with the driver, and sets its stream. Returns 0, or -errno with the
- * reason in message. Call ws_blas_close in both cases. */
+/* Opens the newest installed cuBLAS that works with the driver, and makes it launch on `stream`. Returns 0, or -errno
+ * with the reason in message. Call ws_blas_close in both cases. */
 int ws_blas_open(struct ws_blas *blas, ws_CUstream stream, char *message, size_t capacity);
 
 void ws_blas_close(struct ws_blas *blas);

@@ -12,8 +12,8 @@
  * measured at many precisions. */
 static const double memory_share = 0.2;
 
-/* Thresholds of ws_ceiling_note in percent: for the fall of a rate, for its spread, and for a rate relative to the
- * data sheet. */
+/* Above these percentages ws_ceiling_note writes a note. DRIFT_PERCENT: how far a rate fell while it was measured.
+ * SPREAD_PERCENT: how far its samples scatter. SHEET_PERCENT: the rate as a percentage of the data sheet's rate. */
 enum { DRIFT_PERCENT = 3, SPREAD_PERCENT = 5, SHEET_PERCENT = 105 };
 
 double ws_measuring_left(const struct ws_measuring *measuring)
@@ -69,7 +69,7 @@ int ws_calibrate(struct ws_calibration *calibration, const struct ws_calibrate_o
     int status = ws_driver_open(&measuring.driver, options->device, message, capacity);
     if (!status) {
         calibrate_describe(calibration, &measuring.driver);
-        measuring.began = ws_clock_ns(); /* set again, because opening the driver is not measuring time */
+        measuring.began = ws_clock_ns(); /* set anew: the time to open the driver does not count as measuring time */
         ws_measure_memory(&measuring, options->seconds * 1e9 * memory_share);
     }
     if (!status && !(calibration->copy.rate.median > 0)) {

@@ -76,8 +76,8 @@ static uint64_t random_number(const struct kind *kind, uint64_t *state)
     return sign << (8 * kind->bytes - 1) | exponent << kind->mantissa | fraction;
 }
 
-/* Fills the operands with random numbers, because the power draw depends on how many bits change. With zeros the
- * clock would stay higher than with real data. */
+/* Fills the operands with random numbers, because the power draw depends on how many bits change from one number to
+ * the next. With zeros the GPU would draw less power and keep a higher clock than with real data. */
 static ws_CUresult fill(const struct gemms *gemms, const struct kind *kind, uint64_t bytes)
 {
     const struct ws_driver *driver = &gemms->measuring->driver;

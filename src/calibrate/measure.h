@@ -23,8 +23,8 @@ void ws_measuring_says(const struct ws_measuring *measuring, const char *what, u
 /* Stores the rate and its size in the ceiling if the rate is the best so far. Keeps the lowest drift of all rates. */
 void ws_ceiling_raise(struct ws_ceiling *ceiling, const struct ws_rate *rate, uint64_t size);
 
-/* Measures copies and memsets within the device for about budget_ns. If one fails, stores the reason in why_not of
- * its ceiling. */
+/* Measures copies and memsets within the device for about budget_ns. If a copy or memset fails, stores the reason in
+ * calibration->copy.why_not or calibration->write.why_not. */
 void ws_measure_memory(struct ws_measuring *measuring, double budget_ns);
 
 /* Measures GEMMs at each precision that the device and its libraries support, in the remaining time. */

@@ -4,8 +4,8 @@
 #include "calibrate/measure.h"
 #include "calibrate/repeat.h"
 
-/* Both arrays of a copy together have at least BEYOND_L2 times the size of the L2 cache. Each has at most
- * largest_copy bytes (1 GiB), because the rate no longer changes above that. */
+/* Both arrays of a copy together have at least BEYOND_L2 times the size of the L2 cache. Each array has at most
+ * largest_copy bytes (1 GiB), because larger arrays give the same rate. */
 enum { BEYOND_L2 = 4, SIZES = 3 };
 static const uint64_t largest_copy = (uint64_t)1 << 30;
 

@@ -81,7 +81,7 @@ int ws_repeat(const struct ws_driver *driver, ws_operation operation, void *user
     struct run run = { .driver = driver, .operation = operation, .user = user };
     double times[WS_MOST_SAMPLES];
     *repeated = (struct ws_repeated){ 0 };
-    int status = time_samples(&run, 1, 1, times); /* the first run loads modules and libraries */
+    int status = time_samples(&run, 1, 1, times); /* not used: the first run also loads modules and libraries */
     int64_t began = ws_clock_ns();
     status = status ? status : time_samples(&run, 1, 1, times);
     double host_ns = (double)(ws_clock_ns() - began) / 2;

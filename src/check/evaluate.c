@@ -6,14 +6,14 @@
 
 #include "check/figure.h"
 
-/* If operations without device times exceed 1/UNTIMED_LIMIT of the operations with device times, shares of time are
- * meaningless. */
+/* If operations without device times exceed 1/UNTIMED_LIMIT of the operations with device times, figures that are
+ * shares of time are meaningless, and their outcome is WS_NOT_KNOWN. */
 enum { UNTIMED_LIMIT = 20 };
 
 struct evaluation {
     const struct ws_rule *rule;
     const struct ws_figure *figure; /* NULL: the rule names a path in the report, not a figure */
-    bool as_share;                  /* the figure is compared as a share of the time figure->of, not as a time */
+    bool as_share;                  /* compare the figure as a share of the time figure->of, not as a time */
     const json_t *process, *device;
     struct ws_judgement *judgement;
     char *message; /* buffer for an error message about the rule */
@@ -127,8 +127,8 @@ static double evaluate_number_at(const json_t *object, const char *key)
     return json_number_value(json_object_get(object, key));
 }
 
-/* Returns why the rule's figure is meaningless for the subject (a device, a process or the job), or NULL if it is
- * not. */
+/* Returns why the rule's figure is meaningless for the subject (a device, a process or the job), or NULL if the
+ * figure is meaningful. */
 static const char *why_not(const struct evaluation *evaluation, const json_t *subject, char text[WS_WHY_SIZE])
 {
     const struct ws_figure *figure = evaluation->figure;
@@ -253,7 +253,7 @@ static int find_scope(struct evaluation *evaluation, const json_t *report, enum 
 {
     const char *first = evaluation->rule->path.parts[0].text;
     char key[WS_WHY_SIZE];
-    if (evaluation->figure) { /* look for the first key of the figure's path */
+    if (evaluation->figure) { /* find the objects that have the first key of figure->value */
         snprintf(key, sizeof(key), "%.*s", (int)strcspn(evaluation->figure->value, ".["), evaluation->figure->value);
         if (ws_find_scope(report, key, scope))
             *scope = WS_SUBJECT_DEVICE;

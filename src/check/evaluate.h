@@ -1,5 +1,6 @@
-/* Evaluates a rule, such as "busy >= 80 %", on a JSON report. The rule tests a value: a figure, or what a path
- * selects. It must hold for each device, process or row of a list in the report that has this value. */
+/* Evaluates a rule, such as "busy >= 80 %", on a JSON report. The rule tests a value: a named figure (figure.h), or
+ * what a path such as kernels["gemm"].share selects in the report. The rule must hold for each device, process or row
+ * of a list in the report that has this value. */
 #ifndef WALLSHIM_CHECK_EVALUATE_H
 #define WALLSHIM_CHECK_EVALUATE_H
 
@@ -9,17 +10,18 @@
 #include "check/find.h"
 #include "check/rule.h"
 
-/* In ascending order of severity. */
+/* The outcome of a rule, in ascending order of severity: the rule holds, its value is not known, it is broken. */
 enum ws_outcome { WS_HOLDS, WS_NOT_KNOWN, WS_BROKEN };
 
 enum { WS_WHY_SIZE = 160 };
 
-/* The result of a rule for one device, process or row of a list in the report. Texts live as long as the report. */
+/* The result of a rule for one device, process or row of a list in the report. Its pointers point into the report, so
+ * the report must outlive it. */
 struct ws_finding {
     enum ws_outcome outcome;
     const json_t *process, *device; /* JSON objects of the process and device that the value belongs to; NULL: none */
     struct ws_found value;
-    double error;          /* the value is accurate to ± error; 0: the report states no error */
+    double error;          /* the true value is within value ± error; 0: the report states no error */
     bool within_error;     /* the value is so close to the rule's limit that the error could change the outcome */
     char why[WS_WHY_SIZE]; /* reason, if the outcome is not known */
 };

@@ -68,8 +68,8 @@ static bool ends_in(const char *text, const char *end)
     return length >= tail && !strcmp(text + length - tail, end);
 }
 
-/* Returns the unit that the key's suffix names, such as "_ns". A key without such a suffix has the unit `inherited`
- * of the enclosing key. */
+/* Returns the unit that the key's suffix names, such as "_ns". A key without such a suffix has the unit of the key
+ * that encloses it, `inherited`. */
 static enum ws_unit find_unit_of(const char *key, enum ws_unit inherited)
 {
     if (ends_in(key, "_ns") || strstr(key, "_ns_per_") || !strcmp(key, "parts"))
@@ -138,8 +138,8 @@ static bool is_class(const char *text)
     return false;
 }
 
-/* Returns whether a row of a list in the report has this class or name. A class must match exactly, so ["copy"] does
- * not select every kernel with "copy" in its name. */
+/* Returns whether a row of a list in the report has the class `text`, or has `text` in its name. A class must match
+ * exactly, so ["copy"] does not select every kernel with "copy" in its name. */
 static bool is_called(const json_t *row, const char *text)
 {
     const char *class = json_string_value(json_object_get(row, "class")), *name = name_of_row(row);
@@ -148,10 +148,10 @@ static bool is_called(const json_t *row, const char *text)
     return (class && !strcmp(class, text)) || (name && strstr(name, text));
 }
 
-/* Sums over the rows of a list that a path selects. */
+/* Sums over those rows of a list that a path such as kernels["gemm"] selects. */
 struct sums {
     size_t rows;
-    double value; /* sum of the key's values; for min_ns and max_ns, their minimum or maximum */
+    double value; /* sum of the values of the path's last key; for min_ns and max_ns, their minimum or maximum */
     double count, total;
     double all; /* sum of total_ns over all rows of the list, selected or not */
     bool known; /* at least one selected row has the key */

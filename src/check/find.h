@@ -1,10 +1,11 @@
 /* Finds the values that a path names in a JSON report.
  *
- * A path begins at the objects that have its first key: at the devices if a device has the key, else at the
- * processes, else at the job. In a list, ["TEXT"] selects the rows of class TEXT, or the rows with TEXT in their
- * names. The values of the selected rows are combined into one value. Counts, bytes and times are added up. min_ns
- * and max_ns are the minimum and the maximum. mean_ns is the total time divided by the count. share is the selected
- * rows' part of the total_ns of the whole list. For any other key, and for [*], each row gives one value. */
+ * A path begins at the JSON objects that have its first key: at the objects of devices if one of these has the key,
+ * else at those of processes, else at that of the whole job. In a list, ["TEXT"] selects the rows of class TEXT, or
+ * the rows with TEXT in their names. The values of the selected rows are combined into one value. Counts, bytes and
+ * times are added up. The combined min_ns is the minimum over these rows, max_ns the maximum. mean_ns is the sum of
+ * total_ns divided by the sum of the counts. share is the sum of total_ns over the selected rows, divided by its sum
+ * over the whole list. With any other key, or with [*], the values are not combined: each row gives one value. */
 #ifndef WALLSHIM_CHECK_FIND_H
 #define WALLSHIM_CHECK_FIND_H
 
@@ -33,8 +34,8 @@ int ws_find_scope(const json_t *report, const char *key, enum ws_subject_scope *
 int ws_find(const struct ws_path *path, const json_t *subject, struct ws_vector *found, char *message,
             size_t capacity);
 
-/* Returns today's word for a word that earlier versions of wallshim used: "wait" for "dependency". Returns any other
- * word unchanged. */
+/* Returns the current word for a word that earlier versions of wallshim used in reports: "wait" for "dependency".
+ * Returns any other word unchanged. */
 const char *ws_word_now(const char *word);
 
 /* Returns the key of the object that is most similar to a missing key, or NULL if no key is similar. */

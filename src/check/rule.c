@@ -29,7 +29,7 @@ static const struct {
     { "MiB", WS_UNIT_BYTES, 0x1p20 }, { "GiB", WS_UNIT_BYTES, 0x1p30 }, { "TiB", WS_UNIT_BYTES, 0x1p40 },
 };
 
-/* The text still to parse, and the buffer for an error message. */
+/* The rest of the text, which is not parsed yet, and the buffer for an error message. */
 struct cursor {
     const char *at;
     char *message;
@@ -107,8 +107,9 @@ static int take_index(struct cursor *cursor, struct ws_path_part *part, char **t
 
 static int take_path(struct cursor *cursor, struct ws_path *path)
 {
-    /* This size is enough for the texts and their final zeros. Every part but the first begins with '.' or '[', which
-     * is not copied, so its byte is free for a zero. */
+    /* This buffer has room for the texts of all parts and a zero after each. Every part but the first begins with '.'
+     * or '[', which is not copied: the zero of the part takes its byte. The first part has the byte that is added
+     * here. */
     char *texts = path->texts = malloc(strlen(cursor->at) + 1);
     if (!texts)
         return -ENOMEM;
@@ -138,7 +139,7 @@ void ws_path_finish(struct ws_path *path)
 
 /* --- values ------------------------------------------------------------------------------------ */
 
-/* Checks that only blanks are left of the rule's text. */
+/* Checks that nothing but blanks follows in the text of the rule. */
 static int take_end(struct cursor *cursor)
 {
     skip_blanks(cursor);

@@ -12,7 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* What a number measures. A number is compared only with a number of the same kind. */
+/* What a number measures. A rule compares a number only with a number that measures the same: a time with a time,
+ * bytes with bytes. Exceptions are in check_units (evaluate.c). */
 enum ws_unit {
     WS_UNIT_NONE,  /* a count, or a value whose key gives no unit */
     WS_UNIT_SHARE, /* a share as a fraction: 0.8 for 80 % */
@@ -27,7 +28,7 @@ enum ws_path_kind {
     WS_PATH_KEY,   /* key of an object */
     WS_PATH_INDEX, /* one item of a list */
     WS_PATH_EACH,  /* every item of a list */
-    WS_PATH_ROWS,  /* the rows of a list with this class or name */
+    WS_PATH_ROWS,  /* the rows of a list that have this class, or this text in their names */
 };
 
 struct ws_path_part {
@@ -67,7 +68,7 @@ void ws_rule_finish(struct ws_rule *rule);
 int ws_path_parse(struct ws_path *path, const char *text, char *message, size_t capacity);
 void ws_path_finish(struct ws_path *path);
 
-/* Returns whether the comparison holds: for WS_LESS, whether number < value. */
+/* Returns whether `number` is in the relation to `value`: for WS_LESS, whether number < value. */
 bool ws_numbers_hold(double number, enum ws_relation relation, double value);
 
 #endif

@@ -75,8 +75,8 @@ static struct spread spread_of(const struct ws_sum *sum, const struct ws_samples
     return (struct spread){ variance / count, count > 2 ? count - 1 : 1 };
 }
 
-/* Returns how much of the difference of two means chance explains, by Welch's t-test. A side with only one sample is
- * assumed to vary like the other side. */
+/* Returns the largest difference of the two means that chance explains, at 95 % confidence, by Welch's t-test. A side
+ * with only one sample is assumed to vary like the other side. */
 static double chance(const struct ws_sum *before, const struct ws_samples *first, const struct ws_sum *after,
                      const struct ws_samples *second)
 {
@@ -224,7 +224,7 @@ static int add_lines(struct ws_comparison *comparison, const struct ws_samples *
                      const struct ws_samples *after)
 {
     const struct ws_report_side_line *first = comparison->before->lines.data, *second = comparison->after->lines.data;
-    struct ws_map places = { 0 }; /* key of a line → its index + 1 in the later recording; 0 once it is matched */
+    struct ws_map places = { 0 }; /* key of a line → 1 + its index in `after`; 0 once it is matched */
     int status = 0;
     (void)before;
     (void)after;
@@ -287,7 +287,8 @@ static int add_collective(struct ws_comparison *comparison, const struct ws_repo
     return 0;
 }
 
-/* A linear search: there are few collectives. */
+/* Finds the collective of this side that has the name and the number of ranks of `one`. Searches linearly, because
+ * there are few collectives. */
 static const struct ws_report_side_collective *same_collective(const struct ws_report_side *side,
                                                                const struct ws_report_side_collective *one)
 {

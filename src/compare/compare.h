@@ -2,11 +2,11 @@
  * sides of the comparison, `before` and `after`.
  *
  * Times and amounts are per step if both sides have steps, else per recording of a device (report_side.h). A change
- * is noise if chance and the stated errors of the times can explain it. The part that chance explains is the 95 %
- * confidence interval of the difference of the two means. This interval is computed by Welch's t-test from the spread
- * of the steps. About one random change in twenty therefore counts as real. The stated errors of the times of both
- * sides are added to the interval. Other differences between two runs of the same program (clocks, neighbours,
- * placement) are not included.
+ * is noise if chance, and the errors that the traces state for their times, can explain it. The part that chance
+ * explains is the 95 % confidence interval of the difference of the two means. This interval is computed by Welch's
+ * t-test from the spread of the steps. About one random change in twenty therefore counts as real. The errors that
+ * the two traces state for their times are added to the interval. Other differences between two runs of the same
+ * program (clocks, neighbours, placement) are not included.
  */
 #ifndef WALLSHIM_COMPARE_COMPARE_H
 #define WALLSHIM_COMPARE_COMPARE_H
@@ -18,8 +18,8 @@
 #include "report/page.h"
 
 enum ws_change_group {
-    WS_CHANGE_TIME,       /* times of a step that may overlap each other */
-    WS_CHANGE_PART,       /* the parts of a step, without overlap */
+    WS_CHANGE_TIME,       /* times of a step that may overlap each other: busy, compute, communication … */
+    WS_CHANGE_PART,       /* the parts into which a step is divided, without overlap */
     WS_CHANGE_LINE,       /* idle time by its cause and by the line of code that caused it */
     WS_CHANGE_CLASS,      /* operations by class */
     WS_CHANGE_KERNEL,     /* kernels, copies and memsets by name */
@@ -33,11 +33,11 @@ struct ws_change {
     const char *key;            /* name in JSON; for lines of code, the cause of the gaps; NULL for kernels */
     const char *label;          /* name in the printed text; for lines of code, the place in the program */
     const char *unit;           /* only for amounts: their unit, "number" or "bytes" */
-    double before, after;       /* values of the two sides: mean of a step or of a recording; in ns, or in `unit` */
-    double noise;               /* a change of at most this size is noise */
+    double before, after;       /* mean over the steps (or recordings) of each side, in ns or in `unit` */
+    double noise;               /* if the values differ by at most this amount, the change is noise */
     const struct ws_pair *pair; /* for kernels: the kernel on both sides; else NULL */
-    const char *like;           /* for kernels: name of another kernel with the same title (short name), or NULL */
-    const struct ws_report_side_collective *collectives[2]; /* for collectives: before and after, NULL if absent */
+    const char *like;           /* for kernels: full name of another kernel with the same short name, or NULL */
+    const struct ws_report_side_collective *collectives[2]; /* for collectives: [0] before, [1] after; NULL: absent */
 };
 
 struct ws_comparison {
@@ -65,10 +65,11 @@ static inline bool ws_change_is_noise(const struct ws_change *change)
     return size <= change->noise;
 }
 
-/* Returns whether `after` exceeds `before` by more than this share of `before`, and by more than the noise. */
+/* Returns whether the value grew by more than `share` times its value before, and by more than the noise. */
 bool ws_change_is_regression(const struct ws_change *change, double share);
 
-/* Return names for JSON: of a way to match kernels, and of a class of operations. */
+/* Return a name for JSON: ws_pairing_name that of a way to match kernels, ws_sample_class_name that of a class of
+ * operations. */
 const char *ws_pairing_name(enum ws_pairing pairing);
 const char *ws_sample_class_name(uint32_t of_class);
 

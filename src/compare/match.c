@@ -11,13 +11,13 @@
 
 enum { FUNCTOR = 256 };
 
-/* The unmatched kernels of one side. */
+/* The kernels of one side of the comparison. `taken` marks those that are already matched. */
 struct pool {
     const struct ws_report_side_kernel **kernels; /* ordered by total time, longest first */
     double *launches;                             /* launches per sample (step or recording), by kernel */
     size_t count;
     bool *taken;
-    uint64_t *keys; /* key of each kernel by the current matching rule; 0: the rule does not apply */
+    uint64_t *keys; /* by kernel: key by the current rule; 0: it is taken, or has no such key */
 };
 
 struct matching {
@@ -45,7 +45,7 @@ static uint64_t key_by_text(const struct pool *pool, size_t kernel, bool with_br
             text[length++] = *at;
         depth -= closes && depth;
     }
-    /* The kernel's class is part of the key. */
+    /* The kernel's class is part of the key, so that only kernels of the same class match. */
     memcpy(text + length, &pool->kernels[kernel]->class, sizeof(uint32_t));
     return length ? ws_hash_key(text, length + sizeof(uint32_t)) : 0;
 }
@@ -107,8 +107,8 @@ static bool may_be_same(const struct matching *matching, size_t before, size_t a
 static const struct rule {
     uint64_t (*key)(const struct pool *pool, size_t kernel);
     enum ws_pairing match;
-    bool alone;      /* match two kernels only if no other kernel of either side has their key */
-    bool same_count; /* match kernels only if they have equal numbers of launches and no different functors */
+    bool alone;      /* match two kernels only if no other unmatched kernel of either side has their key */
+    bool same_count; /* match two kernels only if launched equally often and without different functors */
 } rules[] = {
     { key_by_name, WS_PAIRED_BY_NAME, false, false },
     { key_by_numbers, WS_PAIRED_BY_NUMBERS, false, false },
@@ -128,7 +128,7 @@ static int add_pair(struct matching *matching, const struct ws_report_side_kerne
     return 0;
 }
 
-/* Counts the unmatched kernels of each key. */
+/* Counts how many unmatched kernels have each key. `counts` maps a key to this number. */
 static int count_keys(const struct pool *pool, struct ws_map *counts)
 {
     for (size_t i = 0; i < pool->count; i++) {

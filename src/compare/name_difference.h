@@ -4,11 +4,12 @@
 
 #include "compare/compare.h"
 
-/* Writes the title of kernel `name`, which is a short form of the name. If `other` has the same title, also writes
- * the part of `name` that differs from `other`: "add (vectorized_elementwise) …add<float>…". Returns text. */
+/* Writes the title of the kernel `name`, a short form of its name. If the kernel `other` has the same title, also
+ * writes the part of `name` that differs from `other`: "add (vectorized_elementwise) …add<float>…". Returns text. */
 const char *ws_name_difference(char *text, size_t capacity, const char *name, const char *other);
 
-/* Fills in ws_change.like for kernels. Returns 0 or -ENOMEM. */
+/* Sets ws_change.like in each change whose kernel has the same title (short name) as another kernel. Returns 0 or
+ * -ENOMEM. */
 int ws_changes_find_alike(struct ws_change *changes, size_t count);
 
 #endif

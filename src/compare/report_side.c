@@ -19,8 +19,8 @@ static const char *report_side_copy_text(struct ws_report_side *side, const char
 
 /* --- the side's description ---------------------------------------------------------------------- */
 
-/* Writes the report's verdict if it is the same on all devices: "overhead, mostly input". Otherwise writes that the
- * verdicts differ. Writes "" if no device has a verdict. */
+/* Writes the report's verdict on what limits the speed, if it is the same on all devices: "overhead, mostly input".
+ * Otherwise writes that the verdicts differ. Writes "" if no device has a verdict. */
 static void describe_wall(const struct ws_report *report, char *text, size_t capacity)
 {
     const struct ws_track_wall *common = NULL;
@@ -101,8 +101,8 @@ static const struct ws_track_causes *causes_of(const struct ws_report *report, s
 
 /* --- lines and collectives --------------------------------------------------------------------- */
 
-/* Finds the line in ws_report_side.lines, or adds it. Devices that have gaps at the same line share one entry.
- * Returns 0 or -ENOMEM. */
+/* Finds the line in ws_report_side.lines, or adds it. Devices whose idle periods (gaps) have the same cause and line
+ * share one entry. Returns 0 or -ENOMEM. */
 static int place_line(struct ws_report_side *side, struct ws_map *places, const struct ws_process *process,
                       const struct ws_gap_line *one, uint32_t *at)
 {

@@ -1,10 +1,11 @@
 /* One of the two sides of a comparison: the times and amounts of one report. The side holds no pointers into the
  * report.
  *
- * Times and amounts are compared as means over samples. Samples are the steady steps (steps.h) of all devices that
- * have steps, or the whole recordings of all devices that ran operations. Both kinds of samples are kept, because a
- * comparison uses the kind that both sides have. An operation is part of the step in which it begins. A gap that
- * reaches into the next step is split between the steps.
+ * Times and amounts are compared as means over samples. Samples are the steady steps (iterations of the program's
+ * main loop, without warm-up; steps.h) of all devices that have steps, or the whole recordings of all devices that
+ * ran operations. Both kinds of samples are kept, because a comparison uses the kind that both sides have. An
+ * operation is part of the step in which it begins. A gap (idle period of the device) that reaches into the next step
+ * is split between the two steps.
  */
 #ifndef WALLSHIM_COMPARE_REPORT_SIDE_H
 #define WALLSHIM_COMPARE_REPORT_SIDE_H
@@ -19,7 +20,7 @@
 
 enum ws_sampling { WS_PER_RECORDING, WS_PER_STEP, WS_SAMPLING_COUNT };
 
-/* X(NAME, key in JSON, name in a report): times of a step, which may overlap. */
+/* X(NAME, key in JSON, name in a report): times of a sample (a step or a recording), which may overlap. */
 #define WS_SAMPLE_TIMES(X)           \
     X(LENGTH, "length", "")          \
     X(BUSY, "busy", "busy")          \
@@ -27,8 +28,8 @@ enum ws_sampling { WS_PER_RECORDING, WS_PER_STEP, WS_SAMPLING_COUNT };
     X(COMM, "comm", "communication") \
     X(MEMORY, "memory", "copies and memsets")
 
-/* The parts of a sample's length, without overlap. The first parts are idle time by cause (enum ws_part). The parts
- * listed here follow them. */
+/* The parts into which the length of a sample (a step or a recording) is divided, without overlap. The first
+ * WS_CAUSE_COUNT parts are the idle time by its cause (enum ws_part); the parts of this enum follow them. */
 enum ws_sample_part {
     WS_SAMPLE_EXPOSED_COMM = WS_CAUSE_COUNT,
     WS_SAMPLE_EXPOSED_MEMORY,
@@ -55,8 +56,8 @@ enum { WS_GRAPH_CLASS = WS_CLASS_COUNT, WS_SAMPLE_CLASSES };
 
 /* A time or an amount, added up over all samples. */
 struct ws_sum {
-    double sum, squares; /* sum of the samples' values, and sum of the squares of these values */
-    double error;        /* largest possible error of `sum`, from the stated errors of the times */
+    double sum, squares; /* sum of the value over all samples, and sum of its squares */
+    double error;        /* largest possible error of `sum`, from the errors that the trace states for times */
 };
 
 struct ws_samples {
@@ -77,11 +78,11 @@ struct ws_repeated {
 struct ws_report_side_kernel {
     const char *name;
     uint32_t class;     /* enum ws_kernel_class or WS_GRAPH_CLASS */
-    uint32_t launch[6]; /* grid and block of the launches with most time; 0: not known, or not a kernel */
+    uint32_t launch[6]; /* grid and block with which the kernel spent most time; 0: not known, or not a kernel */
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };
 
-/* Gaps of one cause, caused by one place in the program. */
+/* All gaps (idle periods of a device) with the same cause that were caused by the same place in the program. */
 struct ws_report_side_line {
     const char *where; /* the place: line of code, or else the called function; "" if unknown */
     enum ws_part cause;
@@ -104,10 +105,10 @@ struct ws_report_side {
     struct ws_vector collectives;   /* struct ws_report_side_collective */
     struct ws_vector traces;        /* const char *: paths of the traces */
     const char *gpu;                /* name of one of the devices; "": not known */
-    const char *wall;               /* the report's verdict: the wall of the program; "": none */
-    const char *steps;              /* describes the steps if exactly one device has steps, else "" */
-    const char *source;             /* source of the steps: none, marked, found, or both; a static text */
-    bool has_window;                /* only a window of the recording was read */
+    const char *wall;               /* the report's verdict on what limits the program's speed; "": none */
+    const char *steps;              /* median and spread of the steps, if exactly one device has steps; else "" */
+    const char *source;             /* "none", "marked" by the program, "found" by wallshim, or "both" (static) */
+    bool has_window;                /* only a window (a part) of the recording was read */
     struct ws_report_window window; /* the window, if has_window; its `steps` is NULL */
     size_t running;                 /* number of devices that ran operations */
     uint64_t untimed;               /* number of operations that have no device times */

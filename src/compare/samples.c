@@ -11,7 +11,7 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Idle time by cause, in ns, and the error of each time. */
+/* Idle time of a device by its cause, in ns, and the largest error of each time. */
 struct causes {
     double time[WS_CAUSE_COUNT];
     double error[WS_CAUSE_COUNT];
@@ -25,15 +25,15 @@ struct device {
     const struct ws_track_causes *causes;
     const struct ws_track_comm *comm;
     struct ws_places places;
-    double *shape_times; /* device time of the operations of each shape, by index in ws_process.shapes */
+    double *shape_times; /* ns per shape (kernel, grid, block) of its operations; by index in ws_process.shapes */
     size_t comm_op;      /* index in comm->ops (in order of time) of the first operation that is not yet added */
     struct ws_gap_walk walk;
-    struct ws_gap gap; /* if has_gap: the first gap that is not yet added, or only in part */
+    struct ws_gap gap; /* if has_gap: the first idle period of the device that is not yet added in full */
     bool has_gap;
-    int64_t passed; /* the part of `gap` before this time is already added */
+    int64_t passed; /* ns; the part of `gap` before this time is already added */
     struct ws_gap_run run;
-    struct causes idle; /* idle time of the whole recording */
-    double error;       /* largest error of the busy time, as a share of the recorded time */
+    struct causes idle; /* idle time by cause, summed over all stretches so far */
+    double error;       /* largest error of the busy time / recorded time */
 };
 
 /* A stretch of a device's time: a step, or the time before the first step, between two steps or after the last step.
@@ -72,7 +72,8 @@ static void add_split(struct device *device, struct ws_samples *samples, int64_t
     ws_sum_add(&samples->parts[WS_SAMPLE_COMPUTE], (double)split->group[WS_GROUP_COMPUTE], error);
 }
 
-/* Adds idle time by cause. Idle time that the gaps do not account for is added to the unexplained idle time. */
+/* Adds a sample's idle time by cause. If `idle`, the whole idle time, is longer than the sum over all causes, the
+ * rest counts as unexplained. */
 static void add_causes(struct ws_samples *samples, const struct causes *causes, int64_t idle)
 {
     double left = (double)idle;
@@ -82,8 +83,8 @@ static void add_causes(struct ws_samples *samples, const struct causes *causes, 
         ws_sum_add(&samples->parts[i], causes->time[i] + (i == WS_PART_UNEXPLAINED ? left : 0), causes->error[i]);
 }
 
-/* Adds the part of a steady step that lies before the device's first operation, or after its last one. No gap covers
- * this idle time. */
+/* Adds the part of a steady step that lies before the device's first operation, or after its last operation. This
+ * idle time is in no gap, because a gap lies between two operations. */
 static void sum_edges(const struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     for (int i = 0; i < 2; i++) {
@@ -93,8 +94,9 @@ static void sum_edges(const struct device *device, const struct stretch *stretch
     }
 }
 
-/* Adds up the gaps of the stretch, by cause and line. A gap may reach into the next stretch. The error of a gap is
- * the sum of the errors of its two ends. This error is added to the stretch in which the gap ends. */
+/* Adds up the gaps (idle periods) in the stretch, by cause and by the line of code that caused them. A gap may reach
+ * into the next stretch. The error of a gap is the sum of the errors of its two ends. This error is added to the
+ * stretch in which the gap ends. */
 static void sum_gaps(struct device *device, const struct stretch *stretch, struct causes *causes)
 {
     const struct ws_ops *ops = &device->process->ops;
@@ -155,7 +157,7 @@ static void samples_sum_ops(struct device *device, const struct stretch *stretch
     }
 }
 
-/* Adds the time of the current stretch to the samples, by class of operation. */
+/* Adds the time of the operations in the current stretch to the samples, by class of operation. */
 static void samples_add_classes(struct device *device, struct ws_samples *samples)
 {
     struct ws_sum classes[WS_SAMPLE_CLASSES] = { 0 };

@@ -1,4 +1,4 @@
-/* Adds the operations and gaps of a device to one side of a comparison, in one pass. */
+/* Adds the operations and gaps (idle periods) of a device to one side of a comparison, in one pass over both. */
 #ifndef WALLSHIM_COMPARE_SAMPLES_H
 #define WALLSHIM_COMPARE_SAMPLES_H
 
@@ -14,16 +14,17 @@ struct ws_launch {
 struct ws_sampler {
     struct ws_report_side *side;
     const struct ws_report *report;
-    struct ws_tallies names;       /* sums per name of operations, by index into ws_model.names */
-    struct ws_tallies lines;       /* sums per line of code, by index in ws_report_side.lines */
-    struct ws_tallies collectives; /* sums per kind of collective, by index in ws_report_side.collectives */
-    struct ws_launch *launches;    /* by index into ws_model.names: the kernel's grid and block with most time */
+    struct ws_tallies names;       /* sums per name of an operation, by index into ws_model.names */
+    struct ws_tallies lines;       /* sums of gaps per line of code, by index in ws_report_side.lines */
+    struct ws_tallies collectives; /* sums per collective and number of ranks; index: as ws_report_side.collectives */
+    struct ws_launch *launches;    /* by index into ws_model.names: grid and block with most time of the kernel */
 };
 
-/* Maps the lines and collectives of one device to those that all devices of its side share. */
+/* Maps the lines of code and the kinds of collectives of one device to the lists in ws_report_side, which all devices
+ * of this side share. */
 struct ws_places {
-    const uint32_t *lines;       /* by index in ws_track_causes.lines: index in ws_report_side.lines */
-    const uint32_t *collectives; /* by index in ws_track_comm.kinds: index in ws_report_side.collectives */
+    const uint32_t *lines;       /* for each ws_track_causes.lines: its index in ws_report_side.lines */
+    const uint32_t *collectives; /* for each ws_track_comm.kinds: its index in ws_report_side.collectives */
 };
 
 /* Adds the device with this index in ws_model.tracks. Returns 0 or -ENOMEM. */

@@ -1,6 +1,6 @@
 /* Adds up the time of kernels, lines of code and collectives over samples, which are steps or whole recordings. There
- * is one tally for each kernel, line or collective. A tally adds up the times within one sample first, so that the
- * spread between samples is known.
+ * is one tally (struct ws_tally) for each kernel, line of code or kind of collective. A tally adds up the times
+ * within one sample first, so that the spread between samples is known.
  */
 #ifndef WALLSHIM_COMPARE_TALLY_H
 #define WALLSHIM_COMPARE_TALLY_H
@@ -10,7 +10,7 @@
 struct ws_tally {
     double now, count; /* time and occurrences in the current sample */
     double error;      /* largest possible error of the time in `now` */
-    bool touched;      /* the item occurs in the current sample */
+    bool touched;      /* the kernel, line or collective occurs in the current sample */
     struct ws_repeated per[WS_SAMPLING_COUNT];
 };
 
@@ -36,8 +36,8 @@ static inline void ws_tally_add(struct ws_tallies *tallies, uint32_t index, doub
 int ws_tallies_init(struct ws_tallies *tallies, size_t count);
 void ws_tallies_finish(struct ws_tallies *tallies);
 
-/* Ends the current sample and adds its amounts to the sums over the recording, and to the sums over steps if the
- * sample is a steady step. */
+/* Ends the current sample. Adds its amounts to per[WS_PER_RECORDING], and also to per[WS_PER_STEP] if the sample is a
+ * steady step (a typical iteration, steps.h). */
 void ws_tallies_flush(struct ws_tallies *tallies, bool steady);
 
 static inline void ws_sum_add(struct ws_sum *sum, double value, double error)

@@ -9,8 +9,8 @@
  * 1/HEADLINE_LIMIT of the step. */
 enum { HEADLINE_PARTS = 3, HEADLINE_LIMIT = 100 };
 
-/* If the numbers of kernels per step differ by more than this factor, the steps may be different parts of the
- * program. */
+/* If the numbers of kernels per step on the two sides differ by more than this factor, the report warns that the
+ * steps may be different parts of the program. */
 enum { DIFFERENT_STEPS = 2 };
 
 /* Writes a change with its sign: "+9.80 ms", "−54.2 ms". */
@@ -283,7 +283,7 @@ static bool is_guessed(const struct ws_change *change)
     return is_paired(change) && change->pair->match != WS_PAIRED_BY_NAME;
 }
 
-/* Prints two kernels that were matched by similarity, and the reason. */
+/* Adds a row for two kernels that were matched although their names differ, with the reason. */
 static void put_guess(struct ws_table *table, const struct ws_comparison *comparison, const struct ws_change *change)
 {
     static const char *const because[WS_PAIRING_COUNT] = {

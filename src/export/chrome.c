@@ -22,10 +22,10 @@ struct chrome {
     struct ws_text_out out;
     const struct ws_model *model;
     const struct ws_process *process;
-    uint64_t host;                   /* number of the Chrome process that holds the host calls */
+    uint64_t host;                   /* number, in the Chrome file, of the process that holds the host calls */
     struct ws_clock_cursor *cursors; /* maps device times to the host's clock; by index in ws_process.clocks */
-    uint64_t call;                   /* correlation id of the previous operation's call */
-    int64_t call_begin;              /* host time at which the previous operation's call began */
+    uint64_t call;                   /* correlation id of the call that launched the previous operation */
+    int64_t call_begin;              /* host time at which that call began */
     const char **shown;              /* event names by index into ws_model.names; NULL: not yet made */
     struct ws_arena texts;
     bool first;
@@ -36,7 +36,7 @@ static uint64_t device_number(const struct chrome *chrome, uint32_t device)
     return chrome->host + 1 + device;
 }
 
-/* Writes the first part of an event: its phase, process and thread. */
+/* Writes the first part of an event: its phase (the kind of Chrome event), process and thread. */
 static void chrome_begin_event(struct chrome *chrome, const char *phase, uint64_t process, uint64_t thread)
 {
     struct ws_text_out *out = &chrome->out;
@@ -62,8 +62,8 @@ static void put_key_number(struct chrome *chrome, const char *key, uint64_t numb
     ws_put_unsigned(&chrome->out, number);
 }
 
-/* Writes category, name, begin and duration of an event. Clamps absurd times first, so that the difference of begin
- * and end cannot overflow. */
+/* Writes category, name, begin and duration of an event. Clamps times that are far out of range first, so that the
+ * difference of begin and end cannot overflow. */
 static void put_span(struct chrome *chrome, const char *category, const char *name, int64_t begin, int64_t end)
 {
     uint64_t odd = 0;
@@ -208,8 +208,8 @@ static void chrome_put_op(struct chrome *chrome, const struct ws_op *op)
     const struct ws_op_shape *shape = place == WS_NOWHERE ? &lost : ws_process_shape(chrome->process, place);
     bool timed = !shape->lost && ws_op_begin_quality(op) && ws_op_end_quality(op) && op->begin <= op->end &&
                  !op->result && !(op->flags & WS_OP_CAPTURED);
-    /* Write the operation's call if the trace has it. Operations of a graph launch follow each other and share one
-     * call. Write this call only once. */
+    /* Write the call that launched the operation, if the trace has this call. The operations of one graph launch
+     * follow each other in the trace and share one call: write that call only once. */
     if (op->thread && (op->correlation != chrome->call || op->host_begin != chrome->call_begin))
         put_launch(chrome, op, shape);
     chrome->call = op->correlation;

@@ -8,7 +8,8 @@
 #include "export/stack_values.h"
 #include "export/text_out.h"
 
-/* Replaces semicolons and control characters, because semicolons separate frames and newlines separate stacks. */
+/* Writes a text with other characters in place of semicolons and control characters, because in the output semicolons
+ * separate frames and newlines separate stacks. */
 static void put_word(struct ws_text_out *out, const char *text)
 {
     char piece[2] = "";
@@ -29,7 +30,7 @@ static void put_frame(struct ws_text_out *out, const struct ws_stacks *stacks, u
     put_word(out, code ? code->name.data : "?");
     ws_put(out, " (");
     put_word(out, code ? code->file.data : "?");
-    /* Native code may have no line numbers; the line is then left out. */
+    /* Native code may have no line numbers; the frame is then written without one. */
     if (stacks->places[index].line || !code || code->coding != WS_LINES_GIVEN) {
         ws_put(out, ":");
         ws_put_unsigned(out, stacks->places[index].line);
@@ -56,7 +57,8 @@ static void put_thread(struct ws_text_out *out, const struct ws_process *process
     ws_put_unsigned(out, thread ? thread->tid : 0);
 }
 
-/* Writes each different stack and its count. The process's rows of stacks are ordered by thread. */
+/* For each thread of the process, writes each different stack, and how often it was recorded on this thread. The
+ * process's rows of stacks are ordered by thread. */
 static int put_rows(struct ws_text_out *out, const struct ws_process *process)
 {
     const struct ws_stacks *stacks = &process->stacks;

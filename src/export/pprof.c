@@ -1,8 +1,8 @@
 /* Stacks for pprof: a profile.proto (github.com/google/pprof, proto/profile.proto), compressed by gzip. A sample is a
  * stack; its values are the times that the stack accounts for (analysis/gaps/code_times.h).
  *
- * A profile is a message of repeated fields, which may come in any order. So each string, function, location and
- * sample is written when it first occurs. */
+ * A profile is a protobuf message whose fields repeat and may come in any order. So this code writes each string,
+ * function, location and sample to the file when it first occurs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ struct message {
 struct pprof {
     gzFile out;
     bool failed;
-    struct ws_map strings, functions, locations; /* key → id in the profile; for strings: index + 1 */
+    struct ws_map strings, functions, locations; /* hash of the contents → id; for strings: index + 1 */
     uint64_t string_count, function_count, location_count;
 };
 
@@ -77,7 +77,7 @@ static void emit(struct pprof *pprof, unsigned field, const void *bytes, size_t 
 
 /* --- tables ------------------------------------------------------------------------------------------- */
 
-/* Returns the text's index in the table of strings. */
+/* Returns the text's index in the profile's table of strings. Adds the text to the table if it is new. */
 static uint64_t string_index(struct pprof *pprof, const char *text)
 {
     size_t length = strlen(text);
@@ -164,7 +164,8 @@ static bool has_time(const struct ws_code_time *time)
     return time->stacks || time->host || time->device || time->idle;
 }
 
-/* Writes a stack with the innermost frame first. The process is the outermost frame. */
+/* Writes a stack and its times as a sample. The frames come innermost first; the last one, `root`, stands for the
+ * process. */
 static void pprof_put_sample(struct pprof *pprof, const struct ws_stack_values *values, size_t frame, uint64_t root)
 {
     struct message sample = { 0 };

@@ -1,4 +1,5 @@
-/* The formats that traces can be exported to. To add a format, add a file and a line in registry.c. */
+/* The formats that traces can be exported to. To add a format, add a source file that defines it, and a line in
+ * registry.c. */
 #ifndef WALLSHIM_EXPORT_REGISTRY_H
 #define WALLSHIM_EXPORT_REGISTRY_H
 

@@ -10,11 +10,11 @@
 #include "export/stack_values.h"
 #include "export/text_out.h"
 
-/* Frames and profiles are written to two temporary files, because the list of all frames must come before the
- * profiles. */
+/* Frames and profiles go to two temporary files at first: in the output the list of all frames comes before the
+ * profiles, but it is complete only after the last profile. */
 struct speedscope {
     struct ws_text_out *frames, *profiles;
-    struct ws_map known; /* key of a frame → its number + 1 */
+    struct ws_map known; /* hash of name, file and line → number of the frame + 1 */
     uint32_t frame_count;
     bool any_profile;
 };
@@ -129,7 +129,7 @@ static int copy_all(FILE *from, FILE *to)
     return ferror(from) ? -EIO : 0;
 }
 
-/* Joins frames and profiles into one JSON document. */
+/* Copies the two temporary files, frames and profiles, into one JSON document. */
 static int put_together(FILE *frames, FILE *profiles, FILE *file)
 {
     static const char begin[] = "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\","

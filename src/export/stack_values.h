@@ -1,5 +1,5 @@
-/* What the exporters of stacks share: the frames of a process, and the host, device and idle time that each stack
- * accounts for (analysis/gaps/code_times.h). */
+/* What the exporters of call stacks share: the frames of a stack, and the host, device and idle time for which each
+ * stack accounts (analysis/gaps/code_times.h). */
 #ifndef WALLSHIM_EXPORT_STACK_VALUES_H
 #define WALLSHIM_EXPORT_STACK_VALUES_H
 
@@ -17,7 +17,7 @@ size_t ws_frame_chain(const struct ws_stacks *stacks, uint32_t index, uint32_t c
 struct ws_stack_values {
     const struct ws_process *process;
     struct ws_code_time *times; /* by index of the innermost frame; the last entry is for time without a stack */
-    size_t count;               /* number of frames; `times` has one entry more */
+    size_t count;               /* number of frames in ws_stacks.frames.rows; `times` has one entry more */
 };
 
 /* X(name of the value, its unit in pprof, member of struct ws_code_time) */
@@ -26,8 +26,9 @@ struct ws_stack_values {
     X("device", "nanoseconds", device) \
     X("idle", "nanoseconds", idle)
 
-/* Calls `take` for each process that has stacks. The model must hold all operations. Returns 0, what `take` returned
- * if that is not 0, or -errno with one line in message; -ENODATA if no process has stacks. */
+/* Computes the times of each process that has stacks, and calls `take` with them. The model must hold all operations.
+ * Returns 0. If `take` returns another number than 0, stops and returns this number. After an error of its own,
+ * returns -errno and writes one line to message; -ENODATA means that no process has stacks. */
 int ws_for_stack_values(const struct ws_model *model, int (*take)(const struct ws_stack_values *values, void *user),
                         void *user, char *message, size_t capacity);
 

@@ -1,4 +1,5 @@
-/* Fast text output to a file: a buffer, and the few number formats that exports need. */
+/* Writes text to a file fast: through a buffer, and with code of its own for the few number formats that exports
+ * need. */
 #ifndef WALLSHIM_EXPORT_TEXT_OUT_H
 #define WALLSHIM_EXPORT_TEXT_OUT_H
 

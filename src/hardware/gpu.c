@@ -118,9 +118,9 @@ static const struct ws_gpu *find_by_name(const struct ws_gpu_facts *facts)
     return best;
 }
 
-/* Finds a chip of the same compute capability. Both chips probably do the same number of FLOPs per SM and clock
- * cycle. GeForce chips are matched only with each other: with fp32 accumulation their tensor cores have half the rate
- * of professional chips. */
+/* Finds a chip of the device's compute capability. That chip and the device probably do the same number of FLOPs per
+ * SM and clock cycle. GeForce chips are matched only with each other: with fp32 accumulation their tensor cores have
+ * half the rate of professional chips. */
 static const struct ws_gpu *find_sibling(const struct ws_gpu_facts *facts)
 {
     bool geforce = facts->name && has_word(facts->name, "GeForce", strlen("GeForce"));

@@ -1,4 +1,5 @@
-/* The peaks of GPUs: FLOP/s by precision, bytes/s of device memory, and the ridge between the two.
+/* The peaks of GPUs: FLOP/s by precision, bytes/s of device memory, and the ridge: peak FLOP/s divided by peak
+ * bytes/s.
  *
  * Peaks are dense (no structured sparsity) and at the boost clock. If accumulation in fp32 makes a chip slower, the
  * peak is the rate with fp32 accumulation, because frameworks accumulate in fp32. gpus.h holds the table, with a

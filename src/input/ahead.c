@@ -9,7 +9,7 @@
 enum { PIECES = 4 };
 
 /* A helper thread fills the pieces in turn. The reader (the thread that calls ws_ahead_next) uses the piece that it
- * got last. The other pieces hold the data after that piece. */
+ * got last. Meanwhile the helper thread fills the other pieces with the data that follow. */
 struct ws_ahead {
     bool (*fill)(void *user, void *piece);
     void *user;
@@ -28,7 +28,8 @@ static void *piece_at(struct ws_ahead *ahead, uint64_t number)
     return ahead->pieces + number % PIECES * ahead->piece_size;
 }
 
-/* Waits until a piece can be filled; returns NULL when the thread has to end. */
+/* Waits until the reader no longer uses a piece, and returns this piece to be filled. Returns NULL when ws_ahead_stop
+ * was called, because the helper thread then has to end. */
 static void *piece_to_fill(struct ws_ahead *ahead)
 {
     pthread_mutex_lock(&ahead->lock);
@@ -55,7 +56,7 @@ static void *fill_pieces(void *user)
     return NULL;
 }
 
-/* Starts the thread with all signals blocked: another thread of the command handles Ctrl-C. */
+/* Starts the helper thread with all signals blocked, so that another thread of the program handles Ctrl-C. */
 static int start_thread(struct ws_ahead *ahead)
 {
     sigset_t all, before;

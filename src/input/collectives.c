@@ -1,5 +1,6 @@
-/* Finds the kernels of each collective in another profiler's file. The file may name the collective of a kernel.
- * Otherwise an NCCL kernel belongs to the collective call that was running on the launching thread. */
+/* Finds the kernels of each collective (a call such as ncclAllReduce) in another profiler's file. Some files state to
+ * which collective a kernel belongs. If the file does not state it, an NCCL kernel belongs to the collective call
+ * during which the calling thread launched the kernel. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,8 @@ static int input_collectives_by_place(const void *a, const void *b)
         return x->thread < y->thread ? -1 : 1;
     if (x->begin != y->begin)
         return x->begin < y->begin ? -1 : 1;
-    /* If two records begin at the same time, the longer record comes first, because it contains the other. */
+    /* If two records begin at the same time, the longer record comes first, because it contains the shorter
+     * record. */
     return (x->end < y->end) - (x->end > y->end);
 }
 
@@ -22,8 +24,8 @@ static const struct ws_gather_call *call_of(const struct ws_gather *gather, cons
     return op->call ? (const struct ws_gather_call *)gather->calls.data + (op->call - 1) : NULL;
 }
 
-/* Merges nested records of one collective call. The outer record takes the fields that it lacks from the inner
- * record. The inner record is dropped. */
+/* Merges records of one collective call that are nested: one lies within the time of another on the same thread. The
+ * outer record takes the fields that it lacks from the inner record. The inner record is dropped. */
 static void input_collectives_fold(struct ws_vector *collectives)
 {
     struct ws_gather_collective *list = collectives->data;
@@ -96,8 +98,8 @@ static struct ws_gather_collective *innermost_around(const struct ws_vector *col
     return found ? &list[low - 1] : NULL;
 }
 
-/* Assigns the operation to the collective. launch holds the correlation ids of the collective's first and last
- * launch. */
+/* Marks the operation as part of the collective. Stores the correlation id of the operation's launch in launch[1],
+ * the collective's last launch so far, and in launch[0], its first launch, if launch[0] is still 0. */
 static void add_launch(struct ws_gather *gather, struct ws_gather_op *op, struct ws_gather_collective *collective,
                        uint64_t launch[2])
 {
@@ -111,9 +113,10 @@ static void add_launch(struct ws_gather *gather, struct ws_gather_op *op, struct
         comms[collective->comm - 1].device = ws_gather_device_of(gather, shape->stream);
 }
 
-/* Handles a kernel for which the file itself gives the collective, `own`. If a record says that a collective call was
- * running on the launching thread, `own` takes that record's thread and times, and replaces it. Otherwise writes
- * `own` as a row of the trace, with the thread and times of the launching call. */
+/* Handles a kernel whose collective the file states; `own` describes this collective. If the kernel was launched
+ * during a collective call that has a record, `own` takes the thread and the times of this record, and replaces the
+ * record in `records`. If there is no such record, writes `own` as a row of the trace at once, with the thread and
+ * the times of the call that launched the kernel. */
 static void assign_named_kernel(struct ws_gather *gather, const struct ws_vector *records, uint64_t (*launches)[2],
                                 struct ws_gather_collective own)
 {
@@ -131,8 +134,8 @@ static void assign_named_kernel(struct ws_gather *gather, const struct ws_vector
         input_collectives_put(gather, &own, launch[0], launch[1]);
 }
 
-/* Assigns each NCCL kernel that has no collective yet to the collective call that was running on the launching
- * thread. */
+/* Assigns each NCCL kernel that has no collective yet to the collective call during which the kernel was launched on
+ * the same thread. */
 static void assign_nccl_kernels(struct ws_gather *gather, const struct ws_vector *records, uint64_t (*launches)[2],
                                 const uint32_t *order)
 {

@@ -7,8 +7,9 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Stores the position of the letter e in *at, or the end of the text if there is no exponent. Parses the exponent.
- * Returns false if the exponent is not a number. */
+/* Finds the exponent, the number after a letter e or E. Stores the position of this letter in *at, or `length` if
+ * there is no such letter. Stores the exponent in *exponent, or 0 if there is none. Returns false if the letter is
+ * not followed by a number. */
 static bool find_exponent(const char *text, size_t length, size_t *at, int *exponent)
 {
     size_t i = 0;
@@ -42,8 +43,9 @@ static bool decimal_append(int64_t *number, int digit)
     return true;
 }
 
-/* Parses the usual form: digits with or without a point, and at most `shift` digits after the point. Returns false
- * for every other text, and for results that are too large. */
+/* Parses the usual form of a number quickly: digits with or without a point, and at most `shift` digits after the
+ * point. Returns false for every other text and for results that are too large; ws_decimal then parses the text by
+ * its general rules. */
 static bool parse_plain(const char *text, size_t length, int shift, int64_t *value)
 {
     enum { MOST_DIGITS = 19 }; /* a uint64_t holds every number with this many digits */
@@ -83,7 +85,8 @@ bool ws_decimal(const char *text, size_t length, int shift, int64_t *value)
             point = i;
     if (point > end)
         point = end;
-    /* Exponent and shift move the decimal point. The digits before the moved point are kept. */
+    /* The exponent and `shift` move the decimal point. The result consists of the `kept` digits before the moved
+     * point; the first digit after it decides whether the result is rounded up. */
     int64_t kept = (int64_t)(point - negative) + exponent + shift, seen = 0;
     for (size_t i = negative; i < end; i++) {
         if (i == point)

@@ -1,5 +1,5 @@
-/* Parses decimal numbers to integers, without a double in between: no double holds 1712195495519689.047 µs
- * exactly. */
+/* Parses decimal numbers to integers. Does not convert them to double in between, because a double cannot hold a time
+ * such as 1712195495519689.047 µs exactly. */
 #ifndef WALLSHIM_INPUT_DECIMAL_H
 #define WALLSHIM_INPUT_DECIMAL_H
 

@@ -1,13 +1,15 @@
-/* Turns the data of importers into rows of the record families, which are the tables of a trace.
+/* Turns the data that importers (the readers of other profilers' files) find into rows of the record families, which
+ * are the tables of a wallshim trace.
  *
  * Another profiler's file names things by texts and numbers of its own. It lists a kernel and the call that launched
- * the kernel in different places and in any order. The functions below turn names into identifiers. They keep
- * operations and calls in memory until the end of the file, and then join each operation with its call. Ranges become
- * rows at once. An importer adds its data piece by piece and finally calls ws_gather_finish. ws_gather_next returns
- * the finished rows in blocks.
+ * the kernel in different places and in any order. The functions below turn these texts and numbers into the
+ * identifiers of a wallshim trace. They keep operations (kernels, copies, memsets) and host calls in memory until the
+ * end of the file, and then join each operation with its call. Ranges (named periods of a host thread) become rows at
+ * once, because they are not joined with anything. An importer adds its data piece by piece and finally calls
+ * ws_gather_finish. ws_gather_next returns the finished rows in blocks.
  *
- * When memory runs out, `error` is set, and all functions return 0 and change nothing. An importer checks `error`
- * once per piece of the file. */
+ * When memory runs out, a function sets `error`. From then on, no function adds a row, an operation or a call. So an
+ * importer need not check every result: it checks `error` once per piece of the file. */
 #ifndef WALLSHIM_INPUT_GATHER_H
 #define WALLSHIM_INPUT_GATHER_H
 
@@ -15,14 +17,15 @@
 #include "record/record.h"
 #include "trace/reader.h"
 
-/* An operation, before it is joined with the host call that made it. The structure takes 48 bytes. */
+/* An operation on a device (a kernel, copy, memset or graph), before it is joined with the host call that launched
+ * it. */
 struct ws_gather_op {
     int64_t begin, end;
-    uint64_t correlation; /* correlation id in the file; 0: none */
+    uint64_t correlation; /* id in the file that the launching call has too; 0: none */
     uint64_t bytes;
-    uint32_t shape; /* number in ws_gather.shapes, from 1, of the operation's kind, stream, grid … */
+    uint32_t shape; /* number (from 1), in ws_gather.shapes, of the operation's shape (kind, stream, grid …) */
     uint32_t flags; /* bits of enum ws_op_flags */
-    /* Index of the launching call in ws_gather.calls + 1; 0: none. Set when operations and calls are joined. */
+    /* 1 + index in ws_gather.calls of the call that launched the operation; 0: none. ws_gather_finish sets it. */
     uint32_t call;
 };
 
@@ -30,23 +33,24 @@ struct ws_gather_op {
 struct ws_gather_call {
     int64_t begin, end;
     uint64_t correlation;
-    uint32_t function; /* identifier in family driver_function; top bit: the call launched operations */
+    uint32_t function; /* id in table driver_function; top bit set: the call launched operations */
     uint32_t thread;
 };
 
-/* A framework's record of a collective call. */
+/* A record of a collective call (such as all-reduce), as a framework such as PyTorch wrote it. */
 struct ws_gather_collective {
     int64_t begin, end; /* host times on `thread`; kernels launched between them belong to the collective */
     uint64_t count;
     uint64_t sequence;
     uint32_t thread;
-    uint32_t function; /* identifier in family driver_function; 0: the record only names the communicator */
+    uint32_t function; /* id in table driver_function; 0: the record names only the communicator */
     uint32_t comm;     /* number of the communicator in ws_gather.comms, from 1; 0: unknown */
     uint32_t datatype;
-    uint32_t stream; /* stream of the collective's operations; set when operations and calls are joined */
+    uint32_t stream; /* id of the stream of the collective's kernels; set by ws_gather_finish */
     int32_t peer;
     bool all_parts; /* `count` covers the data of all ranks; NCCL's count covers one rank's part */
-    /* If the file says that a kernel belongs to this collective: index of the kernel's operation + 1; else 0. */
+    /* 1 + index in ws_gather.ops of the kernel, if the file states that this collective is that of a certain kernel;
+     * else 0. */
     uint32_t op;
 };
 
@@ -74,11 +78,11 @@ struct ws_gather_detail {
 struct ws_gather {
     int error; /* 0 or -ENOMEM */
     struct ws_arena texts;
-    struct ws_vector rows[WS_FAMILY_COUNT]; /* for each family: the rows that ws_gather_next did not return yet */
+    struct ws_vector rows[WS_FAMILY_COUNT]; /* by family (table of a trace): rows that wait for ws_gather_next */
     int handed;                             /* the family whose rows ws_gather_next returned last; -1: none */
     struct ws_intern labels, names, driver_functions, functions, threads, contexts, streams;
-    struct ws_intern shapes;       /* shapes (struct ws_shape) without driver_function */
-    struct ws_intern final_shapes; /* struct final_shape (join.c): shapes with driver_function, as in the trace */
+    struct ws_intern shapes;       /* struct ws_shape: kind, stream, grid … of operations; driver_function is 0 */
+    struct ws_intern final_shapes; /* struct final_shape (join.c): a shape and the driver function of its launch */
     struct ws_vector attributes;   /* struct ws_call_kind of each driver function */
     struct ws_vector communicates; /* bool for each function: whether it is a kernel of NCCL or RCCL */
     struct ws_vector spans;        /* struct ws_gather_span of each context: the range of its device times */
@@ -90,9 +94,9 @@ struct ws_gather {
     struct ws_vector memory;       /* elements: struct ws_gather_memory */
     struct ws_vector details;      /* elements: struct ws_gather_detail */
     struct ws_map detail_of;       /* correlation id of a call → index in `details` + 1 */
-    struct ws_map recorded;        /* events recorded by the calls processed so far */
+    struct ws_map recorded;        /* keys: events that the calls processed so far recorded (cudaEventRecord) */
     uint64_t losses[WS_LOSS_COUNT];
-    struct ws_gather_join *join; /* state of joining operations with calls; set once the whole file was read */
+    struct ws_gather_join *join; /* state of the join of operations with calls; NULL until ws_gather_finish */
 };
 
 void ws_gather_init(struct ws_gather *gather);
@@ -101,7 +105,8 @@ void ws_gather_init(struct ws_gather *gather);
 
 uint32_t ws_gather_label(struct ws_gather *gather, const char *text, size_t length);
 
-/* Derives the function's family (enum ws_call_family: launch, copy, …) from its name. */
+/* Returns the identifier of a host function such as cudaLaunchKernel. The function's family (enum ws_call_family:
+ * launch, copy, …) is derived from its name. */
 uint32_t ws_gather_driver_function(struct ws_gather *gather, const char *name, size_t length);
 
 uint32_t ws_gather_function(struct ws_gather *gather, const char *name, size_t length, uint32_t registers,
@@ -110,27 +115,27 @@ uint32_t ws_gather_function(struct ws_gather *gather, const char *name, size_t l
 /* pid and tid may be any two numbers that together identify a thread. tid is stored in the thread's row. */
 uint32_t ws_gather_thread(struct ws_gather *gather, int64_t pid, int64_t tid);
 
-/* Names a thread for which ws_gather_thread was called before. */
+/* Sets the name of a thread that ws_gather_thread has added before. Ignores any other thread. */
 void ws_gather_thread_name(struct ws_gather *gather, int64_t pid, int64_t tid, const char *name, size_t length);
 
 /* ordinal is the number of the device, or < 0 if it is unknown. context and stream are the numbers in the file. */
 uint32_t ws_gather_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
 
-/* Returns the given context if it has operations. Otherwise returns the first context of the device that has
- * operations, or 0. */
+/* Returns the identifier of the given context if operations of this context were added. Otherwise returns the first
+ * context of the device that has operations, or 0. */
 uint32_t ws_gather_known_context(const struct ws_gather *gather, int64_t ordinal, int64_t context);
 uint32_t ws_gather_known_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
 
-/* Returns a number for ws_gather_op.shape. It is not the identifier that the shape gets in the trace. shape->id and
- * shape->driver_function must be 0. */
+/* Returns a number for ws_gather_op.shape. This number is not the identifier of the shape in the trace, which also
+ * depends on the function that launched the operation (join.c). shape->id and shape->driver_function must be 0. */
 uint32_t ws_gather_shape(struct ws_gather *gather, const struct ws_shape *shape);
 
 /* --- rows -------------------------------------------------------------------------------------- */
 
 void ws_gather_meta(struct ws_gather *gather, const char *key, const char *value, size_t length);
 
-/* Adds a complete row, which ws_gather_next returns later. The row's texts must stay valid until ws_gather_next is
- * called again after it has returned the row. */
+/* Adds a complete row, which ws_gather_next returns later. The row's texts must stay valid until ws_gather_next has
+ * returned the row and is called once more. */
 void ws_gather_row(struct ws_gather *gather, enum ws_family family, const void *row);
 
 /* Copies a text. The copy lives as long as `gather`. */
@@ -150,10 +155,12 @@ void ws_gather_detail(struct ws_gather *gather, const struct ws_gather_detail *d
 
 /* --- results ----------------------------------------------------------------------------------- */
 
-/* Ends the input and joins operations with their calls. */
+/* Call this function after the last piece of the file: it joins operations with their calls. */
 void ws_gather_finish(struct ws_gather *gather);
 
-/* Returns 1 and a block that is valid until the next call. Returns 0 if there is no block (yet), or -ENOMEM. */
+/* Returns 1 and a block of rows that is valid until the next call. Returns 0 if no rows are ready: before
+ * ws_gather_finish the importer then has to read on, and after ws_gather_finish all rows have been returned. Returns
+ * -ENOMEM when memory runs out. */
 int ws_gather_next(struct ws_gather *gather, struct ws_block *block);
 
 void ws_gather_destroy(struct ws_gather *gather);
@@ -174,8 +181,8 @@ void ws_copy_spaces(const char *name, size_t length, uint32_t *from, uint32_t *t
 /* Returns the enum ws_space of a word, such as "Device" or "Pinned". */
 uint32_t ws_space_of(const char *word, size_t length);
 
-/* Returns NCCL's name of a framework's collective: "_allgather_base" is ncclAllGather. Other names are returned
- * unchanged. */
+/* Returns the NCCL function for a framework's name of a collective: ncclAllGather for "_allgather_base". Returns the
+ * name unchanged if no NCCL function is known for it. */
 struct ws_text ws_collective_function(struct ws_text name);
 
 /* Returns the ncclDataType_t for PyTorch's name of a type ("BFloat16", "c10::BFloat16"), or WS_NO_TYPE. */
@@ -188,7 +195,7 @@ struct ws_gather_span {
     int64_t first, last; /* range of the device times of a context's operations; first > last: none */
 };
 
-/* Returns the first context of a device, or 0. */
+/* Returns the identifier of the context that was added first for a device, or 0 if there is none. */
 uint32_t ws_gather_context_of(const struct ws_gather *gather, int64_t ordinal);
 
 bool ws_gather_share_process(const struct ws_gather *gather, uint32_t thread, uint32_t other);
@@ -197,20 +204,21 @@ bool ws_gather_share_process(const struct ws_gather *gather, uint32_t thread, ui
 uint32_t ws_gather_device(const struct ws_gather *gather, uint32_t context);
 uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
 
-/* Assigns operations to collectives (collectives.c). order lists the indices of the operations by host time. Returns
- * 0 or -ENOMEM. */
+/* Assigns operations to collectives (collectives.c). order lists the indices of all operations, sorted by the start
+ * of their launching calls. Returns 0 or -ENOMEM. */
 int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
 
-/* Returns the details of a call, or NULL. Only the first request for a correlation id returns the details. The
- * outermost call makes this first request, because calls are processed in order of start. */
+/* Returns the details of a call, or NULL. Only the first request for a correlation id returns them, so that only one
+ * of several calls with this id gets the details. This one is the outermost call, because the join processes calls in
+ * order of their start. */
 const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
 
-/* Returns the number of details that have an address, but whose call is not in the file. Call this function after all
- * calls were processed. */
+/* Returns the number of details of allocations and releases (those with an address) whose call is not in the file.
+ * Call this function after all calls were processed. */
 uint64_t ws_gather_lone_details(struct ws_gather *gather);
 
-/* Returns the correlation id that a row of the trace gets. It contains the thread, so that it is unique in the
- * trace. */
+/* Makes the correlation id for a row of the trace. This id contains the thread's identifier, so that it is unique in
+ * the trace. */
 static inline uint64_t ws_gather_correlation(uint32_t thread, uint64_t correlation)
 {
     return (uint64_t)thread << 40 | (uint32_t)correlation; /* the cast drops the upper bits, which hold the process */

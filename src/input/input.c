@@ -13,8 +13,9 @@
 
 enum { PACKED_PIECE = 64 * 1024, AHEAD_PIECE = 256 * 1024, GZIP_WINDOW = 15 + 16 };
 
-/* A limit against decompression bombs: UNPACKED_ANYHOW bytes plus MOST_UNPACKED times the bytes read. A decompressed
- * trace is fifteen to forty times as large as the file. A decompressed bomb can be a thousand times as large. */
+/* Decompression stops with -E2BIG beyond a limit, against decompression bombs: UNPACKED_ANYHOW bytes, plus
+ * MOST_UNPACKED times the bytes read from the file. A decompressed trace is fifteen to forty times as large as the
+ * file. A decompressed bomb can be a thousand times as large. */
 enum { MOST_UNPACKED = 200, UNPACKED_ANYHOW = 64 << 20 };
 
 struct input_piece {
@@ -26,7 +27,8 @@ struct input_piece {
 
 struct ws_input {
     /* These three fields belong to the thread that calls ws_input_read. If a helper thread reads ahead, only the
-     * helper thread changes the fields after them. Without a helper thread, `ahead` is NULL. */
+     * helper thread uses the fields below these three, apart from the constant `packed` and `total`. Without a helper
+     * thread, `ahead` is NULL. */
     struct ws_ahead *ahead;
     const struct input_piece *ready; /* the piece from which ws_input_read copies */
     size_t ready_taken;

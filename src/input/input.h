@@ -29,7 +29,8 @@ ssize_t ws_input_read(struct ws_input *input, void *to, size_t size);
 
 enum ws_input_end ws_input_end(const struct ws_input *input);
 
-/* Stores the number of bytes read and the size of the file. */
+/* Stores how many bytes of the file (compressed, if it is a gzip file) the returned bytes came from, and the size of
+ * the file. */
 void ws_input_position(const struct ws_input *input, uint64_t *done, uint64_t *total);
 
 /* Closes the file. Accepts NULL. */

@@ -31,7 +31,8 @@ static struct ws_gather_call *call_at(const struct ws_gather *gather, size_t ind
     return (struct ws_gather_call *)gather->calls.data + index;
 }
 
-/* Returns the start of the call that launched the operation. Without such a call, returns the start on the device. */
+/* Returns the start of the call that launched the operation. If the file lacks this call, returns the operation's
+ * start on the device. */
 static int64_t host_time(const struct ws_gather *gather, size_t op)
 {
     uint32_t call = join_op_at(gather, op)->call;
@@ -39,7 +40,8 @@ static int64_t host_time(const struct ws_gather *gather, size_t op)
 }
 
 /* Finds the call of each operation: the outermost call with the same correlation id. In a file merged from several
- * processes, calls of different processes may share a correlation id. An operation with this id gets no call. */
+ * processes, calls of different processes may share a correlation id. It is then unknown which process launched an
+ * operation with this id, so the operation gets no call. */
 static int match_calls(struct ws_gather *gather)
 {
     struct ws_map calls = { 0 }; /* correlation id of an operation → index + 1 of its call */
@@ -240,8 +242,9 @@ int ws_gather_join_more(struct ws_gather *gather)
     }
     for (size_t i = 0; join->op < gather->ops.count && i < SLICE; i++)
         join_put_op(gather, join_op_at(gather, join->ops[join->op++]));
-    /* A call whose operation has a row gets no row of its own. If this function made no row, ws_gather_next would end
-     * the input. So the loop goes on until there is a row. */
+    /* A call that launched an operation gets no row of its own, because the row of the operation describes the call
+     * too. So SLICE calls may give no row at all. If this function made no row, ws_gather_next would report the end
+     * of all rows too early. Therefore the loop goes on until there is a row. */
     for (size_t i = 0; join->call < gather->calls.count && (i < SLICE || !has_rows(gather)); i++)
         join_put_call(gather, call_at(gather, join->calls[join->call++]));
     const struct ws_gather_memory *memory = gather->memory.data;

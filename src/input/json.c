@@ -11,7 +11,8 @@ enum { PIECE = 256 * 1024, HELD = 32 };
 /* The maximum depth of nested maps and arrays. Traces have about ten levels. */
 enum { DEEPEST = 100 };
 
-/* The maximum length of a text. An unterminated text would be scanned again with every piece. */
+/* The maximum length of a text. yajl scans an unfinished text from its start with every piece, so a text that never
+ * ends would take quadratic time. */
 enum { LONGEST_TEXT = 8 << 20 };
 
 /* A limit on parser restarts after invalid JSON. A restart costs one unit, plus one unit per open map and array.
@@ -23,7 +24,7 @@ struct ws_json {
     void *user;
     yajl_handle parser;
     bool started;
-    bool muted; /* no callbacks are made, because a new parser is being brought to the current depth */
+    bool muted; /* suppress the caller's callbacks while a new parser is brought to the current depth */
     bool too_deep;
     size_t depth;
     char open[DEEPEST]; /* for each depth: '{' if a map is open there, '[' if an array is */
@@ -88,7 +89,8 @@ static bool open_one(struct ws_json *json, char what)
     return true;
 }
 
-/* Closes a map or array. After the end of the array of items, invalid JSON is no longer skipped. */
+/* Notes the end of a map or array. After the end of the array whose invalid items are skipped (ws_json_pass_over),
+ * invalid JSON is an error again. */
 static void close_one(struct ws_json *json)
 {
     json->depth--;
@@ -246,8 +248,8 @@ static bool is_space(unsigned char c)
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Returns whether an item begins at this brace. Braces also occur in texts, so the brace must follow a comma and
- * precede a typical key of an event. */
+/* Returns whether the next item of the array (an event of the trace) begins at this brace. Braces also occur in
+ * texts, so the brace must follow a comma and precede a typical key of an event. */
 static bool begins_item(const unsigned char *begin, const unsigned char *brace, const unsigned char *end)
 {
     static const char *const keys[] = { "\"ph\"", "\"name\"", "\"cat\"", "\"pid\"", "\"ts\"", "\"args\"" };
@@ -262,7 +264,8 @@ static bool begins_item(const unsigned char *begin, const unsigned char *brace, 
     return found && before > begin && before[-1] == ',';
 }
 
-/* Returns the start of the next item, or `end`. Counts the bytes before the item as skipped. */
+/* Returns the start of the next item of the array, or `end` if none begins in this piece. Counts the bytes before
+ * this item as skipped. */
 static const unsigned char *seek_item(struct ws_json *json, const unsigned char *begin, const unsigned char *from,
                                       const unsigned char *end)
 {
@@ -275,7 +278,8 @@ static const unsigned char *seek_item(struct ws_json *json, const unsigned char 
     return at;
 }
 
-/* If the parser failed inside an item, abandons the item, sets *at to the point of failure and returns true. */
+/* If the parser failed inside an item of the array, abandons this item: sets *at to the place where the parser
+ * failed, and returns true. */
 static bool leave_item(struct ws_json *json, const unsigned char **at, const unsigned char *end)
 {
     if (!json->items || json->depth < json->items)
@@ -287,7 +291,8 @@ static bool leave_item(struct ws_json *json, const unsigned char **at, const uns
         return false;
     json->on_broken(json->user);
     *at = taken < (size_t)(end - *at) ? *at + taken : end;
-    /* The parser failed at the "]" of the array, because a "," came before it. */
+    /* `ends`: the parser failed at the "]" that closes the array, because a "," stands before it. The new parser then
+     * reads the "]" again, and the array ends. */
     bool ends = !within && taken && (*at)[-1] == ']';
     *at -= ends;
     json->seeking = !ends;
@@ -302,7 +307,8 @@ unsigned char *ws_json_room(struct ws_json *json, size_t *size)
     return json->piece + HELD;
 }
 
-/* Returns the start of the last token. This token may continue in the next piece. */
+/* Returns the position of the last ":", "," or "[" in the last HELD bytes, or `end` if there is none. The token that
+ * follows this character may continue in the next piece, so the caller keeps it for that piece. */
 static const unsigned char *last_word(const unsigned char *begin, const unsigned char *end)
 {
     for (const unsigned char *at = end; at > begin && end - at < HELD; at--)
@@ -331,7 +337,8 @@ static bool parse(struct ws_json *json, const unsigned char *begin, const unsign
     return true;
 }
 
-/* Some programs write Windows paths without escapes. A backslash that starts no valid escape becomes a slash. */
+/* Replaces each backslash that starts no valid escape by a slash, because some programs write Windows paths into JSON
+ * without escaping their backslashes. */
 static void mend_escapes(struct ws_json *json, unsigned char *at, unsigned char *end)
 {
     at += json->escaped && at < end;

@@ -11,7 +11,8 @@
 struct ws_json;
 
 /* callbacks are those of the library yajl. All of them are required except yajl_boolean, yajl_integer and
- * yajl_double, which are not called: true and false come as texts. Returns NULL when memory runs out. */
+ * yajl_double, which are never called: yajl_string gets true and false as texts, and yajl_number gets all numbers.
+ * Returns NULL when memory runs out. */
 struct ws_json *ws_json_create(const yajl_callbacks *callbacks, void *user);
 
 /* Call this function at the start of the array that holds the events of a trace. An item of this array that is not
@@ -26,7 +27,8 @@ uint64_t ws_json_passed(const struct ws_json *json);
  * *size. */
 unsigned char *ws_json_room(struct ws_json *json, size_t *size);
 
-/* Parses the piece. Returns false for invalid JSON or if a callback returned 0. */
+/* Parses the piece, which has `size` bytes at the address from ws_json_room. Returns false for invalid JSON or if a
+ * callback returned 0. */
 bool ws_json_parse(struct ws_json *json, size_t size);
 
 /* Ends the input. Returns true if the JSON is complete. */

@@ -47,7 +47,8 @@ struct reading {
     struct place places[DEPTH];
     unsigned depth;  /* number of open maps and arrays in `places` */
     unsigned events; /* value of `depth` inside the array of events */
-    /* Number of open maps and arrays that the importer does not use. All are inside the last one in `places`. */
+    /* Number of open maps and arrays that the importer does not use. All of them are inside the map or array of the
+     * last entry in `places`. */
     unsigned skipped;
     struct ws_device device;
     struct kineto_configured group;
@@ -114,7 +115,9 @@ static void take_key(struct reading *reading, const char *text, size_t length)
 
 /* --- maps and arrays ------------------------------------------------------------------------------ */
 
-/* The kind of a map or array inside another map or array, by the kind of the outer one and the key. 0: skipped. */
+/* maps_within gives the kind of a map, arrays_within the kind of an array, that is inside another map or array. The
+ * first index is the kind of the outer map or array, the second is the key. 0: the importer skips the inner map or
+ * array. */
 static const uint8_t maps_within[NODE_COUNT][KINETO_KEY_COUNT] = {
     [NODE_ROOT] = { [KINETO_DISTRIBUTED_INFO] = NODE_DISTRIBUTED },
     [NODE_EVENTS] = { [KINETO_NONE] = NODE_EVENT },
@@ -137,7 +140,7 @@ static const uint8_t arrays_within[NODE_COUNT][KINETO_KEY_COUNT] = {
     [NODE_DIMENSION] = { [KINETO_NONE] = NODE_DIMENSION },
 };
 
-/* Returns the kind of a map or array that begins inside the current level. */
+/* Returns the kind of a map or array that begins inside the innermost open map or array. */
 static enum node node_within(const struct reading *reading, bool is_map)
 {
     if (!reading->depth)
@@ -154,8 +157,8 @@ static void kineto_begin_event(struct reading *reading)
     kineto_inputs_begin(&reading->inputs);
 }
 
-/* Leaves an event that is not valid JSON, and goes back to the array of events. kineto_begin_event resets the state
- * that this event left. */
+/* Leaves an event that is not valid JSON, and goes back to the array of events. The next kineto_begin_event clears
+ * the values that were stored for this event. */
 static void leave_broken(struct reading *reading)
 {
     reading->depth = reading->events;
@@ -174,7 +177,8 @@ static void begin(struct reading *reading, bool is_map)
         return;
     }
     reading->places[reading->depth++] = (struct place){ .node = node };
-    /* A top-level array may hold anything. The events in the array show whether the file is a trace. */
+    /* An array at the top level of the file may hold something other than events. In this case, `has_events` is set
+     * only when an event with a phase is found (take_value). */
     if (node == NODE_EVENTS) {
         reading->has_events |= reading->depth > 1;
         reading->events = reading->depth;

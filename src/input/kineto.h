@@ -97,7 +97,7 @@ enum kineto_category {
     CATEGORY_OPERATOR,
     CATEGORY_ANNOTATION,
     CATEGORY_PYTHON,
-    CATEGORY_REPEATED, /* a known category; its events add no information and are not read */
+    CATEGORY_REPEATED, /* a known category whose events repeat what other events say; they are skipped */
 };
 
 /* The texts of an event. */
@@ -114,18 +114,18 @@ enum kineto_text_kind {
 
 /* The fields of one event that the importer uses. The texts are valid until the next event. */
 struct kineto_event {
-    uint64_t seen;                    /* bits of enum kineto_key: fields that have a value of the right type */
+    uint64_t seen;                    /* bit n: the field with enum kineto_key n has a value of the right type */
     int64_t number[KINETO_KEY_COUNT]; /* for each field (enum kineto_key) that is a number: its value; times in ns */
     enum kineto_category category;
     char phase;
     struct ws_text text[TEXT_KINDS];
-    bool other;            /* the event belongs to another rank than the rank being read */
+    bool other;            /* the event is of another rank than the one being read, and is skipped */
     struct ws_text inputs; /* an operator's inputs as one text (kineto_inputs.c); length 0: unknown */
     uint32_t grid[3], block[3];
     int64_t concrete[4]; /* values of an operator's second, third, fourth and last input, if they are numbers */
 };
 
-/* A text that grows. */
+/* A text to which kineto_append can append. */
 struct kineto_text {
     char *data;
     size_t size, capacity;
@@ -145,9 +145,10 @@ struct kineto {
     bool has_pid;
     int64_t first;   /* time in ns of the first event read; 0: no event was read yet */
     bool has_schema; /* the file has a schema version */
-    bool has_base;   /* the file states the base to which its times are relative */
+    bool has_base;   /* the file states the time from which its times count (baseTimeNanoseconds) */
     int64_t rank;    /* rank of the process in the job; -1: unknown */
-    /* Number of the PyTorch profiler's events; number of other events with name and duration. */
+    /* known: number of events whose category is one of the PyTorch profiler's; unknown: number of other events that
+     * have a name and are complete or begin events (phase X or B). */
     uint64_t known, unknown;
     /* For each kind of optional data: whether the file says that it was recorded, or holds events of that kind. */
     bool has_extra[EXTRA_COUNT];
@@ -159,11 +160,12 @@ struct kineto {
     struct ws_map configured_of;  /* hash of a name → index in `configured` + 1 of the first group with that name */
 };
 
-/* A process group: its name, and its ranks as the file lists them. "..." ends an incomplete list: "[0, 2, 4,
- * ...]". */
+/* A process group of PyTorch: its name, and its ranks as the file lists them. If the file lists only the first ranks,
+ * the text ends in "...": "[0, 2, 4, ...]". */
 struct kineto_group {
     struct ws_text name, ranks;
-    /* Only for a group of the file's configuration: index of this process's rank in `ranks`; UINT32_MAX: missing. */
+    /* Only for a group of the file's configuration: index of this process's rank in `ranks`; UINT32_MAX: `ranks`
+     * lacks it. */
     uint32_t place;
 };
 
@@ -176,7 +178,7 @@ _Static_assert(KINETO_GROUP_CONFIG <= 64, "a bit a key of events");
 
 /* --- kineto_keys.c ------------------------------------------------------------------------------ */
 
-void kineto_fill_keys(void); /* call it once, before the first search */
+void kineto_fill_keys(void); /* call it once, before the first call of kineto_find_key */
 
 enum kineto_key kineto_find_key(const char *text, size_t length);
 
@@ -204,10 +206,12 @@ struct kineto_inputs {
 
 void kineto_inputs_begin(struct kineto_inputs *inputs);
 
-/* Appends the type of the next input, with "long int" as long_int. An empty text means an unknown type. */
+/* Appends the type of the next input. Replaces each blank in it by an underscore: "long int" becomes long_int. An
+ * empty text means an unknown type. */
 void kineto_take_type(struct kineto_inputs *inputs, const char *text, size_t length);
 
-/* Appends a dimension, or the opening bracket of a list, with a comma before it if needed. */
+/* Appends a dimension of an input, or the opening bracket of a list. Puts a comma before it, unless it is the first
+ * in its list or input. */
 void kineto_take_dimension(struct kineto_inputs *inputs, const char *text, size_t length);
 
 /* Appends text unchanged, such as a closing bracket or the space after an input. */
@@ -236,7 +240,8 @@ void kineto_init(struct kineto *kineto, struct ws_gather *gather);
 /* Restricts reading to one rank and stores the rank's number and label. */
 void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank);
 
-/* Records which program wrote the file, if the name or number of a process identifies the program. */
+/* Recognizes files of some programs other than the PyTorch profiler: by the name of a process, or by a pid that is a
+ * text. For these, stores in kineto->writer what to tell the user. */
 void kineto_note_process(struct kineto *kineto, const char *text, size_t length);
 
 /* Handles an event of phase M: the name of a process or a thread. */
@@ -244,7 +249,7 @@ void kineto_take_metadata(struct kineto *kineto);
 
 void kineto_take_device(struct kineto *kineto, const struct ws_device *device);
 
-/* Handles a value outside of events, about the whole trace. */
+/* Handles a value that stands outside of all events and describes the whole trace, such as the host name. */
 void kineto_take_fact(struct kineto *kineto, enum kineto_key key, const char *text, size_t length);
 
 /* Returns whether the file has events, but no events of the PyTorch profiler. If so, writes to
@@ -267,13 +272,14 @@ struct kineto_configured {
     struct kineto_text name, ranks;
 };
 
-/* Stores a value of a group. Call this function once for each rank in the group's array of ranks. */
+/* Stores the name of a process group, or one of its ranks. Call this function once for each rank in the group's array
+ * of ranks. */
 void kineto_take_group_value(struct kineto *kineto, struct kineto_configured *group, enum kineto_key key,
                              const char *text, size_t length);
 
 void kineto_end_group(struct kineto *kineto, struct kineto_configured *group);
 
-/* Returns the configuration's group of that name, or NULL. */
+/* Returns the process group that has this name in the file's configuration, or NULL. */
 const struct kineto_group *kineto_configured_group(const struct kineto *kineto, struct ws_text name);
 
 /* --- kineto_ranks.c -------------------------------------------------------------------------------- */
@@ -291,25 +297,25 @@ size_t kineto_count_ranks(struct kineto_ranks *ranks);
 /* Returns the label of a rank, or NULL if the file holds only one rank. */
 const struct ws_text *kineto_rank_label(struct kineto_ranks *ranks, size_t rank);
 
-/* Removes the rank's label from the text of a pid. Returns whether this label differs from `wanted`. Returns false if
- * `wanted` is empty. */
+/* Removes the label of a rank from the text of a pid: "[TP01] 83" becomes "83". Returns whether this label differs
+ * from `wanted`. Returns false if `wanted` is empty. */
 bool kineto_leave_label(const struct ws_text *wanted, const char **text, size_t *length);
 
 void kineto_ranks_finish(struct kineto_ranks *ranks);
 
 /* --- kineto_collectives.c -------------------------------------------------------------------------- */
 
-/* Returns whether the operator or annotation records a collective. */
+/* Returns whether the operator or annotation with this name is a record of a collective call. */
 bool kineto_is_communication(const struct ws_text *name);
 
 /* Reads the collective from the current event. kineto_is_communication must be true for the event's name. */
 void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t begin, int64_t end);
 
-/* Reads the collective from the arguments of the current event, which is a kernel. Call it after ws_gather_op for the
- * kernel. */
+/* Reads the collective from the arguments of the current event, which is a kernel. Call it directly after
+ * ws_gather_op has added this kernel, because the function takes the last operation for the kernel. */
 void kineto_take_communication_kernel(struct kineto *kineto);
 
-/* Finds this process's rank in each group. Call this function after all events. */
+/* Finds this process's rank in each process group. Call this function after all events. */
 void kineto_end_groups(struct kineto *kineto);
 
 #endif

@@ -46,7 +46,8 @@ static uint32_t small(int64_t value)
     return value > 0 && value < INT32_MAX ? (uint32_t)value : 0;
 }
 
-/* Returns the group whose name and ranks the event gives. Events on all ranks of the group give the same texts. */
+/* Returns the number of the process group whose name and ranks the event gives. The traces of all ranks of the group
+ * give the same name and ranks, so the group gets the same name_hash in each of them. */
 static uint32_t named_group(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;
@@ -75,7 +76,7 @@ static uint32_t unnamed_group(struct kineto *kineto)
     int64_t handle = event->concrete[1], rank = event->concrete[2], size = event->concrete[3];
     char key[64];
     uint32_t id;
-    /* A handle below 4096 is too small to be the group's address. */
+    /* A handle below 4096 is too small to be the group's address, so these inputs mean something else. */
     if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || handle < 4096)
         return 0;
     int length = snprintf(key, sizeof(key), "at %lld of %lld", (long long)handle, (long long)size);
@@ -195,7 +196,7 @@ static uint64_t kineto_collectives_elements_of(struct ws_text inputs, uint32_t *
     return elements;
 }
 
-/* Reads a collective from an annotation's name and input. */
+/* Reads a collective from the name and the input of an annotation, as earlier versions of PyTorch write it. */
 static struct ws_gather_collective annotated(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;

@@ -40,7 +40,8 @@ enum kineto_category kineto_category_of(const char *text, size_t length)
         CATEGORY("Trace", CATEGORY_REPEATED),
     };
 #undef CATEGORY
-    /* The suffixes of categories of calls. Other vendors' categories also have them: xpu_runtime is Intel's. */
+    /* A category with one of these suffixes holds host calls, even if the list above lacks it: xpu_runtime is
+     * Intel's. */
     static const char *const calls[] = { "_runtime", "_driver" };
     for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
         if (categories[i].length == length && !memcmp(categories[i].text, text, length))
@@ -153,8 +154,8 @@ static struct ws_text own_frame(struct ws_text stack)
     return stack;
 }
 
-/* In early PyTorch traces annotations have the category of operators. PyTorch's own annotations are recognized by
- * name. */
+/* In traces of early versions of PyTorch, annotations have the same category as operators. So this function
+ * recognizes the annotations that PyTorch itself makes by their names. */
 static bool is_annotation(const struct ws_text *name)
 {
     static const char *const begins[] = { "enumerate(DataLoader)#", "Optimizer.step#", "Optimizer.zero_grad#" };
@@ -203,7 +204,8 @@ static void take_range(struct kineto *kineto, int64_t begin, int64_t end)
         kineto_take_communication(kineto, range.thread, begin, end);
 }
 
-/* Reads an allocation or release of the caching allocator, with the number of bytes in use afterwards. */
+/* Reads an event of PyTorch's caching allocator: an allocation or release, with the number of bytes in use
+ * afterwards. */
 static void take_memory(struct kineto *kineto)
 {
     static const char *const names[2][2] = { { "[memory] host free", "[memory] host alloc" },

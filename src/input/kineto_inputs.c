@@ -1,7 +1,8 @@
 /* Writes the inputs of an operator as one text: "float[2,3] Scalar=1 TensorList[[2],[3]]".
  *
- * The file gives types, dimensions and values as separate lists, in any order. Each input becomes a word followed
- * by a space. */
+ * The file gives the types, the dimensions and the values of the inputs as three separate lists, in any order. Each
+ * list is first stored as a text with one word per input and a space after each word. kineto_inputs_end then joins
+ * the three texts. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -82,8 +83,8 @@ void kineto_take_value(struct kineto_inputs *inputs, const char *text, size_t le
     kineto_inputs_append(inputs, &inputs->values, " ", 1);
 }
 
-/* Returns whether the operator's FLOPs or bytes depend on the values of its inputs. The values are stored only for
- * these operators, because values make every text different. */
+/* Returns whether the operator's FLOPs or bytes depend on the values of its inputs. Values are kept only for these
+ * operators: they make nearly every text different, and each different text is stored in the trace. */
 static bool is_decided_by_values(const struct ws_text *operator)
 {
     return memmem(operator->data, operator->length, "conv", 4) ||

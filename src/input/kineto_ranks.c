@@ -8,7 +8,8 @@
 #include "input/input.h"
 #include "input/kineto.h"
 
-/* A file with labels has a label in its first piece. If the first piece has no label, the rest is not searched. */
+/* A merged file is assumed to have a label in its first PIECE bytes. If these bytes hold no label, the rest of the
+ * file is not searched for labels. */
 enum { PIECE = 64 * 1024, MOST_LABEL = 64, MOST_RANKS = 256 };
 
 static size_t spaces_at(const char *at, const char *end)
@@ -46,7 +47,8 @@ static int kineto_ranks_find_in(const char *at, const char *end, struct ws_arena
     return 0;
 }
 
-/* Finds at most MOST_RANKS + 1 labels. Returns 0 or -errno. */
+/* Finds the labels in the file. Stops after MOST_RANKS + 1 labels, which are more than the importer supports. Returns
+ * 0 or -errno. */
 static int kineto_ranks_find(struct kineto_ranks *ranks)
 {
     /* The end of a piece is searched again with the next piece, because a label may continue there. */

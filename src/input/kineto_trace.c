@@ -1,4 +1,4 @@
-/* What a Kineto trace says about itself: devices, ranks, names of processes and threads, and switches of the
+/* What a Kineto trace says about itself: devices, ranks, names of processes and threads, and options of the
  * profiler. */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,8 @@ void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank)
     ws_gather_meta(kineto->gather, "rank_label", label.data, label.length);
 }
 
-/* Returns whether a switch of the profiler is on. Releases of PyTorch write this as 1 or as true. */
+/* Returns whether an option of the profiler, such as with_stack, is on. Some releases of PyTorch write 1 for it,
+ * others write true. */
 static bool is_set(const char *text, size_t length)
 {
     return (length == 1 && *text == '1') || (length == 4 && !memcmp(text, "true", 4));
@@ -94,7 +95,7 @@ void kineto_take_device(struct kineto *kineto, const struct ws_device *device)
         kineto->gather->error = -ENOMEM;
 }
 
-/* Adds a device to the map `noted`. Returns whether the map did not hold it before. */
+/* Adds a device to the map `noted`. Returns true if the map did not hold the device before. */
 static bool note_device(struct kineto *kineto, struct ws_map *noted, uint32_t id)
 {
     uint64_t *place = id ? ws_salted_put(noted, id) : NULL;
@@ -186,7 +187,8 @@ static struct ws_text inner_name(struct ws_text text)
     return text;
 }
 
-/* Writes what the profiler recorded that slowed the host, for example "Python stacks and shapes of inputs". */
+/* Writes into the metadata which optional data the profiler recorded, for example "Python stacks and shapes of
+ * inputs". Recording these data slowed the program on the host. */
 static void say_extras(struct kineto *kineto)
 {
     static const char *const names[EXTRA_COUNT] = { "Python stacks", "shapes of inputs", "memory" };
@@ -204,8 +206,8 @@ static void say_extras(struct kineto *kineto)
         ws_gather_meta(kineto->gather, "host_slowed_by", text, strlen(text));
 }
 
-/* Writes the start time of the trace if the file has no base time. The times in such a file count from 1970, and the
- * first event's time is used as the start. */
+/* Writes the start time of the trace if the file has no baseTimeNanoseconds. If the times in such a file count from
+ * 1970, the time of the first event is the start time. */
 static void say_start(struct kineto *kineto)
 {
     const int64_t year_2001 = 1000000000000000000;

@@ -55,7 +55,8 @@ void kineto_take_event_value(struct kineto *kineto, enum kineto_key key, const c
     }
 }
 
-/* Whether the importer reads an argument as a number or as a text, and the kind of the text. */
+/* For each key of an event's arguments: whether the importer reads its value as a number or as a text, and where it
+ * stores the text. The importer ignores all other arguments. */
 static const struct {
     bool number, text;
     enum kineto_text_kind kind;

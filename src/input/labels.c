@@ -4,7 +4,8 @@
 #include "input/gather.h"
 
 /* The first row whose word occurs in a call's name gives the call's family (enum ws_call_family: launch, copy, …).
- * The CUDA runtime, the CUDA driver and HIP use the same words. The last rows are for Intel's runtimes. */
+ * The functions of the CUDA runtime, of the CUDA driver and of HIP contain the same words. The last rows are for
+ * functions of Intel's runtimes. */
 static const struct {
     const char *word;
     enum ws_call_family family;

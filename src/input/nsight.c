@@ -1,5 +1,5 @@
-/* Imports Nsight Systems exports: SQLite databases (nsys export --type sqlite). Their tables and columns depend on
- * the version. A missing column is read as NULL, a missing table as empty. */
+/* Imports Nsight Systems exports: SQLite databases (nsys export --type sqlite). The tables and columns of an export
+ * depend on the version of Nsight Systems. A missing column is read as NULL, a missing table as empty. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,8 @@ enum { ROWS_A_PIECE = 4096, MOST_SQL = 4096 };
  * read as one process. */
 enum { MOST_PROCESSES = 256 };
 
-/* The part of globalPid and globalTid that identifies the process; the other bits are the thread. */
+/* SQL that keeps the part of a globalPid or globalTid that identifies the process. The lower 24 bits, which identify
+ * the thread, become 0. */
 #define PROCESS_OF "& -16777216"
 
 struct reading {
@@ -76,7 +77,8 @@ static int add_column(struct reading *reading, const char *table, const char *wa
     return snprintf(sql, MOST_SQL / 2, "t.\"%s\"", column);
 }
 
-/* Writes the condition " WHERE …" that selects the chosen process, for tables with a process column. */
+/* Writes the condition " WHERE …" that selects the chosen process, if a process was chosen and the table has a column
+ * that gives the process. Returns the length of the text. */
 static int add_condition(struct reading *reading, const char *table, char *sql, size_t capacity)
 {
     static const char *const columns[] = { "globalPid", "globalTid" };
@@ -141,7 +143,8 @@ static void nsight_choose_process(void *state, size_t process)
 
 /* --- one table after the other ----------------------------------------------------------------------- */
 
-/* Starts the next table that exists in the file. Returns 1, 0 if there is none, or -ENOMEM. */
+/* Prepares the query for the next of nsight_tables that exists in the file. Returns 1, 0 if there is no further
+ * table, or -ENOMEM. */
 static int next_table(struct reading *reading)
 {
     char sql[MOST_SQL];

@@ -13,24 +13,24 @@ struct nsight {
     struct ws_gather *gather;
     struct ws_intern processes; /* globalPids (int64_t); pid and name of the first process go into the metadata */
     int64_t pid;                /* pid of the process that is read; -1: several, or unknown */
-    struct ws_map visible;      /* number of a GPU + 1 → the process's number for this GPU + 1 */
+    struct ws_map visible;      /* GPU's number in the machine + 1 → the number that the process uses for it + 1 */
     struct ws_map recorded; /* event → context in which the event was recorded; NSIGHT_AMBIGUOUS: several contexts */
 };
 
-/* A table of the export. Columns missing in a file are NULL. */
+/* A table of an Nsight Systems export. A column that a file lacks is read as NULL. */
 struct nsight_table {
     const char *name;
     const char *columns[NSIGHT_COLUMNS]; /* "column", or "column>Table.value": the value in the row of Table whose id
                                             equals the column */
     void (*take)(struct nsight *nsight, sqlite3_stmt *row);
     const char *order; /* column by which the rows are ordered; NULL: none */
-    bool of_device;    /* the rows are operations on devices: each process in them used a device */
+    bool of_device;    /* each row is an operation on a device, so its process used a device */
 };
 
-/* Read the tables that hold details of calls (nsight_details.c). */
+/* Each of these functions reads one row of a table that holds details of calls (nsight_details.c). */
 void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row);
 void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row);
-/* Call it after all rows were given to nsight_take_record. */
+/* Call nsight_take_wait only after all rows were given to nsight_take_record, which finds ambiguous events. */
 void nsight_take_wait(struct nsight *nsight, sqlite3_stmt *row);
 
 extern const struct nsight_table nsight_tables[];
@@ -38,11 +38,11 @@ extern const size_t nsight_table_count;
 
 void nsight_init(struct nsight *nsight, struct ws_gather *gather);
 
-/* Records that this process is the only one in the file that used a device. */
+/* Notes that this process is the only one in the file that used a device. */
 void nsight_alone(struct nsight *nsight, int64_t global);
 
-/* Records that only this process is read. Writes the process's pid at once, because the file may lack a description
- * of the process. */
+/* Notes that only this process of the file is read. Writes the process's pid into the metadata at once, because the
+ * file may lack a description of the process. */
 void nsight_choose(struct nsight *nsight, int64_t global);
 
 void nsight_finish(struct nsight *nsight);

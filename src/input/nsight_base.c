@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* Maximum bytes of a value, and of a value in the list of tables. */
+/* Maximum size in bytes: of a value in a table, and of a value in the list of tables (sqlite_master). */
 enum { LONGEST_VALUE = 1 << 24, LONGEST_NAME = 1 << 17 };
 
 /* Limits on the cost of reading. A malicious file could take endless time or memory by cyclic pages or endless rows.

@@ -14,7 +14,7 @@ struct nsight_base {
     uint64_t steps_left; /* steps that SQLite's virtual machine may still take, in units of 1000 */
     uint64_t bytes_left; /* bytes of values that may still be read */
     bool broken;         /* the list of tables is unreadable */
-    bool spent;          /* a limit is reached: every statement now fails */
+    bool spent;          /* steps_left or bytes_left is used up, so nothing more is read */
     const char *other;   /* message about another program that seems to have written the file; or NULL */
 };
 
@@ -30,7 +30,7 @@ bool nsight_base_has_table(const struct nsight_base *base, const char *table);
 /* Returns whether the table has a stored column of that name. */
 bool nsight_base_has_column(struct nsight_base *base, const char *table, const char *column);
 
-/* Subtracts the sizes of a row's values from bytes_left. */
+/* Subtracts the sizes of a row's texts and blobs from bytes_left. Sets `spent` if bytes_left is too small. */
 void nsight_base_count(struct nsight_base *base, sqlite3_stmt *row);
 
 /* Makes look-ups of texts by id fast. If the table of texts has no index by id, an indexed copy replaces the

@@ -19,7 +19,8 @@ static int64_t context_of(struct nsight *nsight, sqlite3_stmt *row)
     return (int64_t)nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), sqlite3_column_int64(row, CONTEXT));
 }
 
-/* Reads an allocation or release. The name of the call tells which of the two it is. */
+/* Reads a row about memory that a call allocated or released. Does not note which of the two the call did: the name
+ * of the call tells it. */
 void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t correlation = sqlite3_column_int64(row, CORRELATION), bytes = sqlite3_column_int64(row, AFTER_PLACE + 1);
@@ -50,8 +51,8 @@ static bool is_number(sqlite3_stmt *row, int column)
     return !nsight_is_null(row, column) && value >= 0 && value < UINT32_MAX;
 }
 
-/* Reads the context, stream and event of a call that records an event or waits for an event. The event's number is
- * made unique in the file. */
+/* Reads the context, stream and event of a call that records an event or waits for an event. The number that it
+ * returns for the event is unique in the file, not only in the process. */
 static struct ws_gather_detail place_at(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t process = sqlite3_column_int64(row, PROCESS), correlation = sqlite3_column_int64(row, CORRELATION);
@@ -68,8 +69,8 @@ static struct ws_gather_detail place_at(struct nsight *nsight, sqlite3_stmt *row
     return detail;
 }
 
-/* An event is recorded only in streams of its own context. A number that is recorded in two contexts therefore stands
- * for two events. */
+/* An event is recorded only in streams of its own context. So an event number that was recorded in two contexts
+ * stands for two events, and is marked as ambiguous. */
 void nsight_take_record(struct nsight *nsight, sqlite3_stmt *row)
 {
     struct ws_gather_detail detail = place_at(nsight, row);

@@ -64,7 +64,8 @@ static int64_t nsight_tables_process_of(int64_t global)
     return global & ~(int64_t)0xffffff;
 }
 
-/* Returns a number for the process. This number makes the process's identifiers unique in the file. */
+/* Returns a number for the process. Combined with this number, an identifier that is unique in its process is unique
+ * in the file. */
 static uint64_t process_number(struct nsight *nsight, int64_t global)
 {
     int64_t key = nsight_tables_process_of(global);
@@ -120,7 +121,8 @@ static void take_kernel(struct nsight *nsight, sqlite3_stmt *row)
     nsight_tables_take_operation(nsight, row, &shape, 0);
 }
 
-/* Derives source and destination from copyKind. The columns srcKind and dstKind say more, but may be missing. */
+/* Derives the kinds of memory of a copy's source and destination from the column copyKind. The columns srcKind and
+ * dstKind say more about them (pinned, pageable), but a file may lack these columns. */
 static void spaces_of_kind(int64_t kind, uint32_t *from, uint32_t *to)
 {
     static const uint8_t sides[][2] = {
@@ -207,7 +209,7 @@ static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
     if (type != PUSH_POP && type != START_END)
         return;
     /* A range that ends on another thread does not describe either thread's time. A range that never ended has no
-     * length. */
+     * length. Such ranges are counted as lost. */
     bool crosses = !nsight_is_null(row, 4) && sqlite3_column_int64(row, 4) != sqlite3_column_int64(row, 3);
     if (nsight_is_null(row, 1) || crosses || !text.length) {
         nsight->gather->losses[WS_LOSS_RANGE_OPEN]++;
@@ -250,7 +252,7 @@ static void take_process(struct nsight *nsight, sqlite3_stmt *row)
     int64_t key = nsight_tables_process_of(sqlite3_column_int64(row, 0));
     struct ws_text name = nsight_text(row, 2);
     char pid[32];
-    if (ws_intern_find(&nsight->processes, &key) != 1) /* this is not the first process that used a device */
+    if (ws_intern_find(&nsight->processes, &key) != 1) /* the trace gets the pid and name of the first process only */
         return;
     int size = snprintf(pid, sizeof(pid), "%lld", (long long)sqlite3_column_int64(row, 1));
     ws_gather_meta(nsight->gather, "pid", pid, (size_t)size);
@@ -258,7 +260,8 @@ static void take_process(struct nsight *nsight, sqlite3_stmt *row)
         ws_gather_meta(nsight->gather, "program", name.data, name.length);
 }
 
-/* CUDA_VISIBLE_DEVICES renumbers the GPUs of a process. The operations of the process use the new numbers. */
+/* CUDA_VISIBLE_DEVICES renumbers the GPUs of a process. The rows of operations in the file give the new numbers, the
+ * rows of GPUs the old ones. */
 static void take_visible(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t gpu = sqlite3_column_int64(row, 0), ordinal = sqlite3_column_int64(row, 1);
@@ -314,8 +317,8 @@ static void take_start(struct nsight *nsight, sqlite3_stmt *row)
     char text[32];
     if (nsight_is_null(row, 0))
         return;
-    /* Times count from the start of the session. Later versions of Nsight Systems also write the wall-clock time of
-     * the start. */
+    /* The times in the file count from the start of Nsight Systems' recording session. Later versions of Nsight
+     * Systems also write the wall-clock time of this start. */
     int size = snprintf(text, sizeof(text), "%lld", (long long)sqlite3_column_int64(row, 0));
     ws_gather_meta(nsight->gather, "start_realtime_ns", text, (size_t)size);
     size = snprintf(text, sizeof(text), "%lld", (long long)sqlite3_column_int64(row, 1));

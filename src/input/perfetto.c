@@ -18,8 +18,9 @@
  * packets of real traces hold the names of all kernels. */
 enum { LARGEST_PACKET = 4 << 20 };
 
-/* A limit on the size of the JSON, because each event repeats names that the trace holds once. The JSON of real
- * traces is about ten times as large as the trace. */
+/* The JSON may have WRITTEN_ANYHOW bytes, plus MOST_WRITTEN times the size of the trace. Without a limit, a small
+ * malicious trace could fill the disk, because each event in JSON repeats names that the trace holds only once. The
+ * JSON of real traces is about ten times as large as the trace. */
 enum { MOST_WRITTEN = 200, WRITTEN_ANYHOW = 64 << 20 };
 
 enum { DEEPEST_TRACK = 16 };
@@ -54,7 +55,7 @@ struct perfetto {
     struct ws_vector slices; /* elements: struct slice, in the order in which the slices start in the file */
     struct ws_vector marks;  /* elements: struct mark */
     struct perfetto_texts texts;
-    size_t next;    /* second pass: index of the next slice to write */
+    size_t next;    /* second pass over the file, which writes the events: index of the next slice */
     size_t written; /* number of events written */
 };
 
@@ -79,8 +80,8 @@ bool ws_perfetto_claims(const unsigned char *head, size_t size)
     size_t used = size > 4 && head[0] == 0x0a ? take_varint(head + 1, size - 1, &length) : 0;
     if (!used || !length || length > LARGEST_PACKET || !take_varint(head + 1 + used, size - 1 - used, &tag))
         return false;
-    /* The numbers of the fields that may come first in the first packet: a time, a sequence, an event, names, flags,
-     * a clock or a track. */
+    /* The numbers of the protobuf fields with which the first packet may begin: a time, a sequence, an event, names,
+     * flags, a clock or a track. */
     switch (tag >> 3) {
     case 8:
     case 10:
@@ -102,7 +103,8 @@ bool ws_perfetto_claims(const unsigned char *head, size_t size)
     return tag && (next >= size || head[next] == 0x0a);
 }
 
-/* Returns the next packet, or NULL at the end of the trace. A packet that cannot be decoded counts as the end. */
+/* Returns the next packet, or NULL at the end of the trace. A packet that cannot be decoded counts as the end: `cut`
+ * is set. */
 static Perfetto__TracePacket *next_packet(struct perfetto *perfetto)
 {
     uint64_t length = 0;

@@ -5,7 +5,7 @@
  * (pytorch/pytorch). Both programs write each event as a slice: a SLICE_BEGIN with the event's arguments, and a
  * SLICE_END. Kineto puts each slice on a track of its own. It writes all arguments into one annotation, "metadata",
  * as JSON without braces. PyTorch writes one annotation for each argument. Neither program writes the category of an
- * event. The category is inferred from arguments that only events of this category have. */
+ * event. So this code infers the category from arguments that only events of one category have. */
 #ifndef WALLSHIM_INPUT_PERFETTO_H
 #define WALLSHIM_INPUT_PERFETTO_H
 

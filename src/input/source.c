@@ -112,7 +112,8 @@ static void add_hint(const struct ws_source *source, char *message, size_t capac
                  other ? other : "");
 }
 
-/* A message of the reader begins with the file's path. Replaces this path by the file's name. */
+/* A message of the reader begins with the file's path. Replaces this path by source->name, the name under which the
+ * user knows the file. */
 static void put_name(const struct ws_source *source, char *message, size_t capacity)
 {
     size_t length = strlen(source->path);

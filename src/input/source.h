@@ -1,8 +1,9 @@
-/* A source of rows: a wallshim trace, or another profiler's file that is imported while it is read. The contents of a
- * file show its format. The file's name does not matter.
+/* A source of rows (of the tables of a trace): a wallshim trace, or another profiler's file that is imported while it
+ * is read. The contents of a file show its format. The file's name does not matter.
  *
- * Blocks are as in trace/reader.h, with two differences. Dictionary rows may come after the rows that use them. A
- * later dictionary row replaces an earlier row with the same id. */
+ * A source returns blocks of rows as trace/reader.h describes them, with two differences. Dictionary rows (rows such
+ * as names and threads, to which other rows refer by id) may come after the rows that refer to them. A later
+ * dictionary row replaces an earlier row with the same id. */
 #ifndef WALLSHIM_INPUT_SOURCE_H
 #define WALLSHIM_INPUT_SOURCE_H
 
@@ -23,7 +24,7 @@ enum ws_source_kind {
     WS_SOURCE_PERFETTO /* a Perfetto trace: it must be turned into JSON first (perfetto.h) */
 };
 
-/* The number of bytes at the start of a file by which the functions below recognize its kind. */
+/* The functions below recognize the kind of a file by this number of bytes at its start. */
 enum { WS_SOURCE_HEAD = 512 };
 
 enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size);
@@ -52,7 +53,8 @@ void ws_source_choose(struct ws_source *source, size_t process);
 /* Returns whether another profiler wrote the file. */
 bool ws_source_is_foreign(const struct ws_source *source);
 
-/* Returns the damage found so far. All damage is known once ws_source_next has returned 0. */
+/* Returns the damage found so far: counts of the data that could not be read. All damage is known once ws_source_next
+ * has returned 0. */
 const struct ws_damage *ws_source_damage(const struct ws_source *source);
 
 /* Stores the number of bytes read and the size of the file, to show progress. */

@@ -6,8 +6,8 @@
 #include "input/ahead.h"
 #include "input/json.h"
 
-/* Only the parser's helper thread uses these fields, except for `ahead`, `last` and `total`. If this thread cannot be
- * started, `ahead` is NULL, and ws_tokens_next parses the file itself, into `own`. */
+/* The fields from `input` on belong to the helper thread, which parses ahead of ws_tokens_next. If this thread cannot
+ * be started, `ahead` is NULL, and ws_tokens_next parses the file itself, into `own`. */
 struct ws_tokens {
     struct ws_ahead *ahead;
     const struct ws_token_batch *last; /* the batch that ws_tokens_next returned last, or NULL */
@@ -18,7 +18,7 @@ struct ws_tokens {
     struct ws_json *json;
     struct ws_token_batch *batch; /* the batch that is being filled */
     const char *items;
-    size_t depth, items_depth; /* number of open maps and arrays; value of `depth` inside the array of items */
+    size_t depth, items_depth; /* open maps and arrays; value of `depth` in the array with key `items` */
     bool within_map;           /* the outermost level is a map */
     bool items_follow;         /* the key read last in the outermost map is `items` */
     bool no_memory;
@@ -82,7 +82,7 @@ static void put_broken(void *user)
 {
     struct ws_tokens *tokens = user;
     tokens->depth = tokens->items_depth;
-    /* If memory runs out here, tokens_fill reports it at the end of the piece. */
+    /* If memory for this token runs out, `put` sets no_memory, and tokens_fill returns -ENOMEM in the batch. */
     put(tokens, WS_TOKEN_BROKEN, NULL, 0);
 }
 

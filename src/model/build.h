@@ -11,7 +11,7 @@ struct ws_build {
 };
 
 /* Reads the rows of the process with index `part` in the file. If `window` is not NULL, reads only the rows in this
- * time window. Messages call the file `path`. Returns 0, or -errno with a message. */
+ * time window. Opens `file`, but error messages call it `path`. Returns 0, or -errno with a message. */
 int ws_process_load(struct ws_process *process, struct ws_arena *texts, const char *path, const char *file,
                     size_t part, const struct ws_window *window, const struct ws_model_options *options,
                     char *message, size_t capacity);

@@ -15,8 +15,8 @@ static const double max_skew = 1e-3;
  * of the rate. */
 static const double max_bend = 50e-6;
 
-/* The longest piece of the piecewise linear map that can use the fast path, in ns. The fast path can round only
- * corrections below 10^15 ns. The largest correction is the length of the piece times max_skew. */
+/* The longest piece of the piecewise linear map that can use the fast path (ws_clock_to_host), in ns. The fast path
+ * can round only corrections below 10^15 ns. The largest correction is the length of the piece times max_skew. */
 static const double longest_piece = 1e17;
 
 /* The relative error assumed for a clock rate that could not be measured. */
@@ -72,7 +72,7 @@ void ws_clock_cursor_init(struct ws_clock_cursor *cursor, const struct ws_clock 
         cursor->skew = skew_between(&knots[0], &knots[1]);
 }
 
-/* Saturates, because times in a damaged file may overflow. */
+/* The sum saturates, because times in a damaged file may overflow. */
 static int64_t clock_add(int64_t a, int64_t b)
 {
     int64_t sum;

@@ -22,7 +22,7 @@
 
 /* The part of a device that an operation keeps busy. */
 enum ws_activity {
-    WS_ACTIVITY_NONE, /* host functions, and waits for memory values */
+    WS_ACTIVITY_NONE, /* host functions and waits for memory values, which keep no part of the device busy */
     WS_ACTIVITY_KERNEL,
     WS_ACTIVITY_MEMORY,
 };

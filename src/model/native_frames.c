@@ -101,8 +101,8 @@ static struct module *open_module(struct resolver *resolver, size_t index)
     return module;
 }
 
-/* Appends the functions at the address to `lines`. Reads source lines only for the program's own modules: the
- * debugging information of libraries takes long to read, and users do not change libraries. */
+/* Appends the functions at the address to resolver->lines. Reads source lines only for the program's own modules. For
+ * libraries this would take long, because they have much debugging information, and users rarely edit libraries. */
 static bool name_address(struct resolver *resolver, size_t index, uint32_t offset)
 {
     struct ws_symbol symbols[WS_SYMBOLS_INLINED_MOST];

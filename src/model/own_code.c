@@ -44,7 +44,7 @@ static bool begins_with_any(const char *path, size_t length, const char *const *
 
 bool ws_is_own_file(const char *path, size_t length)
 {
-    /* PyTorch's profiler shortens the paths of PyTorch's own files so that they begin with this. */
+    /* PyTorch's profiler shortens the paths of PyTorch's own files: the short paths begin with "torch/". */
     static const char torch[] = "torch/";
     if (contains_any(path, length, foreign, COUNT(foreign)))
         return false;

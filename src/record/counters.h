@@ -2,13 +2,13 @@
  *
  * CUPTI reads a group during one launch, without kernel replay. So CUPTI must be able to read the whole group in one
  * pass. Many of CUPTI's sums take two passes. In place of such a sum, the table in counters.c lists its parts: one
- * metric per instruction, or one metric with and one without sparsity. tests/abi/counters.c compares the names and
- * numbers of passes with those of libcupti, if that library is installed. The test needs no GPU.
+ * metric per instruction, or one metric for sparse and one for dense matrices. tests/abi/counters.c compares the
+ * names and numbers of passes with those of libcupti, if that library is installed. The test needs no GPU.
  *
  * Source of the names: the host side of CUPTI 13.0 (cuptiProfilerHostGetBaseMetrics).
- * Source of the weights: tensor core metrics already count FLOPs. A thread's add or multiply is one FLOP, a fused
- * multiply-add two. An instruction that works on two numbers counts twice: the half-precision instructions, and
- * fadd2, fmul2 and ffma2 of sm_100. */
+ * A metric's weight is the number of FLOPs for each unit that the metric counts. Tensor core metrics already count
+ * FLOPs. A thread's add or multiply is one FLOP, a fused multiply-add two. An instruction that works on two numbers
+ * counts twice: the half-precision instructions, and fadd2, fmul2 and ffma2 of sm_100. */
 #ifndef WALLSHIM_RECORD_COUNTERS_H
 #define WALLSHIM_RECORD_COUNTERS_H
 

@@ -15,7 +15,8 @@
  * (FORMAT.md, src/wire/layout.c).
  * PLAIN                   predicts 0
  * DELTA                   predicts the value of the row before
- * KEY                     for few values in a repeating order: predicts what last followed the previous two values
+ * KEY                     for columns with few values in a repeating order: looks for the last place where the same
+ *                         two values came before, and predicts the value that followed them there
  * Each of the other codings compares a row with the last earlier row that has the same value in a KEY column. The KEY
  * column is `thread` for THREAD, and the family's first column for the others. The coding predicts that one number is
  * the same in both rows:
@@ -162,7 +163,7 @@
     I(uint64_t, correlation, THREAD) /* thread << 40 | number of the call: unique in the process */        \
     I(int64_t, host_begin, GAP(host_end, thread))                                                          \
     I(int64_t, host_end, LENGTH(host_begin))                                                               \
-    I(int64_t, begin, STREAM_GAP(end)) /* on the context's clock; `flags` holds the quality */             \
+    I(int64_t, begin, STREAM_GAP(end)) /* on the context's clock; `flags` says how it was found */         \
     I(int64_t, end, LENGTH(begin))                                                                         \
     I(uint32_t, begin_error, FIRST) /* maximum error of `begin`, in ns */                                  \
     I(uint32_t, end_error, FIRST)                                                                          \
@@ -276,6 +277,6 @@
     I(uint32_t, thread, KEY)                                                                                     \
     I(int64_t, host_ns, THREAD)  /* start of the call that the thread was in; if in_pause, time of the sample */ \
     I(uint32_t, shape, FIRST)    /* shape of the operation that the call launched; 0: none */                    \
-    I(uint32_t, in_pause, FIRST) /* 1: sampled by the drain, while `thread` was between two recorded calls */
+    I(uint32_t, in_pause, FIRST) /* 1: the shim's own thread sampled `thread` between two calls */
 
 #endif

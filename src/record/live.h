@@ -31,7 +31,7 @@ enum {
 struct ws_live_log {
     _Atomic uint64_t head; /* bytes written since the start */
     _Atomic uint64_t tail; /* bytes before this position are in the trace file */
-    uint64_t offset, size; /* of the log's memory; size is a power of two */
+    uint64_t offset, size; /* start and bytes of the log's memory; `size` is a power of two */
 };
 
 enum ws_live_kind { WS_LIVE_FREE, WS_LIVE_RING, WS_LIVE_WAITING };
@@ -56,7 +56,8 @@ struct ws_live_flush {
     uint32_t table[WS_LIVE_TABLES]; /* by family: number of dictionary rows in the file */
 };
 
-/* Two points in time, each in clock ticks (base/clock.h) and on CLOCK_MONOTONIC. */
+/* Two points in time, each in clock ticks (base/clock.h) and on CLOCK_MONOTONIC. With them, a reader of the live
+ * memory converts ticks to ns. */
 struct ws_live_clock {
     uint64_t ticks[2];
     int64_t ns[2];
@@ -73,7 +74,7 @@ struct ws_live {
     _Atomic uint32_t compared; /* index of the valid element of `clock` */
     _Atomic uint32_t ended;    /* 1: the program has finished the trace, but the collector may lack its last bytes */
     _Atomic uint32_t left;     /* 1: the program called _exit, _Exit or quick_exit: nobody killed it */
-    _Atomic uint32_t own_file; /* 1: the program has written the whole trace to a file of its own */
+    _Atomic uint32_t own_file; /* 1: the collector took nothing, so the program wrote the whole trace to a file */
     struct ws_live_flush flush[2];
     struct ws_live_clock clock[2];
     struct ws_live_log dictionary, journal;

@@ -4,9 +4,9 @@
  * are 0 in the image.
  *
  * Layout of column `structures` of family params: u16 number of the first word; u16 number of words; one bit per
- * word; the words whose bit is set. The bit is set if the word differs from the word three places earlier. Words
- * before the first count as zeros. The distance is three words because unused entries in PyTorch's tables repeat
- * every 24 bytes. */
+ * word; the words whose bit is set. A word's bit is set if the word differs from the word three words before it.
+ * Words before the first count as zeros. The distance is three words because unused entries in PyTorch's tables
+ * repeat every 24 bytes. */
 #ifndef WALLSHIM_RECORD_PARAM_IMAGE_H
 #define WALLSHIM_RECORD_PARAM_IMAGE_H
 

@@ -1,5 +1,5 @@
-/* Finds the kind of a range, and its number if it is counted, from the name that a framework, library or program gave
- * to the range with NVTX or record_function. */
+/* Finds the kind of a range from the name that a framework, library or program gave to the range with NVTX or
+ * record_function. Also finds the number in the name, as in "step 12". */
 #ifndef WALLSHIM_RECORD_RANGE_NAME_H
 #define WALLSHIM_RECORD_RANGE_NAME_H
 

@@ -87,7 +87,7 @@ enum ws_stream_kind {
     WS_STREAM_UNKNOWN, /* created before recording began */
 };
 
-/* The quality of a device time. */
+/* How a device time was found, which says how exact it is. */
 enum ws_quality {
     WS_TIME_NONE,     /* no time: the column is 0 */
     WS_TIME_MEASURED, /* from a CUDA event recorded for this operation */
@@ -101,9 +101,9 @@ enum ws_op_flags {
     WS_OP_BLOCKING = 0x10,     /* the call returns only when the work is done */
     WS_OP_CAPTURED = 0x20,     /* captured into a graph instead of run */
     WS_OP_DEPENDENT = 0x40,    /* programmatic dependent launch: may overlap the kernel before it */
-    WS_OP_CONTENDED = 0x80,    /* another thread used the stream at the same time */
+    WS_OP_CONTENDED = 0x80,    /* another thread put an operation into the same stream during the launching call */
     WS_OP_COOPERATIVE = 0x100,
-    WS_OP_POOL_DRY = 0x200,      /* no event was free, so no device times */
+    WS_OP_POOL_DRY = 0x200,      /* no CUDA event was free, so the operation has no device times */
     WS_OP_SAMPLED = 0x400,       /* timed by a pair of events of its own, because of the option `sample` */
     WS_OP_IN_COLLECTIVE = 0x800, /* launched by NCCL */
     WS_OP_COUNTED = 0x1000,      /* hardware counters were read around the operation, which changes its times */

@@ -42,7 +42,7 @@ enum { WS_RING_OP_LATENESS = 5 };
 enum ws_ring_op_detail {
     WS_RING_OP_COMPUTED = 1, /* the drain computes the device times if the operation has no events */
     WS_RING_OP_GATED = 2,    /* the shim stopped the stream until begin_event and end_event were in it */
-    WS_RING_OP_WAITED = 4,   /* may have waited for more than its launch and its stream's earlier work */
+    WS_RING_OP_WAITED = 4,   /* more than the launch and the stream's earlier work may have delayed the operation */
     WS_RING_OP_DETAIL = WS_RING_OP_COMPUTED | WS_RING_OP_GATED | WS_RING_OP_WAITED,
 };
 
@@ -126,8 +126,9 @@ _Static_assert(WS_RING_PARAM_WORDS < 1 << WS_RING_PARAM_IMAGE, "both numbers hav
  * not valid: the ring is then damaged. */
 unsigned ws_ring_record_slots(const struct ws_ring *ring, uint64_t at, uint64_t head);
 
-/* Each function returns the row of a record. The caller converts the record's ticks to host times first. The rows of
- * operations do not hold the parameters and device times yet. */
+/* Each function turns a ring record into a row of the trace, and returns the row. The caller has converted the
+ * record's ticks to the host times that it gives. The rows of operations do not hold the parameters and device times
+ * yet. */
 struct ws_op ws_ring_op_row(const struct ws_ring_op *record, uint32_t thread, int64_t host_begin, int64_t host_end);
 struct ws_call ws_ring_call_row(const struct ws_ring_call *record, uint32_t thread, int64_t host_begin,
                                 int64_t host_end);

@@ -1,4 +1,5 @@
-/* Advice: a change that would make a step shorter, the most that it can save, and the evidence for it.
+/* Advice: a change that would make a step (an iteration of the program's main loop) shorter, the most time that it
+ * can save, and the evidence for it.
  *
  * A device's time is cut into parts that do not overlap. Every nanosecond of a step is either idle, for one of
  * WS_CAUSES, or busy, with one of WS_BUSY_PARTS. Each piece of advice names the part of the time that it shortens.
@@ -23,9 +24,10 @@ enum ws_wall {
     WS_WALL_COUNT
 };
 
-/* X(NAME, name in JSON, wall, name in a report). WS_CAUSES lists the causes of gaps, WS_BUSY_PARTS the uses of busy
- * time. EXPOSED_MEMORY is for copies over the host link or from another device, DEVICE_COPIES for copies within the
- * device and memsets. Both count only time in which no kernel runs. For kernels the lists give the usual wall:
+/* X(NAME, name in JSON, wall, name in a report). WS_CAUSES lists the causes of gaps (idle periods of the device),
+ * WS_BUSY_PARTS what the device does in its busy time. EXPOSED_MEMORY is for copies over the host link or from
+ * another device, DEVICE_COPIES for copies within the device and memsets. EXPOSED_MEMORY and DEVICE_COPIES count only
+ * time in which no kernel runs. For the parts that are kernels, the lists give the usual wall (limit of speed):
  * compute for MATMUL, bandwidth for OTHER_COMPUTE. The report's verdict uses the wall that the roofline shows for
  * each kernel. */
 #define WS_CAUSES(X)                                              \
@@ -52,14 +54,14 @@ enum ws_part {
     WS_PARTS(WS_PART)
 #undef WS_PART
         WS_PART_COUNT,
-    WS_CAUSE_COUNT = WS_PART_EXPOSED_COMM /* smaller values are causes of gaps */
+    WS_CAUSE_COUNT = WS_PART_EXPOSED_COMM /* smaller values of enum ws_part are causes of gaps */
 };
 
 struct ws_advice {
     const char *name;  /* name of the problem in JSON, static: "straggler", "fusion"; NULL: the part's name */
     enum ws_part part; /* the part of the time that the advice shortens */
     unsigned also;     /* other parts that the advice also shortens, one bit for each enum ws_part; mostly 0 */
-    int64_t saving_ns; /* most that can be saved: per steady step; in the whole recording if there are no steps */
+    int64_t saving_ns; /* ns that can be saved at most: per steady step; without steps, in the recording */
     char *what;        /* what to do: "read the loss every N steps instead of every one" */
     char *where;       /* line of code, kernel, stream or rank: "step (train.py:41)"; "": not known */
     char *code;        /* text of the line in `where`: "loss.item()"; "" or NULL: unknown */
@@ -78,14 +80,15 @@ struct ws_advice_list {
 int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice);
 
 /* Limits the savings from each part to the length of the part: available[], indexed by enum ws_part, in ns. If the
- * savings from a part exceed its length, the smallest savings are cut first. Drops advice for other devices and
- * advice that is left with no saving. Sorts the rest by saving, largest first. Returns the sum of the savings in
- * ns. */
+ * savings from a part exceed its length, the smallest savings are cut first. Drops advice for devices other than
+ * `track`, and advice that is left with no saving. Sorts the rest by saving, largest first. Returns the sum of the
+ * savings in ns. */
 int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int64_t *available);
 
 void ws_advice_finish(struct ws_advice_list *list);
 
-/* Writes the place in the program: "; at step (train.py:41): loss.item()"; or "" if it is not known. */
+/* Writes the place in the program that the advice is about: "; at step (train.py:41): loss.item()". Writes "" if the
+ * place is not known. */
 enum { WS_ADVICE_PLACE = 640 };
 const char *ws_advice_place(const struct ws_advice *advice, char text[WS_ADVICE_PLACE]);
 

@@ -17,7 +17,7 @@
 struct ws_report;
 
 enum ws_scope {
-    WS_SCOPE_TRACK,   /* one device of one process; the subject is an index in ws_model.tracks */
+    WS_SCOPE_TRACK,   /* one device of one process; the subject (what is analysed) is an index in ws_model.tracks */
     WS_SCOPE_PROCESS, /* one process; the subject is an index in ws_model.processes */
     WS_SCOPE_JOB,     /* all processes together; the subject is 0 */
 };
@@ -31,10 +31,11 @@ struct ws_analysis {
     size_t result_size;
 
     /* Analyses whose results run() reads; NULL after the last. Before run() is called for a subject, the needed
-     * analyses have finished: those of the same scope for this subject, those of other scopes for every subject.
-     * Needs must not form a cycle. */
+     * analyses have finished: those of the same scope for this subject, those of other scopes for every subject. No
+     * analysis may need itself, directly or through others. */
     const struct ws_analysis *needs[WS_MOST_NEEDS];
-    /* The section shows times of host threads. It ends with a note if the profiler slowed the host. */
+    /* The analysis's section shows times of host threads. If the profiler slowed the host, the report prints a note
+     * at the end of such a section. */
     bool host_times;
     bool last; /* runs after all analyses that are not `last` have finished, for every subject */
 
@@ -57,36 +58,36 @@ struct ws_analysis {
     int (*json)(const struct ws_report *report, size_t subject, const void *result, json_t *object);
 };
 
-/* The analyses of a report, and three functions that the report calls through pointers, because src/report cannot
- * include src/analysis. */
+/* The analyses of a report, and three functions that the report calls through pointers, because code in src/report
+ * may not include headers of src/analysis. */
 struct ws_analyses {
-    const struct ws_analysis *const *list; /* in the order of the report */
+    const struct ws_analysis *const *list; /* in the order of their sections in the report */
     size_t count;
-    uint8_t (*class_of)(const struct ws_op_name *name); /* returns enum ws_kernel_class */
+    uint8_t (*class_of)(const struct ws_op_name *name); /* returns the enum ws_kernel_class of an operation */
 
-    /* The device that a page shows when the user does not ask for all; WS_NOWHERE: show all. Called after every
-     * analysis has run. */
+    /* Returns the index in ws_model.tracks of the device that a page shows if the user does not ask for all devices;
+     * WS_NOWHERE: the page shows all. Called after every analysis has run. */
     size_t (*device_shown)(const struct ws_report *report);
 
     /* Prints the report that is shown by default, on one page. Called after every analysis has run. */
     void (*summary)(const struct ws_report *report, struct ws_page *page);
 };
 
-/* The source of a report's steps. */
+/* Where a report gets its steps (the iterations of the program's main loop) from. */
 enum ws_steps_choice {
-    WS_STEPS_AUTO,        /* the program's step markers if there are any, else the repetition of operations */
+    WS_STEPS_AUTO,        /* the program's step markers; without markers, like WS_STEPS_ONLY_FOUND */
     WS_STEPS_ONLY_MARKED, /* the program's step markers; without markers the report has no steps */
-    WS_STEPS_ONLY_FOUND,  /* the repetition of operations, even when there are markers */
+    WS_STEPS_ONLY_FOUND,  /* steps that wallshim finds where operations repeat, even if there are markers */
     WS_STEPS_NOT_ASKED,   /* no steps: figures are for the whole recording */
 };
 
-/* The window of the recording that the model holds (model/window.h). Times are in ns from the start of the first
- * operation on any device. */
+/* The window (part of the recording, model/window.h) to which a report is restricted. Times are in ns from the start
+ * of the first operation on any device. */
 struct ws_report_window {
-    int64_t begin, end; /* INT64_MIN, INT64_MAX: from the recording's start, to its end */
+    int64_t begin, end; /* begin INT64_MIN: from the recording's start; end INT64_MAX: to its end */
     bool by_steps;
-    uint64_t first_step, last_step;     /* numbers of the window's first and last step, if by_steps */
-    const struct ws_given_steps *steps; /* those steps of the recording that are in the window */
+    uint64_t first_step, last_step;     /* if by_steps: the numbers of the first and last step in the window */
+    const struct ws_given_steps *steps; /* the steps of the whole recording that lie in the window */
 };
 
 struct ws_report {
@@ -97,13 +98,14 @@ struct ws_report {
     const struct ws_gpu *gpu;
     const struct ws_calibrations *calibrations;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
-    size_t top;       /* maximum length of those lists in JSON that have no limit of their own */
+    size_t top;       /* most items of each list in JSON, except lists that have a limit of their own */
     bool *rank_names; /* by process: true if its title is its rank, because no other process has this rank */
-    void **results;   /* by analysis and subject; use ws_report_result */
-    size_t stride;    /* places in `results` for each analysis: the number of subjects of the largest scope */
+    void **results;   /* results by analysis and subject; ws_report_result finds one */
+    size_t stride;    /* entries in `results` per analysis: the most subjects (devices, processes) that a scope has */
 };
 
-/* Returns the result of an analysis. The result is all 0 until the analysis has run. */
+/* Returns the result of an analysis for a subject (a device, a process or the job). The result is all 0 until the
+ * analysis has run. */
 const void *ws_report_result(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject);
 
 enum { WS_WINDOW_TEXT = 160 };

@@ -32,8 +32,8 @@ static void put_spaces(FILE *out, size_t count)
 }
 
 /* Returns the text shortened to `width` characters. Cuts the middle out, because both ends of a kernel's name are
- * needed to recognise it. If this would remove the character at `keep`, makes two cuts and keeps a piece that starts
- * at that character. The caller frees the result. Returns NULL if memory runs out. */
+ * needed to recognise it. If this would remove the character with index `keep`, makes two cuts and keeps a piece in
+ * the middle that starts at or near this character. The caller frees the result. Returns NULL if memory runs out. */
 static char *page_cut(const char *text, size_t width, size_t keep)
 {
     size_t needed = text_width(text), head = (width - 1) * 2 / 3, tail = width - 1 - head, middle = 0, from = 0;

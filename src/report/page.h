@@ -22,7 +22,7 @@ struct ws_page {
 
 void ws_page_heading(struct ws_page *page, const char *title, const char *subtitle);
 
-/* Prints a paragraph, indented by two columns and wrapped at the width. */
+/* Prints a paragraph, indented by two characters and wrapped at the page's width. */
 void ws_page_text(struct ws_page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Prints "label     value". All labels have the same width. */
@@ -36,7 +36,7 @@ enum ws_when_narrow { WS_NARROW_SHORTEN = 1, WS_NARROW_LEAVE_OUT = 2 };
 
 struct ws_table_column {
     const char *title;
-    bool left;            /* text, aligned left; numbers are aligned right */
+    bool left;            /* true: the cells are texts, aligned left; false: numbers, aligned right */
     unsigned when_narrow; /* bits of enum ws_when_narrow; 0: the column never changes */
 };
 

@@ -5,11 +5,11 @@
 #include "report/analysis.h"
 
 struct ws_report_options {
-    size_t top;       /* maximum length of those lists in JSON that have no limit of their own; 0: all items */
+    size_t top;       /* most items of each list in JSON, except lists with a limit of their own; 0: all items */
     unsigned threads; /* threads that run analyses; 0 counts as 1 */
     enum ws_steps_choice steps;
-    const struct ws_report_window *window; /* must outlive the report; NULL: the model holds the whole recording */
-    const struct ws_gpu *gpu;              /* the GPU whose peaks apply; NULL: each device's own */
+    const struct ws_report_window *window; /* part of the recording in the model; outlives the report; NULL: all */
+    const struct ws_gpu *gpu;              /* GPU whose peaks apply to all devices; NULL: each has its own */
     const struct ws_calibrations
         *calibrations; /* calibrated peaks to use in place of data sheets; NULL: not asked for */
 };
@@ -24,7 +24,8 @@ void ws_report_destroy(struct ws_report *report);
 /* Does a section have this name, or does exactly one heading contain this text? */
 bool ws_report_has_section(const struct ws_analyses *analyses, const char *name);
 
-/* Prints one page: the recording, the wall, the advice that saves most, and the kernels with most time. */
+/* Prints one page: the recording, the wall (what limits the program's speed), the advice that saves most, and the
+ * kernels with most time. */
 void ws_report_print_summary(const struct ws_report *report, struct ws_page *page);
 
 /* Prints the given sections, which must exist, in the report's order. Prints all sections if count is 0. */

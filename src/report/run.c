@@ -16,7 +16,7 @@ struct work {
     bool *done;     /* whether the task has finished, by analysis and subject */
     size_t *begun;  /* by analysis: number of subjects started; subjects start in order */
     size_t *undone; /* by analysis: number of subjects not finished */
-    size_t *behind; /* by analysis: length of the longest chain of other analyses that need its results */
+    size_t *behind; /* by analysis: length of the longest chain of analyses that wait for it (count_behind) */
     size_t left;    /* number of tasks that have not finished */
     int status;     /* error of a task that failed; 0: none */
 };
@@ -46,7 +46,8 @@ static bool may_run(const struct work *work, const struct ws_analysis *analysis,
     return true;
 }
 
-/* Returns the length of the longest chain of analyses that wait for this one. */
+/* Returns the length of the longest chain of analyses that wait for this analysis: the first needs its results, the
+ * second needs the results of the first, and so on. */
 static size_t count_behind(const struct ws_analyses *analyses, const struct ws_analysis *analysis)
 {
     size_t longest = 0;
@@ -61,7 +62,8 @@ static size_t count_behind(const struct ws_analyses *analyses, const struct ws_a
 }
 
 /* Returns a task that may run now, or -1. Prefers the analysis for which the longest chain of other analyses waits.
- * If no task is running, some task can start, because needs form no cycle. */
+ * If no task is running and some are left, at least one can start, because no analysis needs itself through
+ * others. */
 static ssize_t next_task(const struct work *work)
 {
     const struct ws_report *report = work->report;

@@ -3,8 +3,8 @@
 #include "report/report.h"
 #include "report/results.h"
 
-/* Prints a note that times of the host are upper limits, if the trace says that the profiler which wrote it slowed
- * the host. */
+/* If the section of a device or process shows times of host threads, and the trace says that its profiler slowed the
+ * host, prints a note that these times are upper limits. */
 static void sections_print_slowed(const struct ws_report *report, const struct ws_analysis *analysis, size_t subject,
                                   struct ws_page *page)
 {
@@ -33,8 +33,8 @@ static void print_subject(const struct ws_report *report, const struct ws_analys
     sections_print_slowed(report, analysis, subject, page);
 }
 
-/* For a job the report shows only the slowest device unless the user asks for all. The devices mostly behave alike,
- * and the first section has a line for each device. */
+/* For a job the report shows only the slowest device unless the user asks for all. This is enough, because the
+ * devices of a job mostly behave alike, and the report's first section has a line for each device. */
 static void sections_print_section(const struct ws_report *report, const struct ws_analysis *analysis, bool asked,
                                    struct ws_page *page)
 {

@@ -6,9 +6,10 @@
 
 #include "base/minmax.h"
 
-/* The links and the rank of a row. A link is the index of another row, or WS_NO_PARENT. */
+/* Two links from a row of the tree to other rows, and the rank of the row. A link is the index of a row, or
+ * WS_NO_PARENT if there is no such row. */
 struct link {
-    uint32_t child, next; /* the child with most time; the next child of the same parent */
+    uint32_t child, next; /* the row's child with most time; the parent's child with the next most time */
     uint32_t rank;
 };
 

@@ -10,7 +10,7 @@
 struct ws_tree_row {
     uint32_t row;   /* index of the row in `parents` */
     uint32_t depth; /* number of ancestors of the row; 0: the row has no parent */
-    uint32_t rank;  /* number of rows with more time, but at least the rank of the row's parent */
+    uint32_t rank;  /* index of the row in `largest`, but not below the rank of the row's parent */
 };
 
 /* parents[row]: the index of the row's parent, which is less than `row`; or WS_NO_PARENT. largest: the indices of all

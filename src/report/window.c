@@ -4,8 +4,8 @@
 
 #include "report/analysis.h"
 
-/* Writes " from 1.25 s". The time has more digits than other times of a report, because the user may give it as the
- * begin or end of another window. */
+/* Writes " from 1.25 s". The time has more digits than other times of a report, because the user may pass it to the
+ * command as the begin or end of another window. */
 static void put_edge(char text[WS_WINDOW_TEXT], const char *word, int64_t ns)
 {
     double value = fabs((double)ns);

@@ -16,9 +16,9 @@
 #include "wire/index.h"
 
 /* Limits against files made to exhaust memory or time. In real files a row takes two to five bytes, and one and a
- * half times as many when decompressed. The limits are much higher: rows_anyhow rows and raw_anyhow decompressed
- * bytes, plus ROWS_A_BYTE rows and RAW_A_BYTE decompressed bytes per byte of the file. Frames beyond a limit count as
- * lost. */
+ * half times as many bytes after decompression. The limits are much higher: rows_anyhow rows and raw_anyhow
+ * decompressed bytes, plus ROWS_A_BYTE rows and RAW_A_BYTE decompressed bytes per byte of the file. Frames beyond a
+ * limit count as lost. */
 enum { ROWS_A_BYTE = 4, RAW_A_BYTE = 64 };
 static const uint64_t rows_anyhow = 4 << 20, raw_anyhow = 64 << 20;
 

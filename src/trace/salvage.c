@@ -170,7 +170,7 @@ static void note_row(struct salvage *salvage, enum ws_family family, const void 
     if (family == WS_FAMILY_op)
         salvage->dry += is_dry(op);
     else if (family == WS_FAMILY_loss && loss->reason == WS_LOSS_POOL_DRY)
-        salvage->dry -= ws_min(loss->count, salvage->dry); /* this loss row counts operations in `dry` */
+        salvage->dry -= ws_min(loss->count, salvage->dry); /* the row `loss` already counts these operations */
     salvage->range_last = family == WS_FAMILY_range;
     salvage->range_thread = salvage->range_last ? ((const struct ws_range *)row)->thread : 0;
     if (family == WS_FAMILY_op)
@@ -310,7 +310,7 @@ static void add_record(struct salvage *salvage, uint32_t thread, const void *at,
     case WS_RING_STACK:
         add_stack(salvage, thread, at);
         break;
-    default: /* padding, kernel parameters and event records: they are of use only while the process runs */
+    default: /* padding, kernel parameters and event records: only the process itself could have used them */
         break;
     }
 }

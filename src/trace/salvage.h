@@ -24,8 +24,8 @@ struct ws_salvaged {
 /* Does the live memory hold data that the trace may lack? */
 bool ws_salvage_is_due(int memory);
 
-/* Has the program written the whole trace to a file of its own, because the collector had not answered? If so, the
- * collector's part of the trace is a duplicate. */
+/* Has the program written the whole trace to a file of its own, because the collector had confirmed no part of it? If
+ * so, the collector's part of the trace is a duplicate. */
 bool ws_salvage_is_elsewhere(int memory);
 
 /* Returns how many bytes at the start of the trace file ws_salvage will not change, whenever it is called.

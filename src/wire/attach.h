@@ -1,5 +1,6 @@
 /* The messages between `wallshim attach` and the shim of a process, over a Unix socket of type SOCK_SEQPACKET. Each
- * message is one packet, struct ws_attach_message. Both ends run on the same machine, so numbers have its byte order.
+ * message is one packet, struct ws_attach_message. Both ends run on the same machine, so numbers have that machine's
+ * byte order. A session is one recording: the shim records from BEGIN to END into one trace.
  *
  * | kind    | from    | meaning                                                                                     |
  * |---------|---------|---------------------------------------------------------------------------------------------|
@@ -40,7 +41,8 @@ struct ws_attach_message {
     uint16_t kind;        /* a value of enum ws_attach_kind */
     uint64_t duration_ns; /* BEGIN: length of the session; 0: until END */
     uint64_t token[2];    /* if `wallshim attach` loaded the shim: the token of struct ws_late_block; else unused */
-    /* BEGIN: value of the option `overhead` (wire/options.h); 0: as in the process's environment. */
+    /* BEGIN: value of the option `overhead` (wire/options.h); 0: the value set in the process's environment applies.
+     */
     uint64_t overhead;
     char text[WS_ATTACH_TEXT];
 };

@@ -23,7 +23,7 @@
  * confirms them. If the collector is restarted, WELCOME tells the shim the first byte to send, so no byte is missing.
  *
  * FLUSH asks the shim to read the times of finished operations, to send their records, and then to send PROGRESS.
- * Older shims without FLUSH ignore it.
+ * Older shims do not know FLUSH, and ignore it.
  *
  * `wallshim ctl` sends ASK instead of HELLO, and the collector passes CONTROL on to the shims. */
 #ifndef WALLSHIM_WIRE_CHANNEL_H
@@ -90,8 +90,8 @@ enum ws_channel_reason {
 #undef WS_CHANNEL_REASON_NAME
 };
 
-/* The message in which a process describes itself. The collector checks the facts that it can check. Texts end with a
- * zero byte. */
+/* The message in which a process describes itself. For a process of its own machine, the collector takes the pid from
+ * the kernel, and compares start_time and boot_id with what the kernel says. Texts end with a zero byte. */
 struct ws_channel_hello {
     /* Random number that identifies the trace: after exec, a process with the same pid makes a new trace. */
     uint64_t stream;

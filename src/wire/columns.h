@@ -63,8 +63,9 @@ enum {
 /* Returns the layout of the rows of a family (kind of record), or NULL if there is no family of this number. */
 const struct ws_layout *ws_layout(uint32_t family);
 
-/* Returns an upper bound, in bytes, for encoding `rows` rows with `text` bytes of strings. Neither the head nor the
- * planes (pack.h) take more bytes. */
+/* Encoding makes two parts: a head that describes the columns, and byte planes that hold their values (pack.h).
+ * Returns the maximum number of bytes that each of the two parts takes, for `rows` rows with `text` bytes of strings.
+ */
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text);
 
 /* Working memory for encoding frames of at most max_rows rows: ws_columns_encoder_size() zeroed bytes at

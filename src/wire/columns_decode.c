@@ -247,7 +247,8 @@ static int start(struct ws_columns_decoder *decoder, const uint8_t *payload, siz
     return 0;
 }
 
-/* Checks that each LENGTH column comes after its base column. Skips LENGTH columns that a GAP column completes. */
+/* Checks that each LENGTH column comes after its base column. Does not check the LENGTH columns whose differences a
+ * GAP column later turns into values (kept_length). */
 static bool lengths_have_bases(const struct ws_columns_decoder *decoder)
 {
     for (unsigned i = 0; i < decoder->used; i++) {
@@ -310,7 +311,8 @@ static void add_remembered(struct decoding *decoding, uint64_t *numbers, uint32_
     decoding->before = before;
 }
 
-/* Decodes a block in which every residual is 0 and no key is new. This is common: most columns rarely vary. */
+/* Decodes a block in which every residual is 0 and no key is new. Most blocks are like this, because most columns
+ * rarely vary. */
 static void decode_without_residuals(struct decoding *decoding, uint64_t *numbers, uint32_t count)
 {
     const ws_slot *slots = decoding->key->slots;

@@ -340,7 +340,7 @@ void ws_columns_encode(struct ws_columns_encoder *encoder, const struct ws_layou
 {
     encoder->keys_used = 0;
     ws_bytes_put_u8(&to->head, (uint8_t)layout->column_count);
-    /* GAP columns come last: to decode them, the decoder needs the LENGTH columns. */
+    /* GAP columns come last, because the decoder needs the decoded LENGTH columns to decode them. */
     for (int gaps = 0; gaps < 2; gaps++)
         for (uint32_t i = 0; i < layout->column_count; i++)
             if ((layout->columns[i].coding == WS_CODING_GAP) == gaps)

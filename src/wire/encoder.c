@@ -83,7 +83,7 @@ static bool room_for_rows(struct pending *pending, uint32_t rows, size_t row_siz
 
 /* Buffers grow as they fill, because most programs fill only a few of them. Each buffer starts with WS_GROWING_STEP
  * bytes of memory. If memory runs out later, the encoder can still write rows in smaller frames. Returns false if
- * memory runs out here. */
+ * there is no memory for these first bytes. */
 static bool make_buffers(struct ws_encoder *encoder, uint32_t rows_per_frame)
 {
     size_t most = WS_INDEX_BYTES, at_first = WS_INDEX_BYTES;
@@ -234,7 +234,7 @@ static int repeat_dictionaries(struct ws_encoder *encoder)
     int status = 0;
     uint64_t before = encoder->writer.bytes;
     for (uint32_t i = 0; i < WS_FAMILY_FIRST_DATA && !status; i++) {
-        struct pending *buffer = &encoder->pending[i]; /* free for use: its rows were just flushed */
+        struct pending *buffer = &encoder->pending[i]; /* may be overwritten: its rows were just flushed */
         const struct ws_dictionary *dictionary = &encoder->dictionaries[i];
         uint32_t rows = encoder->writer.options.rows_per_frame;
         rows = ws_min(dictionary->count, rows);

@@ -23,7 +23,7 @@ enum {
     WS_LATE_VERSION = 1,
     WS_LATE_PAGE = 4096,
     WS_LATE_SIZE = 8 * WS_LATE_PAGE, /* bytes of the page of code and the block together */
-    WS_LATE_DECODER = 0,             /* this and WS_LATE_SHIM: indices of the libraries, in the order of loading */
+    WS_LATE_DECODER = 0,             /* DECODER and SHIM: indices of the two libraries, in the order of loading */
     WS_LATE_SHIM = 1,
     WS_LATE_LIBRARIES = 2,
     WS_LATE_STATE = 16 << 10, /* bytes for the registers that XSAVE saves: 11 KiB with AMX */
@@ -44,7 +44,7 @@ enum ws_late_state {
 
 struct ws_late_block {
     _Alignas(64) uint8_t registers[WS_LATE_STATE];
-    /* Used by late_call. The first two are addresses of functions in the process. */
+    /* Used by late_call. pthread_create and errno_location are addresses of functions in the process. */
     uint64_t pthread_create, errno_location;
     uint64_t main; /* address of late_main in the page */
     uint64_t back; /* address at which the stopped thread continues */

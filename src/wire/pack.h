@@ -1,6 +1,6 @@
 /* Packs a sequence of numbers into byte planes: the lowest bytes of all numbers, then the second bytes of all
- * numbers, and so on. There are enough planes for most of the numbers. The numbers with more bytes are listed as
- * exceptions. Planes compress well, and a reader needs no branch per number. */
+ * numbers, and so on. The number of planes is chosen so that most of the numbers fit. A number with more bytes than
+ * there are planes is listed as an exception. Planes compress well, and a reader needs no branch per number. */
 #ifndef WALLSHIM_WIRE_PACK_H
 #define WALLSHIM_WIRE_PACK_H
 

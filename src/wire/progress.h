@@ -50,7 +50,8 @@ struct ws_progress_comm {
 struct ws_progress_thread {
     int32_t tid;
     uint32_t in_nccl;
-    /* Number of calls that the thread has begun; if it is the same later, the thread is still in the same call. */
+    /* Number of calls that the thread has begun. If a later message has the same number, the thread has not left its
+     * call since. */
     uint64_t calls;
 };
 

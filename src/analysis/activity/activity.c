@@ -18,8 +18,8 @@ enum ws_group ws_report_group(const struct ws_report *report, size_t name)
 
 enum { QUALITIES = WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY };
 
-/* State of a sweep over the operations in order of their start times. `of`: the latest end so far in each group.
- * `all`: the latest end so far of any operation. */
+/* State of a sweep over the operations in order of their start times. `of`: the latest end of the operations seen so
+ * far, by group (compute, communication, memory). `all`: the latest end of all operations seen so far. */
 struct reach {
     struct ws_reach of;
     int64_t all;
@@ -27,20 +27,21 @@ struct reach {
     int64_t stretched; /* latest end so far, if every operation ended as late as its error allows */
 };
 
-/* Records that a gap ended when the operation at index `place` of ws_track.order began. */
+/* Records that a gap (an idle period of the device) ended when the operation at index `place` of ws_track.order
+ * began. */
 static void activity_note_gap(struct ws_track_activity *result, const struct reach *reach, int64_t next, size_t place)
 {
     result->gaps.bits[place / 64].ends |= 1ULL << place % 64;
     result->gaps.count++;
-    /* Adds to busy_most (the upper bound of busy time) the part of the gap that earlier operations may have filled,
-     * if they ended as late as their errors allow. stretch_backwards adds the part that later operations may have
-     * filled. */
+    /* Adds to busy_most (the upper bound of busy time) the part of the gap that earlier operations would fill if they
+     * ended as late as the errors of their end times allow. stretch_backwards adds the part that later operations
+     * would fill if they began as early as possible. */
     result->busy_most += ws_min(ws_max(reach->stretched - reach->all, 0), next - reach->all);
 }
 
-/* Adds to busy_most (the upper bound of busy time) the part of each gap that later operations may have filled, if
- * they began as early as their errors allow. Goes backwards through the operations, and keeps the earliest possible
- * start of the operations seen so far. */
+/* Adds to busy_most (the upper bound of busy time) the part of each gap (idle period) that later operations would
+ * fill if they began as early as the errors of their start times allow. Goes backwards through the operations, and
+ * keeps the earliest possible start of the operations seen so far. */
 static void stretch_backwards(struct ws_track_activity *result, const struct ws_ops *ops,
                               const struct ws_track *track)
 {
@@ -103,7 +104,8 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
         free(groups);
         return -ENOMEM;
     }
-    result->gaps.bits[0].told = 1 << 1; /* the backward search in ws_gap_at ends here at the latest */
+    result->gaps.bits[0].told = 1 << 1; /* marks operation 1: the backward search in ws_gap_at stops there at the
+                                           latest */
     result->begin = ws_op_begin(ops, track->order[0]);
     struct reach reach = { ws_reach_from(result->begin), result->begin, INT64_MIN, INT64_MIN };
     struct ws_split split = { 0 };

@@ -35,7 +35,7 @@ struct ws_gaps {
 };
 
 /* A period that the trace does not cover, although the device may have been busy. Recording was off, or the device
- * ran work from outside the recorded time (unrecorded.c). */
+ * ran work that was launched before or after the recorded time (unrecorded.c). */
 struct ws_hole {
     int64_t begin, end; /* start and end of the period; ns, host clock */
 };
@@ -62,8 +62,9 @@ static inline bool ws_gap_ends_at(const struct ws_gaps *gaps, size_t place)
     return gaps->bits[place / 64].ends >> place % 64 & 1;
 }
 
-/* Returns the gap that ended when the operation at index `place` began. Searches backwards from `place` for a `told`
- * bit: of all operations before the gap, the one directly before the marked operation ended last. */
+/* Returns the gap that ended when the operation at index `place` began. Searches backwards from `place` for the
+ * nearest operation whose `told` bit is set. The operation directly before that one ended last of all operations
+ * before the gap. */
 static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 {
     size_t told = place;
@@ -125,8 +126,8 @@ static inline int64_t ws_activity_origin(const struct ws_track *track, const str
     return track->window ? track->window->first : activity->begin;
 }
 
-/* Moves those gaps to `holes` in which recording was off, or in which the device ran work from outside the recorded
- * time. Returns 0 or -ENOMEM. */
+/* Moves a gap (idle period) from `gaps` to `holes` if recording was off in it, or if the device ran work in it that
+ * was launched before or after the recorded time. Returns 0 or -ENOMEM. */
 struct ws_process_recorded;
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
                                      const struct ws_process_recorded *recorded, struct ws_track_activity *activity);
@@ -136,13 +137,14 @@ int ws_activity_leave_out_unrecorded(const struct ws_process *process, const str
 int ws_track_main_stream(const struct ws_process *process, const struct ws_track *track, const uint8_t *groups,
                          uint32_t *stream);
 
-/* ns. A longer wait between a launch and the start of its operation is not usual on an idle stream. Our choice. */
+/* ns. On an idle stream, an operation usually begins sooner than this after its launch call. The value is our
+ * choice. */
 enum { WS_HELD_LEAST = 1000000 };
 
 /* Did the operation begin more than WS_HELD_LEAST after its launch call returned and after `reach`, the end of all
- * earlier recorded operations? If such an operation is the first of its stream, the stream was busy with work from
- * before the recording. Always false for Wallshim's own traces: these state which operations they lack, so the
- * function need not guess. */
+ * earlier recorded operations? If so, and if the operation is the first of its stream, we conclude that the stream
+ * was busy with work that was launched before the recording. Always false for Wallshim's own traces: these state
+ * which operations they lack, so the function need not guess. */
 static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op, int64_t reach)
 {
     const struct ws_ops *ops = &process->ops;
@@ -154,8 +156,9 @@ static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op,
  * names). */
 enum ws_group ws_report_group(const struct ws_report *report, size_t name);
 
-/* Returns an array indexed like ws_process.shapes: the group (enum ws_group) of each shape's operations. The caller
- * frees the array. NULL if memory runs out. */
+/* Returns an array indexed like ws_process.shapes. A shape is a set of operations with the same static properties,
+ * such as kernel and stream. Each entry is the group (enum ws_group) of the shape's operations. The caller frees the
+ * array. Returns NULL if memory runs out. */
 uint8_t *ws_report_shape_groups(const struct ws_report *report, const struct ws_process *process);
 
 /* defined in activity_report.c */

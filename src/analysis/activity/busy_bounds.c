@@ -61,8 +61,8 @@ static void lengths_bound(const struct shape_lengths *lengths, double *shorter, 
     *longer += more + lengths->other_errors;
 }
 
-/* Computes the largest possible overlap of streams: the time of all streams except the busiest. Returns 0 or -ENOMEM.
- */
+/* Computes the longest time for which several streams may have run at once: the sum of the times of all streams
+ * except the busiest. Returns 0 or -ENOMEM. */
 static int bounds_most_overlap(const struct ws_process *process, const struct shape_lengths *shapes, double *overlap)
 {
     struct ws_map streams = { 0 }; /* id of a stream + 1 → time of its operations, ns */

@@ -1,14 +1,15 @@
 /* Bounds of busy time for traces with computed times: times that the shim did not measure, but inferred from other
  * times (WS_TIME_INFERRED).
  *
- * A computed start may be wrong by some µs, and so may the computed end. Start and end are wrong by nearly the same
- * amount, so the length is wrong by far less. The errors of start and end times therefore overstate the error of a
- * sum of lengths. The length of a computed operation comes from measured launches of the same shape (same kernel,
- * stream and other static properties). The mean of n such samples with standard deviation s lies within 3 s / √n of
- * the true mean in 99.7 % of cases (central limit theorem; all samples count as independent). The true total of a
- * shape lies between the number of operations times (mean - error) and the number times (mean + error). SYSTEMATIC_NS
- * allows for a constant error in the time between two events. Its value is our choice. The shim measures this error
- * (shim/timing/dispatch.h).
+ * The computed start of an operation may be wrong by some µs, and so may its computed end. Start and end are wrong by
+ * nearly the same amount, so the length is wrong by far less. So if the errors of start and end times are added up,
+ * the sum overstates the error of a sum of lengths. The shim computes the length of such an operation from measured
+ * launches of the same shape (same kernel, stream and other static properties). The mean of n such samples with
+ * standard deviation s lies within 3 s / √n of the true mean in 99.7 % of cases (central limit theorem; all samples
+ * count as independent). So the true total length of a shape's n computed operations lies between n × (mean - error)
+ * and n × (mean + error). SYSTEMATIC_NS, a part of `error`, allows for a constant error in the time between two CUDA
+ * events. Its value is our choice. The shim subtracts its estimate of this error (shim/timing/dispatch.h), so only
+ * the error of the estimate is left.
  *
  * Operations of one stream do not overlap. So the sum of the lengths of a stream's operations is the stream's busy
  * time, no matter when the operations ran. Only the overlap of several streams depends on when operations ran. The

@@ -5,9 +5,9 @@
 
 #include "base/minmax.h"
 
-/* The highest set bit of a value and the eight bits after it choose the value's bucket. So the width of a bucket is
- * at most 1/256 of its smallest value, and few values share a bucket. A stream with up to SMALL launches is called
- * small: it needs no buckets, and all its values are kept. */
+/* The highest set bit of a delay (in ns) and the eight bits after it choose the delay's bucket. So the width of a
+ * bucket is at most 1/256 of the smallest delay in it, and few delays share a bucket. A stream with up to SMALL
+ * launches is called small: it needs no buckets, because all its delays are kept. */
 enum { DIGITS = 8, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = 4096 };
 enum { MEDIAN, P95, SOUGHT };
 enum { PARTS = 4096 };
@@ -73,8 +73,9 @@ static int store_chosen(struct series *series, int64_t value)
     return bucket == series->chosen[MEDIAN] || bucket == series->chosen[P95] ? delays_store(series, value) : 0;
 }
 
-/* Returns an array: entry i is the series of the stream to which the launches of shape i belong. The last entry of
- * `all` is the series of all launches whose stream is unknown. Returns NULL if memory runs out. */
+/* Returns an array: entry i is the series of the stream that the launches of shape i use. (A shape is a set of
+ * launches with the same static properties, such as kernel and stream.) The last entry of `all` is the series of all
+ * launches whose stream is unknown. Returns NULL if memory runs out. */
 static struct series **assign(const struct ws_process *process, struct series *all)
 {
     struct series **of_shape = malloc((process->shapes.count + 1) * sizeof(struct series *));

@@ -13,14 +13,17 @@
 enum {
     CALL_LEAST = 20000,
     CONTEXT_LEAST = 5000000,
-    LATER_SHARE = 10, /* a later launch counts as slow if it takes more than 1/10 of the first launch */
-    /* the share of long launches must be 5 times as high among first launches as among later launches */
+    LATER_SHARE = 10, /* a later launch of a kernel is slow if its call takes more than 1/10 of the time of the
+                         kernel's first launch call */
+    /* the share of long launches must be more than 5 times as high among first launches as among later launches */
     RARER = 5,
-    /* if fewer first launches are long, none counts as a module load: the system may have stopped the thread */
+    /* if fewer first launches are long, none counts as a module load: the launches may be long only because the
+     * operating system stopped the thread */
     LONG_LEAST = 3,
 };
 
-/* A host call or range that did something for the first time; ns, host clock. */
+/* A host call, or a range (a marked period of a thread), that did something for the first time. Times are in ns on
+ * the host clock. */
 struct first_call {
     int64_t begin, end;
     enum ws_first_kind kind;
@@ -50,9 +53,10 @@ const char *ws_first_kind_text(enum ws_first_kind kind)
     return texts[kind];
 }
 
-/* Names of functions that do something for the first time. Ranges (marked periods of a thread) around calls of these
- * functions have the same names. Only a suffix such as "_v2" or "(" may follow the word in a name: "cudnnCreate" does
- * not match "cudnnCreateTensorDescriptor". After a word that ends with *, anything may follow. */
+/* Names of functions that create contexts, load modules, create handles of libraries, or choose algorithms. All calls
+ * of these functions count as first calls. Ranges (marked periods of a thread) around calls of these functions have
+ * the same names. Only a suffix such as "_v2" or "(" may follow the word in a name: "cudnnCreate" does not match
+ * "cudnnCreateTensorDescriptor". After a word that ends with *, anything may follow. */
 static const struct {
     const char *word;
     enum ws_first_kind kind;
@@ -128,8 +132,8 @@ static int first_calls_put(struct first_finder *finder, enum ws_first_kind kind,
     return 0;
 }
 
-/* What a driver function may do for the first time. `is_named`: the function's name is in first_words. `kind` is
- * valid only if `is_named` is set. */
+/* As what kind of first call the calls of a driver function may count. `is_named`: the function's name is in
+ * first_words, and `kind` is the kind that first_words gives; otherwise `kind` is not valid. */
 struct first_use {
     bool is_named, may_make_context, allocates;
     enum ws_first_kind kind;
@@ -177,7 +181,8 @@ static int first_calls_of_functions(struct first_finder *finder)
     return status;
 }
 
-/* Returns an array indexed like ws_process.labels: enum ws_first_kind + 1 if the label names a first call, else 0. */
+/* Returns an array indexed like ws_process.labels (the texts of the ranges' names): enum ws_first_kind + 1 if the
+ * text names a first call, else 0. */
 static uint8_t *first_calls_labels(const struct ws_process *process)
 {
     const struct ws_label *labels = process->labels.rows.data;
@@ -289,7 +294,8 @@ static int first_calls_by_begin(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Adds the calls to the interval sets, sorted by start: a set adds intervals fastest in this order. */
+/* Sorts the calls by their start, and adds each to the interval set of its kind. A set adds intervals fastest in this
+ * order. */
 static int first_calls_sort(struct first_finder *finder)
 {
     const struct first_call *calls = finder->calls.data;

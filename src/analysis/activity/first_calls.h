@@ -1,22 +1,22 @@
 /* Host calls that did something for the first time: created contexts, loaded modules, created handles of libraries,
  * or compiled.
  *
- * Some of these calls are measured, because the name of the call or range says what it does: module loads, handles,
- * contexts made by a function that creates contexts, and compilation. Compilation is recognized by the ranges that
- * PyTorch sets around its compiler ("… (dynamo_timed)"), and by Python frames of the compilers' functions. A range
- * "Torch-Compiled Region" does not count: it marks the execution of compiled code.
+ * Some of these calls are recognized by the name of the call or range: module loads, handles, contexts made by a
+ * function that creates contexts, and compilation. Compilation is recognized by the ranges that PyTorch sets around
+ * its compiler ("… (dynamo_timed)"), and by Python frames of the compilers' functions. A range "Torch-Compiled
+ * Region" does not count: it marks the execution of compiled code.
  *
- * Other calls are inferred from times:
+ * Other calls are recognized by their times:
  * - a context: a call that selects a device, allocates or frees, takes 5 ms or more, and comes before all operations.
  *   The CUDA runtime makes its context in the first such call, which is often cudaFree(0);
  * - a first launch that loads its module: it takes more than WS_LAUNCH_MOST, and ten times as long as at least half
  *   of the kernel's later launches. Launches also take long when the queue is full, or when the system stops the
  *   thread. So first launches count only if at least three of them are long, and if the share of long launches among
  *   first launches is more than five times the share among later launches;
- * - the first growth of memory: allocations. initialization.h decides by the program's steps which allocations are
- *   the first.
+ * - the first growth of memory: this analysis collects all calls that allocate memory. initialization.h decides which
+ *   of them are the first, by the program's steps.
  *
- * Calls of less than 20 µs are left out: there are many of them, but they take little time. The limits are our
+ * Calls of less than 20 µs are left out: there are many of them, but they take little time. All these limits are our
  * choice. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_FIRST_CALLS_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_FIRST_CALLS_H
@@ -47,8 +47,8 @@ struct ws_process_first_calls {
     int64_t begin, end; /* ns, host clock: from the first recorded call or operation to the last; begin > end if
                            nothing was recorded */
     struct ws_interval_set of[WS_FIRST_COUNT]; /* by kind: when any thread was in a call of this kind */
-    bool is_inferred[WS_FIRST_COUNT]; /* by kind: the times of calls, not only their names, decided that a call is of
-                                         this kind */
+    bool is_inferred[WS_FIRST_COUNT]; /* by kind: at least one call was put into this kind by its times, and not only
+                                         by its name */
 };
 
 /* This analysis runs once per process. It has no section of its own in the report. */

@@ -6,10 +6,10 @@
 
 #include "base/minmax.h"
 
-/* Names of data loaders. PyTorch's profiler writes "enumerate(DataLoader)#…__next__"; its Python frames are
- * "torch/utils/data/dataloader.py(708): __next__". A training loop waits for its loader's workers in "queue.py(154):
- * get" and "multiprocessing/queues.py". The other names are those of ranges that training frameworks and their users
- * set. */
+/* Words in the names of ranges that load data. PyTorch's profiler writes a range "enumerate(DataLoader)#…__next__".
+ * The Python frames that it records have names such as "torch/utils/data/dataloader.py(708): __next__". A training
+ * loop waits for its loader's workers in "queue.py(154): get" and "multiprocessing/queues.py". The other names are
+ * those of ranges that training frameworks and their users set. */
 static const char *const loaders[] = { "dataloader",
                                        "data_loader",
                                        "data loader",
@@ -51,7 +51,8 @@ static enum ws_host_use use_of_family(uint32_t family)
 
 enum { OF_INPUT = 1, OF_COMM = 2 };
 
-/* Returns an array indexed like ws_process.labels: OF_INPUT if the label names a data loader, else 0. */
+/* Returns an array indexed like ws_process.labels (the texts of the ranges' names): OF_INPUT if the text names a data
+ * loader, else 0. */
 static uint8_t *read_labels(const struct ws_process *process)
 {
     const struct ws_label *labels = process->labels.rows.data;
@@ -197,8 +198,8 @@ static void host_time_add(struct ws_host_window *window, enum ws_host_use use, c
     }
 }
 
-/* Adds a period outside calls to `window`, divided by the ranges that the thread was in: data loading, collectives,
- * or neither. */
+/* Adds to `window` a period in which the thread was in no call. Divides the period by the ranges that the thread was
+ * in: data loading, collectives, or neither. */
 static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_host_window *window, int64_t from,
                       int64_t to)
 {
@@ -214,8 +215,9 @@ static void add_pause(const struct ws_host_time *time, size_t thread, struct ws_
     host_time_add(window, WS_USE_OWN, &pause, from, to - input - comm);
 }
 
-/* Moves the cursor back to the first events that may touch a window, by at most MOST_BACK events. Without this limit,
- * a large clock error (`slack`) would move the cursor back to the start of the recording for every window. */
+/* Moves the cursor to the first events (host calls) that may touch a window which begins at `from`. The cursor goes
+ * back over at most MOST_BACK events of each kind before `from`. Without this limit, a large clock error (`slack`)
+ * would move the cursor back to the start of the recording for every window. */
 static void seek_back(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t from, int64_t slack)
 {
     enum { MOST_BACK = 64 };

@@ -11,8 +11,8 @@
 enum ws_host_use {
     WS_USE_SYNC,       /* calls that wait for the device; launches and copies whose call blocked (WS_OP_BLOCKING,
                           WS_COPY_CALL_MOST) */
-    WS_USE_ALLOCATION, /* allocating and freeing memory, loading modules (WS_LAUNCH_MOST), creating contexts and
-                          streams */
+    WS_USE_ALLOCATION, /* allocating and freeing memory, creating contexts and streams, and loading modules, also by a
+                          first launch longer than WS_LAUNCH_MOST */
     WS_USE_COMM,       /* NCCL calls; time outside calls in a range that marks a collective */
     WS_USE_LAUNCH,     /* calls that launch operations, and calls of no kind listed above */
     WS_USE_INPUT,      /* time outside calls in a range named like a data loader */
@@ -55,9 +55,9 @@ struct ws_host_window {
 /* This analysis runs once per process. It has no section of its own in the report. */
 extern const struct ws_analysis ws_analysis_host_time;
 
-/* Computes how the cursor's thread spent the window from `from` to `to`. This is fastest if the windows of successive
- * calls are in order of time. A host call that ended up to `slack` ns before `from` touches the window too, because
- * the clocks of host and device may differ by `slack`. */
+/* Computes how the cursor's thread spent the window from `from` to `to`. The function is fastest if the windows of
+ * successive calls with one cursor are in order of time. A host call that ended up to `slack` ns before `from`
+ * touches the window too, because the clocks of host and device may differ by `slack`. */
 void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor *cursor, int64_t from, int64_t to,
                          int64_t slack, struct ws_host_window *window);
 

@@ -35,7 +35,7 @@ static int launches_count_calls(const struct ws_process *process, size_t subject
     return 0;
 }
 
-/* The device waited for a launch if it became idle before the launch call returned. */
+/* Counts the launches that the device waited for: the device became idle before the launch call returned. */
 static void count_waits(const struct ws_report *report, size_t subject, const struct ws_ops *ops,
                         struct ws_track_launches *result)
 {

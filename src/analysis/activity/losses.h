@@ -1,4 +1,4 @@
-/* Operations and calls that the trace lacks, and errors of its times. */
+/* Operations and calls that the trace lacks, and how wrong the times in the trace may be. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_LOSSES_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_LOSSES_H
 

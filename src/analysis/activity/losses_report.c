@@ -39,7 +39,8 @@ static void losses_print_damage(const struct ws_process *process, struct ws_page
                      ws_format_bytes(number, damage->torn_bytes));
 }
 
-/* Reports a program that ended by _exit or quick_exit: the recorder could not wait for running operations. */
+/* Reports that the program ended by _exit or quick_exit, or that it was killed. In both cases the shim could not wait
+ * for operations that still ran. */
 static void print_end(const struct ws_process *process, struct ws_page *page)
 {
     const char *end = ws_process_meta(process, "end");
@@ -66,8 +67,8 @@ static void print_counted(const struct ws_process *process, struct ws_page *page
                      ws_format_count(number, count), count == 1 ? " was" : "es were");
 }
 
-/* Warns of recordings with one hardware queue. With one queue, an event waits for all earlier work of every
- * stream. */
+/* Warns if the program used a single hardware queue. With one queue, an event that the shim records waits for all
+ * earlier work of every stream. */
 static void print_one_queue(const struct ws_process *process, struct ws_page *page)
 {
     const char *queues = ws_process_meta(process, "queues");

@@ -1,5 +1,5 @@
-/* The contents of the trace: the program and its devices, operations by kind, and the time from the first host call
- * to the last. */
+/* The contents of the trace: the program and its devices, the number of operations of each kind, and the time from
+ * the first host call to the last. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_OVERVIEW_H
 

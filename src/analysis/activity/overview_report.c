@@ -35,7 +35,7 @@ static void print_device(const struct ws_device *device, const char *label, stru
         snprintf(sms, sizeof(sms), ", %u %s", device->sms, is_amd ? "CUs" : "SMs");
     if (device->memory_bytes)
         snprintf(memory, sizeof(memory), ", %.0f GiB", (double)device->memory_bytes / (1 << 30));
-    if (device->cc_major && is_amd) /* "x" stands for the stepping, which HIP does not give */
+    if (device->cc_major && is_amd) /* "x" stands for the chip's stepping, which HIP does not give */
         snprintf(capability, sizeof(capability), ", gfx%u%ux", device->cc_major, device->cc_minor);
     else if (device->cc_major)
         snprintf(capability, sizeof(capability), ", compute capability %u.%u", device->cc_major, device->cc_minor);

@@ -7,10 +7,10 @@
 #include "analysis/activity/host_time.h"
 #include "base/minmax.h"
 
-/* A trace by Wallshim counts as complete if at most one in LOST_MOST operations was lost. Our choice. */
+/* A trace by Wallshim counts as complete if at most one in LOST_MOST operations was lost. The value is our choice. */
 enum { LOST_MOST = 1000 };
 
-/* ws_recorded_apart compares at most this many correlation ids: enough for a median. */
+/* ws_recorded_apart compares at most this many correlation ids, which are enough to find the median difference. */
 enum { MOST_IDS = 1000000 };
 
 /* Does a loss for this reason mean that the device ran operations whose times are not in the trace? Returns false for
@@ -88,10 +88,10 @@ static uint8_t *read_functions(const struct ws_process *process)
     return kinds;
 }
 
-/* Finds launch calls whose operations are not in the trace. Skips launches while a stream is captured. To know when
- * this is, counts the begins and ends of captures among the calls, which importers write in order of time. Ignores
- * launches after the last launch that has an operation, because the ignored ones may have run after the trace's
- * end. */
+/* Finds launch calls whose operations are not in the trace. Skips launches made while a stream was captured, because
+ * they launch nothing. The calls are in order of time, so find_alone counts the calls that begin and end captures to
+ * know when a stream was captured. Ignores launches after the last launch that has an operation, because their
+ * operations may have run after the trace's end. */
 static int find_alone(const struct ws_process *process, struct ws_process_recorded *result)
 {
     const struct ws_ops *ops = &process->ops;

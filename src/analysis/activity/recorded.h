@@ -12,9 +12,9 @@
  *   normal, because a framework makes up to about 20 runtime calls per launch: the median differences in ten traces
  *   are between 1 and 19.
  *
- * If a launch call has no operation, the trace lacks this operation. Exceptions are launches that were captured into
- * a graph, and operations that ran after the recording's end. The launch of a CUDA graph often lacks its kernels.
- */
+ * If a launch call has no operation in the trace, the trace lacks an operation that ran. Exceptions are launches that
+ * were captured into a graph, and launches whose operations ran after the recording's end. Traces often lack the
+ * kernels of a launched CUDA graph. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_RECORDED_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_RECORDED_H
 
@@ -44,9 +44,9 @@ bool ws_lacks_launch(const struct ws_process_recorded *recorded, int64_t from, i
  * ids. Returns 0 or -ENOMEM. */
 int ws_recorded_apart(const struct ws_process *process, uint32_t *apart);
 
-/* Returns the host time at which the operation was queued: normally the end of its call. A call that waits for its
- * copy queued the copy at the call's start. Copies from the host count as queued at the call's end, because the call
- * may first move pageable data to a buffer of the driver. */
+/* Returns the host time at which the operation was queued: normally the end of its call. If a call waits for its
+ * copy, the copy counts as queued at the call's start. Copies from the host count as queued at the call's end,
+ * because the call may first move pageable data to a buffer of the driver. */
 int64_t ws_op_queued_from(const struct ws_process *process, uint32_t op);
 
 #endif

@@ -5,8 +5,10 @@
 #include "report/analysis.h"
 
 struct ws_recording_cost {
-    int64_t events;  /* ns that the program's threads spent in the shim's calls that record events; measured */
-    int64_t records; /* ns that the threads spent on writing records; estimated: records × ns per record */
+    int64_t events;  /* ns that the program's threads spent while the shim recorded CUDA events in their launch calls;
+                        measured */
+    int64_t records; /* ns that the threads spent while the shim wrote records of their calls; estimated: records × ns
+                        per record */
     int64_t threads; /* ns from a thread's first operation to its last one, added up over all threads */
     bool known; /* the trace holds the cost; false if the program was killed, or if another profiler made the trace */
 };

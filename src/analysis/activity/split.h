@@ -43,8 +43,8 @@ static inline void ws_split_slice(struct ws_split *split, const struct ws_reach 
 {
     int64_t compute = ws_reach_within(reach, WS_GROUP_COMPUTE, now, next);
     if (reach->group[WS_GROUP_COMM] <= now && reach->group[WS_GROUP_MEMORY] <= now) {
-        /* Usually, only kernels of the group compute run. This shortcut takes a fifth of the time of the code below.
-         */
+        /* Usually, only kernels of the group WS_GROUP_COMPUTE run. For them, this shortcut takes a fifth of the time
+         * that the code below takes. */
         split->busy += compute;
         split->group[WS_GROUP_COMPUTE] += compute;
         return;

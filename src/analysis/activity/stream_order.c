@@ -22,8 +22,9 @@ static int by_stream(const void *a, const void *b)
     return (x->time > y->time) - (x->time < y->time);
 }
 
-/* Finds the role of a function by its name. Some imported traces have functions of the runtime (cudaEventRecord)
- * instead of the driver (cuEventRecord). */
+/* Tells from a function's name whether the function records an event, makes a stream wait for an event, or does
+ * neither. Some imported traces have functions of the runtime (cudaEventRecord) instead of the driver
+ * (cuEventRecord). */
 static int role_of(const char *function)
 {
     if (strstr(function, "StreamWaitEvent"))

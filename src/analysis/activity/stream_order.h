@@ -1,6 +1,6 @@
-/* The order between streams: records of events, waits for events, and operations that block a stream without using
- * the device (host functions, waits for memory values). Entries of the same event, or of the same stream, are in
- * order of the times of their calls. */
+/* The calls that order the work of a process's streams: records of events, waits for events, and operations that
+ * block a stream without using the device (host functions, waits for memory values). Entries of the same event, or of
+ * the same stream, are in order of the times of their calls. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
 
@@ -27,7 +27,7 @@ extern const struct ws_analysis ws_analysis_stream_order;
 
 /* ws_order_record_before returns the last record of the event (cuEventRecord) before `time`. ws_order_wait_before
  * returns the stream's last wait for an event before `time`. ws_order_hold_before returns the stream's last blocking
- * operation before `time`. All three return NULL if there is none. */
+ * operation before `time`. Each of these functions returns NULL if the trace has no such call. */
 const struct ws_order_entry *ws_order_record_before(const struct ws_stream_order *order, uint64_t event,
                                                     int64_t time);
 const struct ws_order_entry *ws_order_wait_before(const struct ws_stream_order *order, uint32_t stream, int64_t time);

@@ -1,13 +1,13 @@
-/* Separates idle time from time that was not recorded. A gap in a period without recording is called a hole, and does
- * not count as idle time. There are three kinds of periods without recording:
+/* Separates idle time from time that was not recorded. A gap is a period in which the trace shows no operation on the
+ * device. A gap in a period without recording is called a hole, and does not count as idle time. There are three
+ * kinds of periods without recording:
  * - pauses. While recording is off (for example with --burst or --capture-range), the shim only counts calls, and
  *   regularly writes the count into the trace. The device may be busy meanwhile;
  * - the lead-in: the first part of a trace of another profiler. The device still runs work that was launched before
- *   the recording, and the trace lacks this work. A stream runs its work in order. If the stream's first recorded
- *   operation was queued long before the operation began, the stream was busy with older work until then;
+ *   the recording, and the trace lacks this work. A stream runs its work in order. So if the stream's first recorded
+ *   operation was queued long before it began, the stream was busy with older work until the operation began;
  * - the edges of a window (the part of the recording that a report covers; model/window.h): among the window's
- *   operations, the device also ran work that was launched before or after the window.
- */
+ *   operations, the device also ran work that was launched before or after the window. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -18,13 +18,13 @@
 /* ns. The longest time from a call that was not recorded to the row in the trace that counts it. */
 static const int64_t flush_ns = WS_LOSSES_LATE;
 
-/* ns. A shorter gap counts as a hole (time without recording) only if it is the longest gap between two counts of
- * unrecorded calls. Gaps this short are common while recording is on. */
+/* ns. A gap (idle period) shorter than this counts as a hole (time without recording) only if it is the longest gap
+ * in the time before a row that counts unrecorded calls. Gaps this short are common while recording is on. */
 static const int64_t shortest_ns = 1000000;
 
-/* A gap is compared with at most this many counts of unrecorded calls, on average over all gaps. Each thread writes
- * one count every 250 ms, so real traces stay far below the limit. The limit bounds the time for a damaged trace with
- * many counts. */
+/* On average over all gaps (idle periods), a gap is compared with at most this many rows that count unrecorded calls.
+ * The shim writes at most one such row per thread every 250 ms, so real traces stay far below the limit. The limit
+ * bounds the time for a damaged trace with many counts. */
 enum { LOOKS_MOST = 1000 };
 
 static bool is_pause(uint32_t reason)
@@ -33,8 +33,8 @@ static bool is_pause(uint32_t reason)
            reason == WS_LOSS_OVERHEAD;
 }
 
-/* Starts a walk over the gaps that end after `time`. A gap ends where an operation begins, and operations are in
- * order of their start times. */
+/* Starts a walk over the gaps (idle periods) that end after `time`. A gap ends where an operation begins, and
+ * operations are in order of their start times. */
 static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
 {
     size_t low = 0, high = gaps->places;
@@ -48,10 +48,11 @@ static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
     return ws_gap_walk(gaps, low);
 }
 
-/* The shim counted unrecorded calls at `time`. Assumes that they were made in the longest gap since the previous
- * count, and in all gaps that are at least 3/4 as long. Several holes (gaps without recording) can lie between two
- * counts if recording is paused often. Sets a bit in `marks` for each hole. The bit's number is the index, in the
- * track's order, of the operation that ended the hole. Returns the number of gaps compared. */
+/* A row of the trace, written at `time`, counts calls that the shim did not record. mark_hole assumes that the
+ * program made these calls in the longest gap (idle period) of the flush_ns before `time`, and in all gaps that are
+ * at least 3/4 as long. Recording may have been paused several times in the flush_ns, so several gaps may be holes
+ * (gaps without recording). Sets a bit in `marks` for each hole. The bit's number is the index, in the track's order,
+ * of the operation that ended the hole. Returns the number of gaps that it compared. */
 static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 {
     const struct ws_gap_walk from = gaps_after(gaps, time - flush_ns);
@@ -67,7 +68,8 @@ static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *mark
     return looks;
 }
 
-/* Moves the marked gaps from `gaps` (idle time) to `holes` (time without recording). */
+/* Moves the gaps (idle periods) that have a bit in `marks` from activity->gaps (idle time) to activity->holes (time
+ * without recording). */
 static int turn_into_holes(const uint64_t *marks, struct ws_track_activity *activity)
 {
     struct ws_gaps *gaps = &activity->gaps;
@@ -87,7 +89,7 @@ static int turn_into_holes(const uint64_t *marks, struct ws_track_activity *acti
     return 0;
 }
 
-/* An operation ended the gap. Returns the ns of the gap in which this operation was already queued. */
+/* Returns the ns of the gap (idle period) in which the operation that ended the gap was already queued. */
 static int64_t queued_in(const struct ws_process *process, const struct ws_process_recorded *recorded,
                          const struct ws_gap *gap)
 {
@@ -131,7 +133,7 @@ static int mark_lead_in(const struct ws_process *process, const struct ws_proces
     return 0;
 }
 
-/* Marks the gaps in which recording was paused. */
+/* Marks the gaps (idle periods) in which recording was probably paused. */
 static void mark_pauses(const struct ws_process *process, const struct ws_track_activity *activity, uint64_t *marks)
 {
     const struct ws_loss *losses = process->losses.data;
@@ -141,7 +143,7 @@ static void mark_pauses(const struct ws_process *process, const struct ws_track_
             looks += mark_hole(&activity->gaps, losses[i].host_ns, marks);
 }
 
-/* Marks the gaps in which the device ran work from outside the window. */
+/* Marks the gaps in which the device ran work that was launched before or after the window. */
 static void mark_outside(const struct ws_window_device *window, const struct ws_track_activity *activity,
                          uint64_t *marks)
 {
@@ -155,8 +157,8 @@ int ws_activity_leave_out_unrecorded(const struct ws_process *process, const str
                                      const struct ws_process_recorded *recorded, struct ws_track_activity *activity)
 {
     bool is_imported = ws_process_meta(process, "import") != NULL;
-    /* If the recording has operations from before the window, the older work is in the recording, so mark_lead_in
-     * need not infer it. */
+    /* If the recording has operations that were launched before the window, mark_outside sees the older work.
+     * mark_lead_in need not infer it then. */
     bool has_lead_in = is_imported && !(track->window && track->window->later);
     if (!is_imported && !process->losses.count && !track->window)
         return 0;

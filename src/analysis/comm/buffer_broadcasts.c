@@ -9,8 +9,9 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Percent. There is advice only if at least MOST_STEPS percent of the steady steps begin with broadcasts, and if the
- * broadcasts run outside compute for at least WORTH percent of a step. */
+/* Percent. There is advice only if at least MOST_STEPS percent of the steady steps (all steps except warm-up and
+ * other unusual steps, steps.h) begin with broadcasts, and if the broadcasts run outside compute for at least WORTH
+ * percent of a step. */
 enum { MOST_STEPS = 80, WORTH = 1 };
 
 /* If an all-reduce begins less than 1/FORWARD of a step after the last broadcast, it comes too early to reduce
@@ -22,20 +23,21 @@ struct lead {
     uint64_t count, bytes;
     /* ns of the broadcasts in which no compute ran; end of the last broadcast (ns, host clock) */
     int64_t exposed, end;
-    uint32_t comm; /* communicator of the first broadcast, as ws_comm_op.comm */
+    uint32_t comm; /* id of the first broadcast's communicator in the trace, plus 1; 0: not known */
     bool computed; /* a matrix kernel has begun */
     bool reduced;  /* an all-reduce of the communicator `comm` has begun */
-    bool early;    /* that all-reduce comes too early to reduce gradients (FORWARD) */
+    bool early;    /* the first all-reduce of `comm` comes too early to reduce gradients (FORWARD) */
 };
 
 /* Sums over the steady steps that begin with broadcasts. */
 struct buffers {
     uint64_t count, bytes;
     int64_t exposed;
-    /* number of steady steps that begin with broadcasts, and of those among them whose first all-reduce is not
-     * lead.early */
+    /* `steps`: number of steady steps that begin with broadcasts; `late_steps`: how many of these steps have a first
+     * all-reduce that comes late enough to reduce gradients (lead.early is false) */
     uint32_t steps, late_steps;
-    bool named;     /* most broadcasts were launched in PyTorch's range "DistributedDataParallel.forward" */
+    bool named;     /* at least MOST_STEPS percent of the broadcasts were launched in PyTorch's range
+                       "DistributedDataParallel.forward" */
     int64_t saving; /* ns that a step would save without the broadcasts; 0: no advice */
 };
 
@@ -67,8 +69,8 @@ static void buffers_end_step(struct buffers *buffers, struct lead *lead)
 }
 
 /* Did a matrix kernel begin between `begin`, the start of the step, and `time`? Each call continues the walk where
- * the previous call stopped. Only matrix kernels count: copy kernels that put buffers together run before the
- * broadcasts. */
+ * the previous call stopped. Only matrix kernels count, because PyTorch's copy kernels that pack the buffers run
+ * before the broadcasts of these buffers. */
 static bool buffers_computed(struct walk *walk, int64_t begin, int64_t time)
 {
     const struct ws_ops *ops = &walk->process->ops;
@@ -138,7 +140,8 @@ static bool buffers_in_forward(const struct ws_process *process, uint32_t op)
     return false;
 }
 
-/* Were most broadcasts launched in the forward pass of DistributedDataParallel? */
+/* Were at least MOST_STEPS percent of the device's broadcasts launched in the forward pass of
+ * DistributedDataParallel? */
 static bool buffers_are_named(const struct walk *walk)
 {
     const struct ws_comm_launch *launches = walk->comm->launches.data;

@@ -1,17 +1,17 @@
 /* Advice on PyTorch's DistributedDataParallel if it broadcasts the model's buffers in each step.
  *
  * With broadcast_buffers=True, the default, the first rank sends the model's buffers (running means of batch norm) to
- * all ranks at the start of each forward pass. Most models do not need this: their buffers are equal on all ranks, or
- * each rank may keep its own, or SyncBatchNorm keeps them equal.
+ * all ranks at the start of each forward pass. Most models do not need these broadcasts: their buffers are equal on
+ * all ranks, or each rank may keep buffers of its own, or SyncBatchNorm keeps the buffers equal.
  *
- * A broadcast counts if neither a matrix kernel nor an all-reduce of the same communicator came earlier in its step.
- * Broadcasts that belong to the model itself come later in the step. The report names DistributedDataParallel as the
- * cause if
+ * A broadcast counts as one of buffers if neither a matrix kernel nor an all-reduce of the same communicator came
+ * earlier in its step. Broadcasts that the model's own code makes come later in the step. The report names
+ * DistributedDataParallel as the cause if
  * - most broadcasts were launched in a range "DistributedDataParallel.forward", which PyTorch sets; or
- * - the first all-reduce comes at least a fifth of a step after the last broadcast. Then it probably reduces
- *   gradients, because the backward pass comes late in a step. The all-reduces of tensor parallelism come right at
- *   the start, in the forward pass. This second rule is a guess, and the report says so.
- */
+ * - the first all-reduce comes at least a fifth of a step after the last broadcast. Such an all-reduce probably
+ *   reduces gradients, because the backward pass comes late in a step. The all-reduces of tensor parallelism come
+ *   right at the start of a step, in the forward pass. The second rule is a guess. If only this rule holds, the
+ *   report says that it is a guess. */
 #ifndef WALLSHIM_ANALYSIS_COMM_BUFFER_BROADCASTS_H
 #define WALLSHIM_ANALYSIS_COMM_BUFFER_BROADCASTS_H
 

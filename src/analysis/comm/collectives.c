@@ -8,13 +8,15 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* ns. If the pause between two operations is shorter, we assume that the second was queued before the first ended. */
+/* ns. If the pause between two communication kernels is shorter than this, we assume that the second kernel was
+ * queued before the first ended. */
 enum { PAUSE_NS = 10000 };
 
-/* The part of a communication kernel's interval that no earlier communication kernel covers; so the parts of a device
- * do not overlap. `begin`, `fair`, `last` and `end` are ns on the host clock: `last` is the arrival of the last rank,
- * `fair` the arrival of the last rank that is not a straggler. `under` is the ns of compute during the part,
- * `under_wait` the ns of compute between `begin` and `last`. */
+/* The part of a communication kernel's interval that no earlier communication kernel covers. So the parts of one
+ * device do not overlap each other. `begin`, `fair`, `last` and `end` are ns on the host clock: `last` is the time at
+ * which the last rank began the collective, `fair` the time at which the last rank that is not a straggler (a rank
+ * for which the others often wait) began it. `under` is the ns of compute during the part, `under_wait` the ns of
+ * compute between `begin` and `last`. */
 struct part {
     int64_t begin, fair, last, end;
     int64_t under, under_wait;
@@ -29,7 +31,8 @@ struct cost {
     const struct ws_rank *rank;
     struct ws_track_collectives *result;
     struct part *parts; /* the device's parts, in order of time */
-    /* number of parts; index of the first part that ends after the current compute interval begins */
+    /* `count`: number of parts; `at`: index of the first part that ends after the start of the compute interval that
+     * cover() works on */
     size_t count, at;
 };
 
@@ -122,7 +125,8 @@ static int sweep(struct cost *cost)
     return 0;
 }
 
-/* Stores, for each operation, the ns of transfer (after the last rank's arrival) in which no compute ran. */
+/* Stores, for each operation, the ns of its transfer (the time after the last rank began the collective) in which no
+ * compute ran on this device. */
 static int comm_collectives_expose(const struct cost *cost)
 {
     if (ws_vector_reach(&cost->result->exposed, cost->comm->ops.count))
@@ -143,8 +147,8 @@ static void add_exposure(struct ws_comm_cost *cost, const struct part *part)
     cost->exposed_wait += part->last - part->begin - part->under_wait;
 }
 
-/* Updates the highest bus bandwidth. Ignores small operations, because their time depends on latency and not on the
- * link. */
+/* Raises cost->fastest (the highest bus bandwidth) if the operation was faster. Ignores small operations, because
+ * their time depends on latency and not on the link's bandwidth. */
 static void comm_collectives_add_speed(struct ws_comm_cost *cost, const struct ws_comm_op *op,
                                        const struct ws_comm_kind *kind, int64_t transfer)
 {
@@ -165,8 +169,8 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
         return;
     }
     int64_t waited = comm_collectives_clamp(arrival.last, op->begin, op->end) - op->begin;
-    /* If half of the operation or more is waiting, the transfer is too short to give a bandwidth: clock errors
-     * between ranks may be as long as the transfer. */
+    /* If the rank waits for half of the operation or longer, the transfer is too short to give a bandwidth: clock
+     * errors between ranks may be as long as the transfer. */
     if (waited < length / 2)
         comm_collectives_add_speed(cost, op, kind, length - waited);
     cost->matched++;
@@ -175,8 +179,8 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
     cost->transfer = ws_sum(cost->transfer, op->end - op->begin - waited);
 }
 
-/* Consecutive communication kernels without a pause between them. We assume that the program waits for all these
- * kernels when the last one ends. */
+/* Consecutive communication kernels without a pause (PAUSE_NS) between them. We assume that the program needs the
+ * results of these kernels only when the last one ends. */
 struct stretch {
     size_t count;
     int64_t exposed, exposed_wait, under;
@@ -188,8 +192,9 @@ struct stretch {
 /* Adds up what the stretch (communication kernels without a pause between them) could save. If the stragglers were on
  * time, the exposed time (communication while no compute runs) would shrink by the waits for the stragglers, but not
  * below `last_transfer`. We treat the operations of a stretch as pieces of one transfer. If the program sent each
- * piece as soon as its data is ready, all pieces except the last could run during compute. A single operation that
- * overlaps with no compute could be split into pieces, so all of it counts as hideable. */
+ * piece as soon as its data is ready, all pieces except the last could run during compute. If a stretch is a single
+ * operation that overlaps with no compute, the program could split it into pieces, so its whole transfer counts as
+ * hideable. */
 static void comm_collectives_add_stretch(struct ws_track_collectives *result, const struct stretch *stretch)
 {
     bool one_piece = stretch->count == 1 && !stretch->under;
@@ -201,8 +206,9 @@ static void comm_collectives_add_stretch(struct ws_track_collectives *result, co
     result->hideable += one_piece ? transfer : transfer - stretch->last_transfer;
 }
 
-/* Finds the stretches (series of communication kernels without a pause between them), and adds those that begin in a
- * steady step (steps.h). Without steady steps, adds all stretches. */
+/* Finds the stretches (series of communication kernels without a pause between them). Adds up the stretches that
+ * begin in a steady step (not warm-up or otherwise unusual, steps.h). If there are no steady steps, adds up all
+ * stretches. */
 static void comm_collectives_add_stretches(const struct cost *cost, const struct ws_track_steps *steps)
 {
     struct stretch stretch = { 0 };

@@ -2,11 +2,11 @@
  * other.
  *
  * A rank is a device as used by one process (a track of the model). The communication of a rank is a list of
- * operations. An operation is an NCCL call with the kernels launched for it; the calls of one group are one
- * operation. If the trace holds no calls, an operation is one communication kernel. Every rank of a communicator must
- * join a joint operation, so the operation can end only after the last rank has arrived. Each rank waits from the
- * start of its own operation until the last rank arrives. Data moves after the last rank has arrived.
- */
+ * operations. An operation is an NCCL call with the kernels launched for it. All calls between ncclGroupStart and
+ * ncclGroupEnd are one operation. If the trace holds no calls, an operation is one communication kernel. Every rank
+ * of a communicator must join a joint operation (such as an all-reduce), so the operation can end only after the last
+ * rank has arrived (begun it). Each rank waits from the start of its own operation until the last rank arrives. Data
+ * moves after the last rank has arrived. */
 #ifndef WALLSHIM_ANALYSIS_COMM_COMM_H
 #define WALLSHIM_ANALYSIS_COMM_COMM_H
 
@@ -99,10 +99,10 @@ extern const struct ws_analysis ws_analysis_comm_ops;
 /* ---- matching of operations (comm_match.c) and clocks of ranks (comm_clocks.c) */
 
 enum ws_match_method {
-    WS_MATCH_SEQUENCE, /* operations with the same communicator and the same sequence number of the call */
-    /* the n-th kernel of a name and stream on every rank, if these kernels end at about the same time */
+    WS_MATCH_SEQUENCE, /* matches operations with the same communicator and the same sequence number of the call */
+    /* matches the n-th kernels of a name and stream on all ranks, if these kernels end at about the same time */
     WS_MATCH_ORDER,
-    WS_MATCH_TIME, /* kernels of the same name that overlap and end at about the same time */
+    WS_MATCH_TIME, /* matches kernels of the same name that overlap and end at about the same time */
     WS_MATCH_COUNT
 };
 
@@ -119,18 +119,18 @@ struct ws_joined_entry {
     uint32_t op; /* index of the operation in the track's ws_track_comm.ops */
 };
 
-/* The difference between a rank's clock and the reference rank's clock, measured at the ends of collectives. Times
- * are in ns.
- */
+/* The difference between a rank's clock and the clock of the reference rank, to whose clock all times are converted.
+ * It is measured at the ends of collectives, which end on all ranks at about the same time. Times are in ns. */
 struct ws_rank_clock {
     uint32_t samples;
-    /* this clock minus the reference clock at time `at`: median of the samples (measured differences) */
+    /* the rank's clock minus the reference clock at time `at`: median of the samples (measured differences) */
     int64_t offset;
     /* third quartile minus first quartile of the samples (the measured differences between the two clocks) */
     int64_t spread;
-    double drift; /* ns that this clock gains on the reference clock per ns; 0: no drift found */
+    double drift; /* ns that the rank's clock gains on the reference clock per ns; 0: no drift found */
     int64_t at;
-    bool shared_host; /* same machine or same trace file as the reference rank, so the clocks should be the same */
+    bool shared_host; /* the rank has the machine or the trace file of the reference rank, so both ranks should have
+                         one clock */
     bool applied;     /* times of this rank are corrected by `offset` and `drift` */
 };
 
@@ -146,16 +146,18 @@ struct ws_rank {
     bool known, twice; /* known: the trace gives `number`; twice: an earlier rank in the list has the same number */
     struct ws_rank_clock clock;
     struct ws_arrival *arrivals; /* by index in ws_track_comm.ops; NULL: the rank has no communication operations */
-    /* number of operations that all ranks must join, and of those among them that were matched with other ranks */
+    /* `joint`: number of operations that all ranks must join; `matched`: number of joint operations that were matched
+     * with operations of other ranks */
     uint64_t joint, matched;
-    uint64_t apart; /* number of collectives of this rank that were rejected, because they lie far apart in time */
-    /* number of collectives in which the rank arrived last, and of those among them in which the others waited long
-     * for it (comm_waits.c) */
+    uint64_t apart; /* number of collectives of this rank that were rejected, because their operations on the ranks
+                       lie far apart in time */
+    /* `last`: number of collectives in which the rank arrived last; `late`: number of those collectives in which the
+     * other ranks waited long for the rank (comm_waits.c) */
     uint64_t last, late;
     uint32_t steps, late_steps; /* number of steady steps; number of steady steps in which others waited for the rank
                                    for 2 % of the step or more */
     int64_t waited, caused;     /* ns that this rank waited for others; sum of ns that others waited for this rank */
-    /* ns: sum over all collectives in which this rank was last, of the mean wait of another rank */
+    /* ns: how long the other ranks waited on average, summed over all collectives in which this rank arrived last */
     int64_t delay;
     int64_t steady_delay; /* ns: the part of `delay` in steady steps */
     int64_t begin, end;   /* first start and last end of the matched operations; ns on this rank's clock */
@@ -169,9 +171,9 @@ struct ws_job_comm {
     uint64_t by_method[WS_MATCH_COUNT];
     uint64_t unmatched; /* number of operations that all ranks must join, but that were found on one rank only */
     uint64_t apart; /* number of collectives rejected because their operations lie far apart in time (comm_waits.c) */
-    uint64_t costly; /* number of collectives in which the other ranks waited long for the last one (comm_waits.c) */
-    /* number of communicator members that were left out, because another member of the communicator has the same
-     * rank */
+    uint64_t costly; /* number of collectives in which the other ranks waited long for the last rank (comm_waits.c) */
+    /* number of members of communicators (struct ws_comm_member) that were left out, because another device claims
+     * the same rank in the communicator */
     uint32_t twice;
     /* number of ranks of the job: the largest number that a launcher or a communicator gives; 0: not known */
     uint32_t largest;
@@ -207,7 +209,8 @@ struct ws_comm_cost {
      * cover only these operations */
     uint64_t matched;
     uint64_t matched_bytes;
-    int64_t waited, transfer; /* ns of the operations before, and after, the last rank arrived */
+    int64_t waited, transfer; /* ns of the operations before (`waited`) and after (`transfer`) the last rank
+                                 arrived */
     int64_t exposed_wait;     /* ns of `waited` in which no compute ran */
     double fastest;           /* highest bus bandwidth of an operation of 1 MiB or more, bytes per ns; 0: not known */
 };
@@ -220,7 +223,7 @@ struct ws_track_collectives {
     struct ws_vector exposed;
     struct ws_comm_cost all;
     int64_t waited_for_stragglers;
-    int64_t caused_by_stragglers; /* upper limit of the ns saved if the stragglers were on time */
+    int64_t caused_by_stragglers; /* upper limit of the ns that this rank would save if the stragglers were on time */
     /* `uncovered`, `hideable` and the two fields on stragglers are sums over steady steps, or over the recording if
      * there are no steady steps. */
     int64_t uncovered;     /* ns of transfer (after the last rank arrived) in which no compute ran */
@@ -233,8 +236,8 @@ extern const struct ws_analysis ws_analysis_collectives;
 
 /* ---- why a rank is late (stragglers.c) */
 
-/* Comparison of a rank with the mean of the ranks that are not stragglers. The figures cover the time from a rank's
- * first matched collective to its last. */
+/* Comparison of a rank with the mean of the ranks that are not stragglers (ranks for which the others often wait).
+ * The figures cover the time from a rank's first matched collective to its last. */
 struct ws_lateness {
     int64_t compute, idle; /* ns of compute and of idle time by which this rank exceeds the mean */
     bool same_kernels;     /* the rank ran about as many kernels as the mean */
@@ -243,8 +246,8 @@ struct ws_lateness {
 
 enum { WS_LATENESS_TEXT = 160 };
 
-/* Mean compute time, idle time and number of kernels over the ranks that are not stragglers, computed once for the
- * job. This analysis has no section in the report. */
+/* Computes, once for the job, the mean compute time, idle time and number of kernels of the ranks that are not
+ * stragglers. This analysis has no section in the report. */
 extern const struct ws_analysis ws_analysis_punctual;
 
 struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track);

@@ -9,9 +9,10 @@
  * FEWEST samples is not corrected. With fewer than FEWEST_FOR_DRIFT samples, no drift is computed. */
 enum { SAMPLES = 2048, FEWEST = 3, FEWEST_FOR_DRIFT = 30 };
 
-/* In ns. Offsets below same_host_limit (ranks on one machine) or other_host_limit are not corrected. Ranks on one
- * machine normally share a clock, so only a large offset is evidence of two clocks. other_host_limit also applies if
- * the trace does not give the machine. No drift is computed for recordings shorter than shortest_for_drift. */
+/* In ns. Offsets below same_host_limit (for ranks on one machine) or below other_host_limit (for ranks on different
+ * machines) are not corrected. Ranks on one machine normally share a clock, so only a large offset is evidence of two
+ * clocks. other_host_limit also applies if the trace does not give the machine. No drift is computed for recordings
+ * shorter than shortest_for_drift. */
 static const int64_t same_host_limit = 1000000, other_host_limit = 20000, shortest_for_drift = 1000000000;
 
 struct sample {
@@ -30,8 +31,8 @@ struct walk {
     const struct ws_report *report;
     struct ws_job_comm *job;
     struct samples *samples; /* by index of a rank's track: its clock differences */
-    /* tracks (one per rank) whose clocks are known; the entries from index `head` on have not been compared with
-     * other tracks yet */
+    /* tracks (one per rank) whose clocks are known; the tracks from index `head` on have not served yet to find the
+     * clocks of other tracks */
     uint32_t *queue;
     size_t head, tail;
     bool *known;    /* by index of a rank's track: the rank's clock has been estimated */

@@ -9,7 +9,7 @@
 enum { ENDS_WITHIN_NS = 50000, ENDS_SHARE = 20 };
 
 /* A communicator is matched by order (the n-th operations of all ranks are one collective) if at least this
- * percentage of its operations end at about the same time. */
+ * percentage of the n-th operations end at about the same time on the compared ranks. */
 enum { AGREEING = 90 };
 
 /* A side is one rank's list of operations in one communicator. */
@@ -123,8 +123,8 @@ static int push_joined(struct matcher *matcher, size_t first, enum ws_match_meth
     return 0;
 }
 
-/* Looks at the next operation of each rank (each side), and makes one collective of those that have the lowest
- * sequence number. Repeats this until no operation is left. */
+/* Looks at the next operation of each rank (each side), and makes one collective of the operations that have the
+ * lowest sequence number. Repeats this until no operation is left. */
 static int match_by_sequence(struct matcher *matcher, struct side *sides, size_t count, enum ws_match_method method)
 {
     for (;;) {
@@ -170,8 +170,8 @@ static bool end_together(const struct ws_comm_op *a, const struct ws_comm_op *b,
     return apart <= within && -apart <= within && a->begin <= b->end - offset && b->begin - offset <= a->end;
 }
 
-/* Looks at the next operation of each rank (each side). Makes one collective of the operation that ends first and all
- * those that end at about the same time. Repeats this until no operation is left. */
+/* Looks at the next operation of each rank (each side). Makes one collective of the operation that ends first and of
+ * all other ranks' next operations that end at about the same time. Repeats this until no operation is left. */
 static int match_by_time(struct matcher *matcher, struct side *sides, size_t count)
 {
     for (;;) {
@@ -211,9 +211,9 @@ static int64_t side_offset(const struct side *first, const struct side *side)
     return median > WS_TIME_MOST ? WS_TIME_MOST : median < -WS_TIME_MOST ? -WS_TIME_MOST : median;
 }
 
-/* Is the n-th operation of every rank the same collective? Yes, if all ranks have the same number of operations, and
- * at least AGREEING percent of the operations end at about the same time after the clocks are aligned
- * (side_offset). */
+/* Do the n-th operations of all ranks form one collective, for every n? Returns true if all ranks have the same
+ * number of operations, and if at least AGREEING percent of the n-th operations end at about the same time after the
+ * clocks are aligned (side_offset). */
 static bool agree_in_order(struct side *sides, size_t count)
 {
     uint64_t agreeing = 0;

@@ -9,14 +9,14 @@
 #include "base/salted.h"
 
 /* The maximum number of struct ws_comm_kind per device. Each communicator size has rows of its own, and a damaged
- * trace may hold very many sizes. Once there are MOST_KINDS rows, all further communicator sizes share rows whose
- * `ranks` is 0. */
+ * trace may hold very many sizes. Once there are MOST_KINDS rows, operations of further communicator sizes go into
+ * rows whose `ranks` is 0. */
 enum { MOST_KINDS = 256 };
 
 /* The calls of one NCCL group. NCCL launches the same kernels for all calls of a group. */
 struct bundle {
     uint64_t first, last; /* correlation ids of the first and the last call */
-    uint32_t comm_op;     /* index of the operation made from the bundle; WS_NOWHERE: none yet */
+    uint32_t comm_op;     /* index of the struct ws_comm_op made from the bundle; WS_NOWHERE: none yet */
     uint32_t kind, member;
     uint32_t comm; /* communicator of the group's first call, as in ws_comm_op.comm */
     uint32_t calls;
@@ -57,7 +57,7 @@ static uint64_t comm_ops_add_up(uint64_t a, uint64_t b)
     return __builtin_add_overflow(a, b, &sum) || sum > INT64_MAX ? INT64_MAX : sum;
 }
 
-/* Sorts only if needed: calls of a single thread are in order already. */
+/* Sorts the items only if they are not in order: calls of a single thread are in order already. */
 static void sort_if_needed(void *items, size_t count, size_t size, int (*compare)(const void *, const void *))
 {
     const char *at = items;
@@ -187,8 +187,8 @@ static int comm_ops_add_call(struct finder *finder, const struct ws_collective *
         return -ENOMEM;
     bool numbered = ws_comm_is_joint(operation) && call->sequence;
     uint32_t member = numbered ? WS_NOWHERE : member_for(finder, call->comm);
-    if (member != WS_NOWHERE) { /* calls that are not joint are numbered too, so the numbers of joint calls may differ
-                                   between ranks */
+    if (member != WS_NOWHERE) { /* sequence numbers also count calls that not all ranks make, such as sends, so joint
+                                   calls may have different numbers on the ranks */
         member_at(finder->result, member)->by_order = true;
         member_at(finder->result, member)->unnumbered |= !call->sequence;
     }
@@ -378,9 +378,10 @@ static int make_ops(struct finder *finder)
     return 0;
 }
 
-/* Counts joint operations. Numbers joint operations in order of time if calls have no sequence numbers, or if the
- * numbers may differ between ranks. If only a kernel is known and not its call, we assume that all ranks must join
- * the operation. ws_comm_match checks this assumption: it compares the ends of these kernels between ranks. */
+/* Counts joint operations (which all ranks of a communicator must join). Numbers them in order of time if their calls
+ * have no sequence numbers, or if the sequence numbers may differ between ranks. If only a kernel is known and not
+ * its call, we assume that all ranks must join the operation. ws_comm_match checks this assumption: it compares the
+ * ends of these kernels between ranks. */
 static void number_ops(struct ws_track_comm *result)
 {
     struct ws_comm_op *ops = result->ops.data;

@@ -11,17 +11,17 @@
  * measured clock differences (ws_rank_clock.spread) is larger than this, that range is the limit instead. */
 static const int64_t costly_ns = 10000;
 
-/* ns. If two operations are further apart in time than this, they do not belong to one collective. Clock errors are
- * smaller than this limit. */
+/* ns. If the last operation of a matched collective begins more than this after the first one has ended, the
+ * operations do not belong together, and the match is rejected. Clock errors are smaller than this limit. */
 static const int64_t apart_ns = 1000000;
 
 /* Limits for stragglers. The candidates are the fewest ranks that together caused CAUSED_SHARE percent of the waits.
  * If there are several candidates, they must be at most a quarter of the matched ranks, else no rank is a straggler.
- * A straggler also makes the other ranks wait, on average, for at least WAIT_SHARE percent of the step in half of the
- * steady steps. If there are fewer than FEWEST_STEPS steady steps, the other ranks must wait for WAIT_SHARE percent
- * of the time from the straggler's first matched operation to its last. In this case, the straggler must also be late
- * in at least LATE_FEWEST collectives. If less than half of the job's ranks were matched, no rank is called a
- * straggler. */
+ * A candidate is a straggler only if, in at least half of the steady steps (not warm-up or otherwise unusual), it
+ * makes the other ranks wait, on average, for at least WAIT_SHARE percent of the step. If there are fewer than
+ * FEWEST_STEPS steady steps, the other ranks must wait for WAIT_SHARE percent of the time from the straggler's first
+ * matched operation to its last. In this case, the straggler must also be late in at least LATE_FEWEST collectives.
+ * If less than half of the job's ranks were matched, no rank is called a straggler. */
 enum { CAUSED_SHARE = 80, RANKS_SHARE = 4, WAIT_SHARE = 2, FEWEST_STEPS = 3, LATE_FEWEST = 3 };
 
 struct ranks {
@@ -72,9 +72,9 @@ static const struct ws_track_steps *comm_waits_steps_of(const struct ranks *rank
     return ws_report_result(ranks->report, &ws_analysis_steps, track);
 }
 
-/* Adds the waits of the other ranks to the figures of the rank that arrived last. `waits` is the sum of the waits,
- * `mean` the mean per waiting rank. If the mean is below `limit`, launch times alone may explain the waits, and the
- * rank does not count as late. */
+/* Adds the waits of the other ranks in one collective to the figures of the rank that arrived last. `waits` is the
+ * sum of the waits, `mean` the mean per waiting rank. If the mean is below `limit`, launch times alone may explain
+ * the waits, and the rank does not count as late. */
 static void charge_last_rank(const struct ranks *ranks, const struct ws_joined_entry *entry, int64_t waits,
                              int64_t mean, int64_t limit)
 {
@@ -94,7 +94,7 @@ static void charge_last_rank(const struct ranks *ranks, const struct ws_joined_e
     }
 }
 
-/* Finds the rank that arrived last, and how long the other ranks waited for it. */
+/* Finds the rank that arrived last in a collective, and how long the other ranks waited for that rank. */
 static void comm_waits_judge(const struct ranks *ranks, const struct ws_joined *joined)
 {
     const struct ws_joined_entry *entries = entries_of(ranks, joined);

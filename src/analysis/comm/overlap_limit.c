@@ -32,8 +32,8 @@ static enum kind overlap_limit_kind_of(const struct ws_report *report, size_t na
     return tells_gradient(known->text) ? KIND_GRADIENT : KIND_COMPUTE;
 }
 
-/* Adds to `room` the step's compute in the backward pass, from the first gradient kernel to the last
- * communication. */
+/* Adds to `room` the compute time of the step's backward pass, from the first gradient kernel to the last
+ * communication kernel. */
 static void overlap_limit_add_step(struct room *room, const struct ws_ops *ops, const struct ws_track *track,
                                    const uint8_t *kinds, const struct ws_step *step)
 {

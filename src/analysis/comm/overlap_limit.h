@@ -16,7 +16,7 @@
 #include "report/analysis.h"
 
 /* Returns the limit in ns: the mean per steady step, or the total of the recording if there are no steady steps.
- * Communication that already overlaps is subtracted. INT64_MIN: memory ran out. */
+ * Subtracts the communication that already runs during compute. Returns INT64_MIN if memory runs out. */
 int64_t ws_overlap_limit(const struct ws_report *report, size_t track);
 
 #endif

@@ -4,18 +4,19 @@
  * at most the rate at which a GPU can send in one direction. An operation's time may include waits for other ranks,
  * but the fastest operation hardly includes any. If all ranks run on one machine, the limit is the link between its
  * GPUs (hardware/links.h), or PCIe. If ranks run or may run on several machines, the limit is a network card of 400
- * Gbit/s. If the trace lacks host names, a rank that is faster than such a card is assumed to have a link to other
- * GPUs.
+ * Gbit/s. If the trace lacks host names and a rank is faster than such a card, we assume that its GPU has a direct
+ * link to other GPUs.
  *
  * A link that reaches at most a fiftieth of the limit is called slow (our choice). NCCL reaches more than half of a
- * link's bandwidth with messages of some MiB. The margin is large because slower networks are common, and because an
- * operation may include unknown waits. */
+ * link's bandwidth with messages of some MiB. The limit for "slow" is this low because slower networks are common,
+ * and because an operation may include unknown waits. */
 #ifndef WALLSHIM_ANALYSIS_COMM_SLOW_LINK_H
 #define WALLSHIM_ANALYSIS_COMM_SLOW_LINK_H
 
 #include "report/analysis.h"
 
-/* Adds a line about the link to the section on communication, if the limit and the bandwidth are known. */
+/* Adds a sentence about the reached bandwidth to the report's section on communication, if the bandwidth is known.
+ * The sentence gives the share of the link's limit only if the limit is known too. */
 void ws_slow_link_text(const struct ws_report *report, size_t track, struct ws_page *page);
 
 /* Adds advice if the link is slow and its transfers take a large enough part of a step. Returns 0 or -ENOMEM. */

@@ -43,18 +43,19 @@ int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t t
 
 /* ---- why a rank is late */
 
-/* Does the rank have matched operations, and is it not a straggler? */
+/* Does the rank have collectives that were matched with other ranks, and is it not a straggler (a late rank)? */
 static bool is_on_time(const struct ws_report *report, size_t track)
 {
     return stragglers_rank_at(report, track)->matched && !stragglers_rank_at(report, track)->straggler;
 }
 
-/* The result of ws_analysis_punctual: means over the ranks that are on time, and the tracks of up to MOST_NAMED
- * stragglers. */
+/* The result of ws_analysis_punctual: means over the ranks on time (ranks with matched operations that are not
+ * stragglers), and the tracks of up to MOST_NAMED stragglers. */
 struct punctual {
     double ranks, compute, idle, kernels,
         causes[WS_CAUSE_COUNT]; /* `ranks`: number of ranks on time; the other fields: means over these ranks */
-    double won;                 /* ns per step that a rank would save on average if the stragglers were on time */
+    double won;                 /* ns per step that a rank on time would save on average if the stragglers were on
+                                   time */
     uint32_t stragglers[MOST_NAMED];
     size_t straggler_count;
 };
@@ -133,8 +134,8 @@ struct ws_lateness ws_lateness_of(const struct ws_report *report, size_t track)
     return lateness;
 }
 
-/* Converts a time to a time per step. `time` is a sum from the rank's first collective to its last. Returns `time`
- * unchanged if the rank has no steps. */
+/* Converts `time`, which is a sum over the time from the rank's first collective to its last, to a time per step.
+ * Returns `time` unchanged if the rank has no steady steps. */
 static int64_t a_step_of(const struct ws_report *report, size_t track, int64_t time)
 {
     const struct ws_rank *rank = stragglers_rank_at(report, track);
@@ -224,8 +225,9 @@ static enum ws_part larger_part(const struct ws_report *report, size_t track)
 }
 
 /* Adds advice for a straggler that computes longer than the other ranks. The saving is the extra compute time, but at
- * most the mean time that the other ranks would save if no rank were late. A straggler with more extra idle time than
- * extra compute gets no advice here, because the advice on gaps covers its idle time. */
+ * most the mean time that the other ranks would save if no rank were late. If a straggler has more extra idle time
+ * than extra compute time, this function adds nothing, because the advice on gaps (idle periods of the device) covers
+ * its idle time. */
 static int advise_straggler(const struct ws_report *report, size_t track, struct ws_advice_list *list)
 {
     const struct ws_rank *rank = stragglers_rank_at(report, track);

@@ -14,12 +14,14 @@ enum { HEADS_AT = 96, TRUTHS = 8, TRAITS = 3, ROUNDED = 128 };
 static const struct layout {
     uint32_t batch, queries, keys, head, queries_rounded, keys_rounded, head_rounded, lengths, lengths_end;
 } layouts[] = {
-    { 176, 180, 184, 192, 196, 200, 204, 224, 256 }, /* layout since version 2.2, which can append keys */
+    { 176, 180, 184, 192, 196, 200, 204, 224, 256 }, /* layout since version 2.2, in which inference can append keys
+                                                        to a cache */
     { 160, 164, 168, 172, 176, 180, 184, 200, 216 },
 };
 
 /* Reads the boolean template arguments that follow Flash_kernel_traits. The first says whether there is dropout, the
- * second whether attention is causal. In newer versions the third says whether attention is limited to a window. */
+ * second whether attention is causal. In newer versions the third says whether attention is limited to a window of
+ * nearby keys. */
 static uint32_t read_truths(const char *at, bool mangled, bool truths[TRUTHS])
 {
     static const char *const marks[2][2] = { { "false", "true" }, { "Lb0E", "Lb1E" } };

@@ -56,8 +56,8 @@ static bool read_input(const struct ws_param_block *block, uint32_t most, uint32
            input->elements && input->elements % input->extent == 0;
 }
 
-/* Does every element of the input have memory of its own? If not, the input is expanded: a dimension with stride 0
- * has several elements at the same address. */
+/* Does every element of the input have memory of its own? An expanded input does not: in a dimension with stride 0,
+ * several elements have the same address. */
 static bool is_whole(const struct ws_param_block *block, uint32_t most, uint32_t i)
 {
     uint32_t flags = INPUTS_AT + 20 * most, sizes = flags + most + 8 * DIMS * i;

@@ -18,7 +18,8 @@ static const struct {
 };
 
 /* Reads the parameter types of the lambda that computes an element, and returns their number. A name may hold several
- * lambdas. Takes the last lambda with parameters that comes before the type of the arrays. */
+ * lambdas. Takes the last lambda with parameters that stands before the type of the arrays ("Array<char*…>") in the
+ * name. */
 static uint32_t lambda_parameters(const char *name, bool mangled, struct ws_kernel_type types[WS_KERNEL_TYPES])
 {
     const char *mark = mangled ? "EUl" : "lambda(", *last = NULL;

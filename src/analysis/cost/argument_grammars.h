@@ -34,7 +34,7 @@ struct ws_arguments_form ws_attention_form(const char *name);
 struct ws_arguments_form ws_list_form(const char *name);
 
 /* Each function of this type adds to `moved` the arrays and bytes that a launch moves. Returns false if the parameter
- * block does not give these arrays and bytes. */
+ * block (the bytes of the launch's parameters) does not give these arrays and bytes. */
 typedef bool ws_moved_reader(const struct ws_arguments_form *form, const struct ws_param_block *block,
                              const struct ws_shape *shape, struct ws_moved *moved);
 ws_moved_reader ws_moved_iterator, ws_moved_cast, ws_moved_strided, ws_moved_rows, ws_moved_reduce, ws_moved_cat,

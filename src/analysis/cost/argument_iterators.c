@@ -4,8 +4,8 @@
 
 enum { FUNCTOR_TEXT = 1024, TABLE_SLACK = 40 };
 
-/* Does the functor belong to PyTorch? PyTorch's TensorIterator also runs functors of other libraries, whose result
- * types are not known here. */
+/* Does the functor belong to PyTorch? Other libraries also run functors of their own through PyTorch's
+ * TensorIterator. The types of such functors' results are not known to ws_read_functor. */
 static bool is_of_pytorch(const char *functor, bool mangled)
 {
     if (mangled) {
@@ -80,7 +80,7 @@ struct ws_arguments_form ws_iterator_form(const char *name)
     return form;
 }
 
-/* Does the parameter block hold `count` recorded addresses one after another, the first at this offset? */
+/* Does the parameter block hold `count` recorded device addresses one after another, the first at this offset? */
 static bool arrays_lie_at(const struct ws_param_block *block, uint32_t offset, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)

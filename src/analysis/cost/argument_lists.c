@@ -200,8 +200,9 @@ static uint64_t argument_lists_count_elements(const struct ws_param_block *block
     return elements;
 }
 
-/* Does the optimizer divide the gradients by the scale of the loss? If so, it also writes the gradients, and the last
- * two parameters of its kernel are the addresses of the scale and of a flag for infinities. */
+/* Does the optimizer divide the gradients by the scale of the loss? An optimizer that does so also writes the
+ * gradients, and the last two parameters of its kernel are the addresses of the scale and of a flag for
+ * infinities. */
 static bool scales_gradients(const struct ws_param_block *block)
 {
     uint32_t behind = 8 * (block->image.first + block->image.count) - 1, last = behind, before = 0;

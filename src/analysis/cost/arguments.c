@@ -47,8 +47,8 @@ struct ws_arguments_form ws_arguments_form_of(const char *name)
     return form;
 }
 
-/* Finds the arrays and bytes that a launch moves. `params` is the id of its parameters. Returns false if the
- * parameters do not give these arrays and bytes. */
+/* Finds the arrays and bytes that a launch moves (reads and writes). `params` is the id of the launch's parameters in
+ * the trace. Returns false if the parameters do not give these arrays and bytes. */
 static bool arguments_moved(const struct ws_arguments_form *form, const struct ws_process *process,
                             const struct ws_shape *shape, uint32_t params, struct ws_moved *moved)
 {

@@ -1,12 +1,12 @@
-/* The bytes that a launch moves, derived from its parameter block (the recorded bytes of its parameters).
+/* The bytes that a launch moves (reads and writes), derived from its parameter block (the recorded bytes of its
+ * parameters).
  *
  * The kernel's name gives the types of the kernel's arrays. The parameter block gives the number of elements of each
  * array. The kernel must move each used element of each array at least once. If two parameters are the same read-only
  * array, the array counts once. An array that is read and written counts twice. Each grammar below (a family of
  * kernels with the same layout of parameters) accepts a parameter block only if the block's numbers agree with each
- * other and with the grid. Otherwise the cost is not known. The cost is also not known if neither name nor block
- * gives the types, as in Triton's kernels.
- */
+ * other and with the grid. If no grammar accepts the block, the cost of the launch is not known. The cost is also not
+ * known if neither the kernel's name nor the block gives the types of the arrays, as in Triton's kernels. */
 #ifndef WALLSHIM_ANALYSIS_COST_ARGUMENTS_H
 #define WALLSHIM_ANALYSIS_COST_ARGUMENTS_H
 
@@ -76,13 +76,13 @@ struct ws_moved {
     const char *note; /* assumptions behind the figures, for the report; NULL: none */
 };
 
-/* Computes the cost of a launch. `params` is the id of its parameters. Returns false if the parameters do not give
- * the cost. */
+/* Computes the cost (bytes moved and FLOPs) of a launch. `params` is the id of the launch's parameters in the trace.
+ * Returns false if the parameters do not give the cost. */
 bool ws_arguments_cost(const struct ws_arguments_form *form, const struct ws_process *process,
                        const struct ws_shape *shape, uint32_t params, struct ws_operator_cost *cost);
 
-/* Finds the device addresses among the parameters of a launch, like ws_operands_read. Also gives the size of each
- * array if the parameters give the sizes. */
+/* Finds the device addresses among the parameters of a launch, as ws_operands_read does. Also writes the size of each
+ * array to operands->bytes if the parameters give the sizes. */
 bool ws_arguments_operands(const struct ws_arguments_form *form, const struct ws_process *process,
                            const struct ws_shape *shape, uint32_t params, struct ws_operands *operands);
 

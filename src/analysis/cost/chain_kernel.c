@@ -53,8 +53,8 @@ static uint32_t number_after(const char *text, size_t within, const char **end)
     return number;
 }
 
-/* The number of arrays: the N of std::array<char*, N> in "array<char*, 3ul>", "Array<char *, (int)3>",
- * "arrayIPcLm3E". */
+/* Returns the number of a TensorIterator kernel's arrays: the N of std::array<char*, N>, which names write as
+ * "array<char*, 3ul>", "Array<char *, (int)3>" or "arrayIPcLm3E". */
 static uint32_t operands_of(const char *name)
 {
     static const char *const marks[] = { "rray<char*,", "rray<char *,", "rrayIPcL" };
@@ -68,10 +68,10 @@ static uint32_t operands_of(const char *name)
     return 0;
 }
 
-/* Finds the element size by the type's spelling. 16-bit and 8-bit types are tested before float: a kernel that stores
- * such a type and computes in float has both types in its name, and the stored type counts. In mangled names a type
- * is a single letter. So a letter counts only at the start of a lambda's parameters (after Ul) or of template
- * arguments (after I). */
+/* Finds the size of an element by the spelling of its type in the kernel's name. The table lists 16-bit and 8-bit
+ * types before float: a kernel that stores a small type and computes in float has both types in its name, and only
+ * the stored type gives the size in memory. In mangled names, basic types are single letters. So a letter counts as a
+ * type only at the start of a lambda's parameters (after Ul) or of template arguments (after I). */
 static uint32_t element_bytes_of(const char *name)
 {
     static const struct {
@@ -183,7 +183,8 @@ struct ws_chain_links ws_operands_link(const struct ws_operands *operands, uint3
     return links;
 }
 
-/* The index of the array with this address among the arrays that the kernel reads; WS_OPERANDS_MOST: none. */
+/* Returns the index in operands->address of the array that the kernel reads at this address; WS_OPERANDS_MOST:
+ * none. */
 static uint32_t read_at(const struct ws_operands *operands, uint64_t address)
 {
     for (uint32_t a = operands->written; a < operands->ordered; a++)
@@ -216,8 +217,8 @@ static bool is_written_from(const struct ws_operands *operands, uint32_t from, u
     return false;
 }
 
-/* Does a kernel before `to` read or write this address? Or does kernel `to` read this address through one of the
- * arrays that come before index `array`? */
+/* Does a kernel before kernel `to` read or write the array at this address? Or does kernel `to` itself read this
+ * address through an array whose index is below `array`? */
 static bool is_met_before(const struct ws_operands *operands, uint32_t to, uint32_t array, uint64_t address)
 {
     return is_read_from(operands, 0, to, address) || is_written_from(operands, 0, to, address) ||

@@ -1,7 +1,6 @@
 /* Facts about a kernel for the search for chains: its role in chains, and the arrays that the kernel works on. A
- * chain is a run of kernels that one fused kernel could replace (analysis/roofline/chains.h). A kernel's name, grid
- * and parameters give these facts.
- */
+ * chain is a run of kernels that one fused kernel could replace (analysis/roofline/chains.h). These facts are read
+ * from a kernel's name, grid and recorded parameters. */
 #ifndef WALLSHIM_ANALYSIS_COST_CHAIN_KERNEL_H
 #define WALLSHIM_ANALYSIS_COST_CHAIN_KERNEL_H
 
@@ -13,13 +12,13 @@
 
 enum ws_chain_role {
     WS_CHAIN_ENDS, /* the kernel is not part of a chain; a chain ends before this kernel */
-    /* the kernel only fills memory, as memsets do: it is not part of a chain, and does not end one */
+    /* the operation only fills memory (a memset or a fill kernel): it is not part of a chain, and does not end one */
     WS_CHAIN_PASSES,
     WS_CHAIN_BELONGS, /* the kernel can be part of a chain */
 };
 
-/* Facts about a TensorIterator kernel, read from its name. All 0: another kernel, or the name does not give these
- * facts. */
+/* Facts about a TensorIterator kernel, read from its name. All fields are 0 for other kernels, and for names that do
+ * not give these facts. */
 struct ws_iterator {
     uint32_t operands; /* number of arrays, the output first */
     uint32_t element_bytes;
@@ -47,7 +46,8 @@ struct ws_operands {
     uint64_t elements; /* number of elements of each array; 0: not known */
 };
 
-/* Reads the device addresses among the parameters with this id. Returns false if the parameters were not recorded. */
+/* Reads the device addresses among the recorded parameters with the id `params`. Returns false if the trace does not
+ * hold these parameters. */
 bool ws_operands_read(struct ws_operands *operands, const struct ws_process *process, uint32_t params,
                       const struct ws_iterator *iterator);
 
@@ -65,9 +65,10 @@ double ws_operands_again(const struct ws_operands *operands, uint32_t count, uin
 
 /* Estimates the time, in ns, of one fused kernel that does the work of all `count` kernels. lengths[] are the times
  * of the single kernels in ns. A kernel's time is divided among its arrays by their bytes, or evenly if the bytes are
- * not known. The fused kernel still moves two kinds of arrays: arrays that are read before any kernel writes them,
- * and arrays that no kernel reads after their last write. The estimate is the sum of the times that were assigned to
- * these arrays. Returns 0 if the arrays that the kernels read and write are not known. */
+ * not known. The fused kernel still moves two kinds of arrays: it reads once each array that a kernel reads before
+ * any kernel writes it, and it writes each array that no later kernel reads or writes again. The estimate is the sum
+ * of the times that were assigned to these arrays. Returns 0 if the arrays that the kernels read and write are not
+ * known. */
 double ws_operands_fused(const struct ws_operands *operands, const int64_t *lengths, uint32_t count);
 
 #endif

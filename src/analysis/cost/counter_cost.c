@@ -53,8 +53,8 @@ static size_t place_of_metric(const struct ws_counter_costs *counts, uint32_t id
     return place;
 }
 
-/* Sets *place to the index + 1 of the shape's configuration. If there is no such configuration yet, adds it if `make`
- * is true, and sets *place to 0 otherwise. Returns 0 or -ENOMEM. */
+/* Sets *place to the index + 1 of the shape's configuration. If `counts` lacks this configuration, adds it if `make`
+ * is true, and sets *place to 0 if `make` is false. Returns 0 or -ENOMEM. */
 static int counter_cost_find(struct ws_counter_costs *counts, const struct ws_op_shape *shape, bool make,
                              uint32_t *place)
 {

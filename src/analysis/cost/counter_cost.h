@@ -17,7 +17,7 @@
 #include "hardware/gpu.h"
 #include "model/model.h"
 
-/* The mean cost of the launches of one configuration. */
+/* The mean cost of the launches of one configuration (kernel, grid, block and shared memory). */
 struct ws_counter_cost {
     bool has_bytes, has_flops;
     double bytes, flops;

@@ -14,8 +14,8 @@ struct by_shape {
     bool differ;       /* the parameters of several launches give different costs */
 };
 
-/* The cost that a parameter block (the recorded parameters of a launch) gives for launches of a shape. It is computed
- * once per parameter block and shape, because many launches have the same parameters. */
+/* The cost that a parameter block (the recorded parameters of a launch) gives for launches of a shape. The cost is
+ * computed once per parameter block and shape, because many launches have the same parameters. */
 struct said {
     struct ws_operator_cost cost;
     bool known;
@@ -25,14 +25,15 @@ struct ws_kernel_costs {
     const struct ws_model *model;
     const struct ws_process *process;
     struct by_shape *shapes;
-    struct ws_arguments_form *forms; /* by index of a kernel's name; valid where has_form is set */
+    struct ws_arguments_form *forms; /* facts that a kernel's name gives about its parameters, by index of the name;
+                                        valid where has_form is set */
     bool *has_form;
     struct ws_map saying;  /* id of parameters << 32 | index of a shape → index in `said` + 1 */
     struct ws_vector said; /* elements: struct said */
 };
 
-/* Returns the cost from an operation's own parameters. `known` is false if the parameters do not give the cost.
- * Returns NULL if memory runs out. */
+/* Returns the cost that the operation's own recorded parameters give. `known` of the result is false if the
+ * parameters were not recorded or do not give the cost. Returns NULL if memory runs out. */
 static const struct said *cost_from_params(struct ws_kernel_costs *costs, uint32_t op)
 {
     static const struct said nothing;

@@ -21,9 +21,10 @@ int ws_kernel_costs_create(struct ws_kernel_costs **costs, const struct ws_model
 bool ws_kernel_costs_has(const struct ws_kernel_costs *costs, uint32_t shape);
 
 /* Returns the cost of an operation; NULL: not known, or `costs` is NULL. Must be called once per launch. *carried
- * tells whether the cost is carried over from other launches of the shape. Only the number of carried costs is right,
- * not which launches have them: if the recorded parameters of n launches of a shape give the same cost, the first n
- * calls for the shape set *carried to false. All later calls for the shape set it to true. */
+ * tells whether the cost is carried over from other launches of the shape. If the recorded parameters of n launches
+ * of a shape give the same cost, the first n calls for the shape set *carried to false, and all later calls set it to
+ * true. So the number of launches with a carried cost is right, although *carried may be wrong for a single
+ * launch. */
 const struct ws_operator_cost *ws_kernel_costs_cost(struct ws_kernel_costs *costs, uint32_t op, bool *carried);
 
 /* Frees the costs. `costs` may be NULL. */

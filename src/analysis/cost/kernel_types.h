@@ -1,4 +1,5 @@
-/* Reads element types in kernel names, plain or mangled: template arguments and parameters of lambdas. */
+/* Reads the element types that plain or mangled kernel names contain as template arguments and as parameters of
+ * lambdas. */
 #ifndef WALLSHIM_ANALYSIS_COST_KERNEL_TYPES_H
 #define WALLSHIM_ANALYSIS_COST_KERNEL_TYPES_H
 

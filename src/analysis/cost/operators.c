@@ -8,7 +8,8 @@ typedef bool cost_function(const struct ws_operator *entry, const struct ws_tens
                            struct ws_operator_cost *cost);
 
 struct ws_operator {
-    const char *name; /* "triton_*": all names that begin with triton_ */
+    const char *name; /* the operator's name; a '*' at the end stands for any text: "triton_*" means all names that
+                         begin with triton_ */
     cost_function *cost;
     const char *inputs; /* letters for the inputs; each cost function explains its letters */
     double flops;       /* FLOPs per element of the largest tensor; used by cost_moves only */
@@ -45,7 +46,8 @@ static bool cost_product(const struct ws_operator *entry, const struct ws_tensor
     set_product(cost, batched ? a->size[0] : 1, a->size[batched], b->size[1 + batched], b->size[batched]);
     cost->element = a->element;
     cost->columns = entry->name[0] == 'c'; /* matrices of cublas* operators are column-major, as in BLAS */
-    /* The result has the type of the inputs. For inputs of fp8 and int8, the result has at least 16 bits. */
+    /* We assume that the result has the type of the inputs, but at least 16 bits per element if the inputs are fp8 or
+     * int8. */
     double out_bytes = a->element_bytes > 1 ? a->element_bytes : 2;
     cost->bytes = ws_tensor_bytes(a) + ws_tensor_bytes(b) + cost->batch * cost->m * cost->n * out_bytes;
     return true;
@@ -69,9 +71,9 @@ static bool cost_linear(const struct ws_operator *entry, const struct ws_tensor 
 }
 
 /* Is attention causal? 1: yes, 0: no, -1: not known. In every form and version of the operator, the first single
- * value after the dropout gives the answer: a boolean, or the kind of the mask (0: no mask). The dropout is the first
- * value with a decimal point. So the function skips lists and tensors after the dropout, and takes the first single
- * value. */
+ * value after the dropout argument gives the answer: a boolean, or the kind of the mask (0: no mask). The dropout
+ * argument is the first value with a decimal point. So the function skips lists and tensors after the dropout
+ * argument, and takes the first single value. */
 static int is_causal(const struct ws_tensor *tensors, size_t count)
 {
     size_t i = 0;
@@ -86,7 +88,7 @@ static int is_causal(const struct ws_tensor *tensors, size_t count)
 /* Attention over Q, K and V, each with four dimensions. The letters of `inputs` give the order of the two middle
  * dimensions: h = heads, n = sequence. A leading g means that the first input is the gradient of the output. The
  * backward pass computes the scores again, so it has five matrix products; the forward pass has two. Causal attention
- * needs half of the scores. */
+ * needs only half of the scores if there are as many keys as queries. */
 static bool cost_attention(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                            struct ws_operator_cost *cost)
 {
@@ -170,9 +172,9 @@ static double sites_of(const struct ws_tensor *tensor)
     return tensor->elements / tensor->size[1];
 }
 
-/* A convolution. `inputs` has one letter per input: i = input, w = weight, s = stride, p = padding, d = dilation,
- * t = transposed, o = output padding, g = groups, '-' = not used. Each element of the weight is used once per output
- * site (position in the output); in a transposed convolution, once per input site. */
+/* A convolution. `inputs` has one letter per input: i = input, w = weight, s = stride, p = padding, d = dilation, t =
+ * transposed, o = output padding, g = groups, '-' = not used. The convolution uses each element of the weight once
+ * per output site (position in the output). A transposed convolution uses it once per input site. */
 static bool cost_convolution(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                              struct ws_operator_cost *cost)
 {
@@ -228,8 +230,9 @@ static bool cost_convolution_backward(const struct ws_operator *entry, const str
 }
 
 /* Reads a cuDNN graph as FORMAT.md describes it: the multiplied tensors, a flag that says whether a mask or sequence
- * lengths may leave out parts of the products, then the other tensors. A tensor has no type, and so adds no bytes, if
- * the graph does not move it or if it is already in the list. */
+ * lengths may leave out parts of the products, then the other tensors. A tensor that the graph neither reads from nor
+ * writes to memory has no type in the list, and so adds no bytes. The same holds for a tensor that is already in the
+ * list. */
 static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_operator_cost *cost)
 {
     for (size_t i = 0; i < count; i++) {
@@ -242,8 +245,9 @@ static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_o
     }
 }
 
-/* A convolution of cuDNN: input, filter and result, each a tensor or its gradient. Each element of the filter is used
- * once per site (position) of the result, whichever of the three tensors is computed. */
+/* A convolution of cuDNN: input, filter and result, each a tensor or its gradient. The computation uses each element
+ * of the filter once per site (position) of the result. This holds no matter which of the three tensors is the
+ * computed one. */
 static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                         struct ws_operator_cost *cost)
 {
@@ -258,8 +262,8 @@ static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor 
     return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
 }
 
-/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n], listed one after another. Attention has two products, and its
- * backward pass has five. */
+/* Matrix products A[…,m,k] · B[…,k,n] = C[…,m,n]. `tensors` lists A, B and C of each product, one product after
+ * another. Attention has two products, and its backward pass has five. */
 static bool cost_products(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                           struct ws_operator_cost *cost)
 {
@@ -317,8 +321,8 @@ static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *
 
 /* Mixture of experts. The inputs are x[tokens, hidden] and the output of the router, [tokens, experts]. The trace
  * gives neither the number of experts per token nor the sizes of the experts, so only an upper limit of the FLOPs per
- * byte is known. Each expert multiplies its weights with few rows. An element of the weights takes at least half a
- * byte, and needs 2 FLOPs per row. */
+ * byte is known. Each expert multiplies its weights with the few rows (tokens) that are routed to it. An element of
+ * the weights takes at least half a byte, and needs 2 FLOPs per row. */
 static bool cost_experts(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {

@@ -1,10 +1,9 @@
 /* The cost of a framework's operators, from the types and sizes of their inputs.
  *
  * A multiply and an add count as two FLOPs, a function of one element (exp, rsqrt …) as one. Bytes are a lower limit:
- * every input is read once and every output written once; broadcast inputs are not repeated. The cost is not known if
- * the table of operators (operators.c) lacks the operator, or if the trace lacks the sizes of the operator's
- * inputs.
- */
+ * every input is read once and every output written once; an input that is broadcast also counts only once. The cost
+ * is not known if the table of operators (operators.c) lacks the operator, or if the trace lacks the sizes of the
+ * operator's inputs. */
 #ifndef WALLSHIM_ANALYSIS_COST_OPERATORS_H
 #define WALLSHIM_ANALYSIS_COST_OPERATORS_H
 
@@ -17,8 +16,8 @@
 
 struct ws_operator;
 
-/* In causal attention a query sees only earlier keys. If there are as many keys as queries, half of the FLOPs are
- * needed, and only these are counted (HALVED). Otherwise all FLOPs are counted (NOT_HALVED). */
+/* In causal attention a query sees only earlier keys. If there are as many keys as queries, only half of the FLOPs
+ * are needed, and only this half is counted (HALVED). If the numbers differ, all FLOPs are counted (NOT_HALVED). */
 enum ws_causal { WS_CAUSAL_UNKNOWN, WS_CAUSAL_NO, WS_CAUSAL_HALVED, WS_CAUSAL_NOT_HALVED };
 
 struct ws_operator_cost {

@@ -118,7 +118,7 @@ static uint32_t stride_of(const struct ws_offset_table *table, uint32_t dimensio
     return table->sizes[dimension] < 2 ? 0 : stride < 0 ? 0u - (uint32_t)stride : (uint32_t)stride;
 }
 
-/* The dimension with the smallest stride above `above`; WS_TABLE_DIMS: none. */
+/* Returns the dimension with the smallest stride that is larger than `above`; WS_TABLE_DIMS: none. */
 static uint32_t next_dimension(const struct ws_offset_table *table, uint32_t array, uint32_t above)
 {
     uint32_t next = WS_TABLE_DIMS;
@@ -137,7 +137,7 @@ uint64_t ws_table_touched(const struct ws_offset_table *table, uint32_t array, u
     for (uint32_t i = 0; i < table->dims; i++)
         all *= stride_of(table, i, array) ? table->sizes[i] : 1;
     /* Elements do not overlap if each stride is at least as large as the range of bytes that the dimensions with
-     * smaller strides cover. Checks this from the smallest stride up. */
+     * smaller strides cover. The loop checks each stride for this, from the smallest up. */
     while ((dimension = next_dimension(table, array, stride)) < WS_TABLE_DIMS) {
         stride = stride_of(table, dimension, array);
         if (stride < extent)

@@ -14,11 +14,12 @@ struct ws_param_block {
     struct ws_param_image image;
 };
 
-/* Opens the recorded parameters with this id. Returns false if the parameters were not recorded. */
+/* Makes `block` ready to read the recorded parameters with the id `params`. Returns false if the trace does not hold
+ * these parameters. */
 bool ws_block_open(struct ws_param_block *block, const struct ws_process *process, uint32_t params);
 
-/* Reads the number of 1 to 8 bytes at this offset. Returns false if the number was not recorded, or if an address is
- * recorded there. */
+/* Reads the number of `size` (1 to 8) bytes at this offset of the parameter block. Returns false if the number was
+ * not recorded, or if the bytes are part of a device address. */
 bool ws_block_number(const struct ws_param_block *block, uint32_t offset, uint32_t size, uint64_t *value);
 
 /* The device address at this offset; 0: not an address, or not recorded. */

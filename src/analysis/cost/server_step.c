@@ -9,8 +9,8 @@
 enum { HEADS_THAT_SHARE_KEYS = 16, NAME_MOST = 256 };
 
 static const double least_element = 0.5; /* size in bytes of the smallest element type, fp4 */
-static const double number_most =
-    1e12; /* larger numbers in names are cut to this: no server has such counts, and sums stay finite */
+static const double number_most = 1e12;  /* larger numbers in names of ranges are cut to this, so that sums stay
+                                            finite; no server has counts this  large */
 
 /* Returns the number at `at`; -1: none. Skips "sq", which ROCm's vLLM writes before the sum of the query lengths. */
 static double number_at(const char *at)
@@ -43,7 +43,7 @@ static enum ws_phase phase_of(double prompts, double generating)
 }
 
 /* Reads "execute_context_2(512)_generation_30(30)": each number of requests is followed by the number of their tokens
- * in brackets. A request counts as context until its first token is generated. */
+ * in brackets. vLLM counts a request as context until the server has generated the request's first token. */
 static struct ws_server_step read_vllm(const char *name)
 {
     double context = number_in_brackets(name, "context_"), generation = number_in_brackets(name, "_generation_");
@@ -108,8 +108,8 @@ static struct ws_server_step read_sglang(const char *name)
 }
 
 /* Reads "[Executor] _forward_step 7: 2 ctx reqs, 512 ctx tokens, 30 gen reqs"; older versions write neither the
- * number of the step nor the number of tokens. A generating request may have several tokens, which the name does not
- * count. */
+ * number of the step nor the number of tokens. A generating request may work on several tokens in one iteration, and
+ * the name does not give their number. */
 static struct ws_server_step read_tensorrt_llm(const char *name)
 {
     const char *colon = strchr(name, ':'), *reqs = strstr(name, " ctx reqs, ");

@@ -14,10 +14,9 @@
  * length and in bottleneck.
  *
  * If an iteration runs as a CUDA graph, the trace has no operators that give the sizes of the graph's kernels. For
- * such kernels, the range gives the number of tokens that the iteration works on. A weight matrix is multiplied with
- * at most one row per token. Some products have fewer rows: the last product of the model, and the products of
- * experts, which get only the tokens that are routed to them.
- */
+ * such kernels, the range gives the number of tokens that the iteration works on. The iteration multiplies a weight
+ * matrix with at most one row per token. Some products have fewer rows: the last product of the model, and the
+ * products of experts, which get only the tokens that are routed to them. */
 #ifndef WALLSHIM_ANALYSIS_COST_SERVER_STEP_H
 #define WALLSHIM_ANALYSIS_COST_SERVER_STEP_H
 
@@ -38,13 +37,14 @@ enum ws_phase {
 
 struct ws_server_step {
     double tokens; /* number of tokens that the iteration works on; 0: not known, or `iteration` is false */
-    /* each request generates one token in this iteration, so attention reads the keys of a request for one query
-     * only */
+    /* each request generates one token in this iteration, so attention reads all keys of a request for a single
+     * query */
     bool decodes;
     double requests; /* number of requests in the iteration; 0: not known, or none */
     enum ws_phase phase;
     bool iteration; /* the range is an iteration of an inference server */
-    bool drafts;    /* the range belongs to speculative decoding, where an iteration has several ranges */
+    bool drafts;    /* the range belongs to speculative decoding, in which one iteration of the server has several
+                       ranges */
 };
 
 struct ws_server_step ws_server_step_read(const char *name, size_t length);

@@ -1,8 +1,8 @@
 /* The time that each place in a program took, computed from the stacks of a recording. A stack was recorded only at
  * some calls, and in some pauses between calls, so all figures are estimates:
  * - device: the time of all operations of a shape (a kernel and its grid, a copy of one kind …) is divided evenly
- *   among the stacks of this shape. So if a launch has no stack, its time counts for the places whose stacks are of
- *   launches of the same shape;
+ *   among the stacks of this shape. If a launch has no stack, its time therefore counts for the places that launched
+ *   operations of the same shape with a stack;
  * - idle: the idle periods of the device (gaps) count for the places in the program that caused them (gaps.h);
  * - host: each stack gets a part of its thread's time. The part begins where the part of the previous stack ended,
  *   and ends with the call at which the stack was recorded. A stack recorded in a pause gets the time up to the

@@ -145,8 +145,8 @@ static struct ws_code_time time_of_row(const struct ws_range_work *work, int64_t
 
 /* Finds the function with this label among the functions that `parent` calls, or adds it to them. Some traces have a
  * range for the source line of each operator, and operators are nested. So a range can have the same label as the
- * range around it. Its time then counts for the outer range's function. Returns the function's index + 1; 0: memory
- * ran out. */
+ * range around it. The time of the inner range then counts for the function of the outer range. Returns the
+ * function's index + 1; 0: memory ran out. */
 static uint32_t function_of_row(struct ws_code_tree *tree, struct ws_map *known, uint32_t parent, const char *label)
 {
     struct ws_code_function made = { .parent = parent };
@@ -168,7 +168,8 @@ static int add_rows(struct ws_code_tree *tree, const struct ws_process *process,
 {
     const struct ws_label *labels = process->labels.rows.data;
     const struct ws_range_row *rows = sums->rows.data;
-    /* by row of `sums` (a range and its callers): index of the row's function in the tree, + 1 */
+    /* by row of `sums` (a function's range below one path of callers): 1 + the index of the row's function in the
+     * tree */
     uint32_t *functions = malloc((sums->rows.count + 1) * sizeof(*functions));
     struct ws_map known = { 0 };
     int status = functions ? 0 : -ENOMEM;
@@ -217,7 +218,8 @@ static void sum_up(struct ws_code_tree *tree)
     }
 }
 
-/* Functions are sorted by this time: device time plus idle time of the device that the function caused. */
+/* Functions are sorted by this time: the time of the operations that a function launched, plus the idle time of the
+ * device that the function caused. */
 static int64_t weight(const struct ws_code_function *function)
 {
     return ws_sum(function->whole.device, function->whole.idle);

@@ -15,18 +15,22 @@
 #include "base/minmax.h"
 #include "base/pages.h"
 
-/* Times in ns. gaps.h explains the limits that have no comment here. */
+/* Times in ns. SAMPLES: the launch delay is measured on at most this many kernels. SAMPLES_LEAST: fewer kernels are
+ * too few to measure it. */
 enum {
     /* launch delay that is assumed if too few launches found the device idle to measure it */
     LAUNCH_DELAY = 8000,
-    /* if an operation starts later than this after its launch, it waited for something else */
+    /* longest plausible launch delay; an operation that starts later than this after its launch waited for something
+     * else */
     LAUNCH_DELAY_MOST = 30000,
-    /* longest launch delay on an idle device, for drivers that collect launches before they submit them (WDDM) */
+    /* largest value of ws_gap_finder.reach; so large because some drivers (WDDM) collect launches before they submit
+     * them */
     REACH_MOST = 1000000,
     SAMPLES = 4096,
     SAMPLES_LEAST = 8,
-    /* The trace counts as a sample of the operations if two conditions hold. The correlation ids of consecutive calls
-     * differ by more than FAR_APART (median). More than 1/SAMPLED_SHARE of the idle time has the cause unrecorded. */
+    /* The trace counts as a sample of the operations if two conditions are met. First: the median difference between
+     * the correlation ids of consecutive calls is above FAR_APART. Second: more than 1/SAMPLED_SHARE of the idle time
+     * has the cause unrecorded. */
     FAR_APART = 25,
     SAMPLED_SHARE = 10,
 };
@@ -58,7 +62,7 @@ static struct ws_gap_question question_of(const struct ws_gap_finder *finder, co
         .after = gap->after,
         .begin = gap->begin,
         .end = gap->end,
-        /* a call that begins after the gap's end is a clock error */
+        /* a launch call cannot begin after its operation; if it seems to, the clocks of host and device differ */
         .launch = ws_min(ws_op_host_begin(ops, gap->after), gap->end),
         .ready = gap->begin,
         .error = ws_op_end_error(ops, gap->before) + ws_op_begin_error(ops, gap->after),
@@ -141,9 +145,9 @@ static bool was_late(const struct ws_gap_finder *finder, const struct ws_gap_que
            (question->launch > question->begin || began_at_once(finder, question));
 }
 
-/* May the device have run operations in the gap that the trace lacks? Yes, if the trace holds only a sample of the
- * operations. Yes, if the trace has a launch but lacks its operation, and this launch lies between the launches of
- * the two operations at the gap's ends. */
+/* May the device have run operations in the gap that the trace lacks? The answer is yes if the trace holds only a
+ * sample of the operations. It is also yes if the trace lacks the operation of some launch, and this launch lies
+ * between the launches of the two operations at the gap's ends. It is always no for a gap of at most 20 µs. */
 static bool may_have_run(const struct ws_gap_finder *finder, const struct ws_gap_question *question)
 {
     const struct ws_ops *ops = &finder->process->ops;
@@ -167,7 +171,8 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
         answer.also = &result->hostless;
         return answer;
     }
-    /* Wallshim delayed the host here to read hardware counters, so the program did not cause the gap. */
+    /* Wallshim delayed the host at an operation next to the gap to read hardware counters, so the program did not
+     * cause the gap. */
     if (ws_op_is_counted(ops, question->before) || ws_op_is_counted(ops, question->after))
         return answer;
     answer.time = question->launch;
@@ -192,8 +197,9 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
 }
 
 /* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is called
- * a debt. A later gap gets the same cause if the host was late in that later gap for no other known reason. The later
- * gap must be at most twice as long as the debt. Its length is then subtracted from the debt. */
+ * a debt. A later gap gets the same cause (sync or allocation) if the host was late in that later gap for no other
+ * known reason. The later gap must be at most twice as long as the debt. Its length is then subtracted from the
+ * debt. */
 static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_answer *answer, int64_t length)
 {
     struct ws_gap_answer *debtor = &finder->debtor;
@@ -219,8 +225,8 @@ static void gap_causes_count(struct ws_gap_total *total, int64_t length, int64_t
 }
 
 /* Stores the line of the gap that ended with the operation at index `place` of the track's order. A line is all gaps
- * of one cause and one place in the program. If the previous gap had another line, begins a new run (consecutive gaps
- * with the same line). */
+ * of one cause and one place in the program. Consecutive gaps with the same line share one entry, called a run. If
+ * the previous gap had another line, begins a new run. */
 static void note_line(struct ws_track_causes *result, size_t place, uint32_t line)
 {
     if (result->run_count && result->run_lines[result->run_count - 1] == line)
@@ -292,8 +298,8 @@ static bool opens_step(struct ws_gap_finder *finder, int64_t begin, int64_t end)
     return finder->step < count && list[finder->step].begin <= end;
 }
 
-/* If this gap is the wait for input before the first operation of the first steady step, stores its length. A replay
- * of few steps needs this length (replay.c). */
+/* If this gap is the wait for input before the first operation of the first steady step, stores the part of the gap
+ * that lies in steady steps. A replay of fewer than four steps needs this length (compare_stretch in replay.c). */
 static void note_lead(struct ws_gap_finder *finder, const struct ws_gap_question *question, enum ws_part cause,
                       int64_t steady)
 {
@@ -394,8 +400,9 @@ static int find_causes(struct ws_gap_finder *finder, const struct ws_track_activ
     return status;
 }
 
-/* Decides whether the trace is a sample of the operations: much idle time is unrecorded, and the trace leaves out
- * most calls. The device may then have been busy in every gap. */
+/* Decides whether the trace holds only a sample of the operations. It does if much idle time has the cause
+ * unrecorded, and the correlation ids show that the trace lacks most calls. In such a trace, the device may have been
+ * busy in every gap. */
 static int is_sampled(const struct ws_gap_finder *finder, const struct ws_track_activity *activity, bool *sampled)
 {
     struct ws_track_causes *result = finder->result;

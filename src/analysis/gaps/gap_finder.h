@@ -14,12 +14,15 @@ struct ws_gap_answer {
     int64_t reach;
     uint32_t function;     /* id of the driver function that the thread called at `time`; 0: none */
     int64_t call, in_call; /* ns: length of the call of `function`, and the part of the call in the gap; 0: none */
-    /* the host's delay minus the length of this gap, ns; later gaps get the same cause until this debt is used up */
+    /* the host's delay minus the length of this gap, ns; later gaps get this gap's cause until their lengths add up
+     * to this debt */
     int64_t debt;
-    bool late; /* the gap arose because the host launched too late */
-    /* if `late`: ns at the gap's end in which the next operation was already queued; they get a cause of their own */
+    bool late; /* the gap arose because the host launched the operation after the gap too late */
+    /* if `late`: length (ns) of the gap's last part, in which the operation after the gap was already queued; this
+     * part gets a cause of its own; 0: the part is too short for that */
     int64_t queued;
-    /* a second total in which the gap counts (ws_track_causes.hostless or .within_error); NULL: none */
+    /* a total in which the gap counts besides the total of its cause (ws_track_causes.hostless or .within_error);
+     * NULL: none */
     struct ws_gap_total *also;
 };
 
@@ -31,30 +34,33 @@ struct ws_gap_finder {
     const struct ws_process_recorded *recorded;
     size_t subject;
     struct ws_host_cursor *cursors; /* by index of a thread: position of the search in the thread's calls */
-    int64_t reach; /* longest launch delay, ns; an operation with a longer delay waited for other work */
+    /* ns: if an operation starts later than this after its launch, it waited for other work, not only for the
+     * launch */
+    int64_t reach;
     /* number of operations that ws_gap_wait_is_shown may still visit in all gaps together; at first
      * WS_GAP_WAIT_STEPS */
     size_t steps;
     int64_t graph; /* host time of the graph launch that was last counted in ws_track_causes.graph_launches */
     const struct ws_track_steps *step_list;
-    const struct ws_step *first_steady; /* the first steady step; NULL: there is none */
+    const struct ws_step *first_steady; /* the first steady step (usual step of the main loop); NULL: there is none */
     size_t step; /* index of the first step that begins at or after the start of the gap examined last */
     struct ws_track_causes *result;
     /* the last answer with a debt (ws_gap_answer.debt); the lengths of later gaps are subtracted from this debt */
     struct ws_gap_answer debtor;
 };
 
-/* A gap with the facts that decide its cause. Times are in ns. */
+/* A gap (idle time of the device between two operations) with the facts that decide its cause. Times are in ns. */
 struct ws_gap_question {
     uint32_t before, after; /* the operations at the gap's two ends, as in struct ws_gap */
     int64_t begin, end;     /* start and end of the gap */
     int64_t launch;         /* start of the call that launched `after`; at most `end` */
     int64_t ready;          /* time from which `after` was queued; at least `begin`, at most `end` */
-    int64_t until;          /* if the host was late: what the host did from `begin` to `until` is the cause */
+    int64_t until;          /* if the host was late: its main activity from `begin` to `until` is the cause */
     int64_t error;          /* largest possible error of the gap's length: the errors of its start and end added up */
     bool is_node;           /* one call launched both operations: they are nodes of a graph */
     bool opens;             /* a step begins in the gap or with the operation after it */
-    /* this is the idle time from the device's last operation to the end of the last step; `after` equals `before` */
+    /* the gap is the idle time from the device's last operation to the end of the last step, so `after` equals
+     * `before` */
     bool ends_step;
     bool was_before; /* `after` was launched before the recording, so it was queued when the gap began */
 };

@@ -12,7 +12,7 @@ struct ws_gap_lines {
     struct ws_vector *rows; /* elements: struct ws_gap_line */
     /* cache for ws_source_at: by label, whether ranges with this label are functions of the program */
     uint8_t *known;
-    struct ws_map places; /* key of cause, thread and line or function → index in rows + 1 */
+    struct ws_map places; /* maps a key (cause, thread, and line of code or function) to the index in `rows` + 1 */
     /* key of the last search, kept with its result `last_place`, because consecutive gaps mostly have the same key */
     uint64_t last_key;
     uint64_t last_place;

@@ -46,7 +46,9 @@ void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_pa
     int64_t time = ws_gap_time(causes, &line->gaps), all = ws_gap_time(causes, &causes->totals[cause]);
     uint64_t count = ws_gap_count(causes, &line->gaps);
     const struct ws_driver_function *function = ws_entries_find(&process->driver_functions, line->function);
-    bool same = !ws_source_is_known(line->source) || count == 1; /* a line of code may call several functions */
+    /* `same`: all gaps of `line` are from calls of `function`; if the line of code is known, it may call several
+     * functions */
+    bool same = !ws_source_is_known(line->source) || count == 1;
     int64_t mean = line->calls.count ? line->calls.length / (int64_t)line->calls.count : 0;
     if (function && same && 2 * time >= all && line->calls.inside >= line->calls.gaps / 2 && mean >= LONG_CALL)
         snprintf(text, WS_GAP_CALL, ", mostly in calls of %s, %s each", function->name.data,

@@ -5,13 +5,14 @@
 #include "analysis/gaps/gaps.h"
 
 /* ws_gap_mean returns the idle time in ns, and ws_gap_count_text writes the number of gaps. Both are means per steady
- * step, or figures of the whole recording if there are no steady steps. */
+ * step (usual step of the main loop), or figures of the whole recording if there are no steady steps. */
 int64_t ws_gap_mean(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                     const struct ws_gap_total *total);
 const char *ws_gap_count_text(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                               const struct ws_gap_total *total, char text[WS_FORMAT_SIZE]);
 
-/* Adds the keys count, total_ns and per_step_ns of a total. Returns 0, or another value if memory runs out. */
+/* Adds the keys count, total_ns and per_step_ns of a total to `row`. Returns 0, or another value if memory runs
+ * out. */
 int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struct ws_track_causes *causes,
                       const struct ws_track_steps *steps);
 

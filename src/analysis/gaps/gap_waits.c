@@ -11,7 +11,7 @@ enum {
     MOST_WAITS = 8, /* at most this many waits for events are examined per operation */
     /* for a gap of cause wait, at most this many operations are visited to find the previous one of the stream */
     MOST_STEPS = 100000,
-    FEW_STEPS = 64, /* like MOST_STEPS, but for gaps of cause dispatch */
+    FEW_STEPS = 64, /* the limit like MOST_STEPS for a gap of cause dispatch */
 };
 
 struct finder {
@@ -249,8 +249,8 @@ static struct key gap_waits_key_of(const struct finder *finder, enum ws_part cau
     return key;
 }
 
-/* Finds rows (struct ws_gap_wait_row) by their keys. The last key is kept, because consecutive gaps mostly have the
- * same key. */
+/* Finds rows (struct ws_gap_wait_row) by their keys. The last key is kept with its row, so that no search is needed
+ * if the next gap has the same key, as is usual. */
 struct places {
     struct ws_map map; /* hash of a key → index of its row + 1 */
     struct key last_key;

@@ -1,4 +1,5 @@
-/* Reasons why queued work waited, for gaps of causes wait and dispatch (gaps.h), as far as the trace shows reasons.
+/* Reasons why queued work waited during gaps (idle times of a device), as far as the trace shows reasons. Only gaps
+ * of the causes wait and dispatch (gaps.h) have such reasons.
  *
  * The operation that ended such a gap was launched before the gap began. The trace shows what precedes this operation
  * in its stream: the previous operation, host functions and waits for memory values, and the events that the stream
@@ -26,7 +27,7 @@
     X(NOT_KNOWN, "not_known")                                                                                   \
     X(OWN_STREAM, "own_stream")       /* the previous operation on the same stream */                           \
     X(LAST_ENDED, "last_ended")       /* the operation that ended last, on another stream; no event is known */ \
-    X(EVENT, "event")                 /* an operation of another stream, through an event recorded after it */  \
+    X(EVENT, "event")                 /* an operation of another stream; the event was recorded after it */     \
     X(FOREIGN_EVENT, "foreign_event") /* an event without a record in the trace */                              \
     X(HOST_FUNCTION, "host_function")                                                                           \
     X(MEMORY_VALUE, "memory_value")                                                                             \
@@ -44,7 +45,7 @@ struct ws_gap_wait {
     uint32_t op; /* the operation that the stream waited for; WS_NOWHERE: not known */
 };
 
-/* All gaps of one cause in which one stream waited for the same thing (same kind of wait, same stream or
+/* All gaps of one cause in which one stream waited for the same thing (the same kind of wait, for the same stream or
  * operation). */
 struct ws_gap_wait_row {
     enum ws_part cause;
@@ -57,8 +58,8 @@ struct ws_track_waits {
     struct ws_vector rows; /* elements: struct ws_gap_wait_row, largest time in steady steps first */
 };
 
-/* This analysis runs once per track (one device as used by one process). It has no section of its own in the
- * report. */
+/* This analysis runs once per track (one device as used by one process). The analysis has no section of its own in
+ * the report. */
 extern const struct ws_analysis ws_analysis_gap_waits;
 
 /* Finds the reason why the operation after a gap waited. The gap must have the cause wait or dispatch. */

@@ -40,7 +40,7 @@ static void sift_down(struct ws_long_gap *heap, size_t count)
 }
 
 /* Adds a gap to the heap of the longest gaps. If the heap already has WS_GAPS_LARGEST gaps, replaces its shortest
- * gap. In that case, the caller must have checked that the new gap is longer than the shortest. */
+ * gap. The caller must then have checked that the new gap is longer than this shortest gap. */
 static void keep_longest(struct ws_track_gaps *result, const struct ws_long_gap *gap)
 {
     struct ws_long_gap *heap = result->largest;

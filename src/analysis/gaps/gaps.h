@@ -1,4 +1,5 @@
-/* Why a device was idle: the causes of each gap (advice.h lists them), and totals.
+/* Why a device was idle: the causes of each gap, and totals by cause (advice.h lists the causes). A gap is a time in
+ * which a device ran nothing between two operations.
  *
  * The operation that ended a gap was launched by a host call. The gap has up to three pieces: before this call,
  * during the call, and after the call returned. The host causes the first two pieces, because the operation cannot
@@ -9,17 +10,18 @@
  * The delay from a launch call to the start on an idle device is measured in the trace (launch_delay). This launch
  * delay is the median over kernels that were certainly launched while the device was idle. If there are too few such
  * kernels, the launch delay is the 5th percentile over all kernels that ended a gap. A queued piece of up to 1.5
- * times this delay, or up to 20 µs if that is longer, counts as launch delay. In ten traces, the queued piece is
- * below 10 µs for nearly all kernels. If the call that launches a copy waits for the copy, the copy counts as queued
- * from the call's start. Copies from the host are an exception (ws_op_queued_from).
+ * times this delay, or up to 20 µs if that is longer, counts as launch delay. In ten traces that we examined, the
+ * queued piece is below 10 µs for nearly all kernels. If the call that launches a copy waits for the copy, the copy
+ * counts as queued from the call's start. A copy from the host to the device counts as queued from the call's end
+ * (ws_op_queued_from says why).
  *
  * The host was late in three cases:
  * - the launch call began after the gap began;
  * - the launch call began shortly before the gap, and the operation began as soon as a launch can reach an idle
  *   device;
  * - the launch call was still running in the gap, and the gap is longer than 20 µs.
- * Otherwise the whole gap is a queued piece. The whole gap is also a queued piece if the operation was launched
- * before the recording began (recorded.h).
+ * In all other cases the whole gap is a queued piece. The whole gap is also a queued piece if the operation was
+ * launched before the recording began (recorded.h).
  *
  * Causes of the queued piece, in which work was queued and the device did not start it:
  * - dispatch: the piece is at most 20 µs long, the time that a device may take to start the next operation. This
@@ -40,8 +42,8 @@
  *
  * If the host was late, the cause is the main activity of the launching thread during the lateness. The lateness is
  * the time from the start of the gap to the start of the launch call. If this call began before the gap, or took more
- * than 20 µs of the gap, the lateness ends with the end of the call. If calls of sync or allocation took a quarter of
- * the lateness, they are the cause, even if another activity took longer:
+ * than 20 µs of the gap, the lateness ends with the end of the call. If calls of sync or allocation took at least a
+ * quarter of the lateness, they are the cause, even if another activity took longer:
  * - sync: the thread was in a call that waits for the device. When such a call returns, no work is queued, so the
  *   device is idle until the host launches more work. Without the wait, the host would have been ahead of the device
  *   by the length of the wait;
@@ -59,20 +61,21 @@
  *   except those of a data loader. If a single launch call took 0.1 ms or more, the report names this call;
  * - unexplained: none of the above. The thread was outside calls, and the trace does not show what it did.
  *
- * A thread that is outside calls may be waiting for work from another thread, as autograd's thread does. In this
- * case, the thread that launched the operation before the gap is examined instead.
+ * If the launching thread was mostly outside calls, it may have waited for work from another thread, as autograd's
+ * thread does. In this case, the thread that launched the operation before the gap is examined instead.
  *
  * A sync or an allocation can delay the host by more than the length of the gap that it causes. The rest of the delay
- * is called a debt. The launch and unexplained gaps that follow count as sync or allocation until the debt is used
- * up.
+ * is called a debt. Later gaps of the causes launch and unexplained count as sync or allocation instead, until their
+ * lengths add up to the debt.
  *
  * If a gap lies in two steps, each step counts its part of the gap.
  *
- * A gap that is no longer than the errors of its start and end may not exist, but still gets a cause. If work was
- * queued, the cause of such a gap is dispatch if the gap is at most 20 µs long, else unexplained. If the trace lacks
- * the launch call of the operation that ended a gap, the report calls the trace incomplete. The gap is then
- * unexplained, unless the operation was launched before the recording. Gaps next to launches that were delayed by
- * hardware counters are also unexplained. Limits without a source are our choice.
+ * A gap that is no longer than the errors of its measured start and end may not exist, but still gets a cause. If
+ * work was queued, the cause of such a gap is dispatch if the gap is at most 20 µs long, else unexplained. If the
+ * trace lacks the launch call of the operation that ended a gap, the report calls the trace incomplete. The gap is
+ * then unexplained, unless the operation was launched before the recording. Gaps before or after an operation are
+ * also unexplained if Wallshim delayed its launch to read hardware counters. We chose the limits for which no source
+ * is given.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAPS_H
 #define WALLSHIM_ANALYSIS_GAPS_GAPS_H
@@ -112,8 +115,9 @@ struct ws_gap_line {
     int64_t longest;
 };
 
-/* Idle time of steps before the device's first operation, or after its last operation. This idle time does not count
- * as a gap, because it lies next to only one operation. It counts only in figures of steady steps. */
+/* Idle time of steps before the device's first operation in the recording, or after its last operation. This idle
+ * time does not count as a gap, because it lies next to only one operation. This idle time counts only in figures of
+ * steady steps. */
 struct ws_edge_gap {
     int64_t begin, end; /* ns, host clock; begin = end: no such idle time */
     int64_t steady;     /* ns of the idle time that lie in steady steps */
@@ -123,7 +127,7 @@ struct ws_edge_gap {
 struct ws_track_causes {
     /* Consecutive gaps mostly have the same line (the same cause and place in the program). A run is a series of
      * consecutive gaps with the same line. So the line is stored once per run, not once per gap. */
-    uint32_t *run_lines; /* by run: index in `lines` of the line of the run's gaps */
+    uint32_t *run_lines; /* by run: index in `lines` of the line to which the run's gaps belong */
     size_t run_count;
     /* Bits by index in ws_track.order. A bit is set if the operation at its index ended the first gap of a run. The
      * first run has no bit. */
@@ -166,8 +170,8 @@ static inline void ws_gap_run_reach(const struct ws_track_causes *causes, struct
         ws_gap_run_next(causes, run);
 }
 
-/* Writes a phrase about gaps, such as "7.1 gaps a step after waits, 1.04 ms of idle time". Without steady steps,
- * writes the figures of the whole recording. */
+/* Writes the number of the gaps in `total` and their idle time, such as "7.1 gaps a step after waits, 1.04 ms of idle
+ * time". Without steady steps, writes the figures of the whole recording. */
 enum { WS_GAP_PHRASE = 160 };
 void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_steps *steps,
                    const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE]);
@@ -175,13 +179,14 @@ void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_s
 /* Writes ", mostly in calls of cuLaunchKernel, 3.00 ms each" if calls of 1 ms or more caused at least half of the
  * time in gaps of cause launch or allocation. The figure is the mean length of these calls. A call this long loaded a
  * module, found a full queue, or waited for memory, so fewer launches would not make it shorter. Writes "" if no such
- * calls caused the gaps. Writes "" too if the verdict leaves out idle time of this cause in first calls (module loads
- * and the like, initialization.h), because the longest calls may be those first calls. */
+ * calls caused the gaps. Writes "" too if the verdict (the report's judgement of what limits the device) leaves out
+ * idle time of this cause in first calls (module loads and the like, initialization.h), because the longest calls may
+ * be those first calls. */
 enum { WS_GAP_CALL = 160 };
 void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_part cause, char text[WS_GAP_CALL]);
 
-/* This analysis runs once per track (one device as used by one process). It has no section of its own in the
- * report. */
+/* This analysis runs once per track (one device as used by one process). The analysis has no section of its own in
+ * the report. */
 extern const struct ws_analysis ws_analysis_causes;
 
 /* ws_gap_time returns the idle time (ns) that reports show, and ws_gap_count the number of gaps. Both cover the

@@ -8,9 +8,9 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* LEFT_OUT_LEAST: idle time in first calls is left out of the verdict only if it is at least this percentage of the
- * time that the verdict covers. FIRST_NUMBER: programs number their first step 0 or 1, so a recording that starts
- * with a higher number lacks the first steps. */
+/* LEFT_OUT_LEAST: the report's verdict (its judgement of what limits the device) leaves out idle time in first calls
+ * only if this idle time is at least this percentage of the time that the verdict covers. FIRST_NUMBER: programs
+ * number their first step 0 or 1, so a recording that starts with a higher number lacks the first steps. */
 enum { LEFT_OUT_LEAST = 1, FIRST_NUMBER = 1 };
 
 /* The times at which the host was in first calls (calls that load, compile or create something for the first time;
@@ -200,9 +200,9 @@ static void initialization_count_late(const struct initialization_steps *steps, 
     }
 }
 
-/* Can a first call of the host explain idle time of this cause? Idle time of other causes is not left out of the
- * verdict. Idle time of cause input is not left out either: the launching thread waited for input while another
- * thread was in a first call, so the wait may come again. */
+/* Can a first call of the host explain idle time of this cause? The report's verdict covers idle time of all other
+ * causes. It covers idle time of cause input too: the launching thread waited for input while another thread was in a
+ * first call, so the wait may come again. */
 static bool initialization_is_hosts(enum ws_part cause)
 {
     return cause == WS_PART_SYNC || cause == WS_PART_LAUNCH || cause == WS_PART_ALLOCATION ||
@@ -272,17 +272,18 @@ static size_t initialization_sum_idle(const struct ws_report *report, size_t sub
 }
 
 /* Do most steady steps have late loads, and is less than half of the time of these loads compilation? If so, the
- * program's loop itself loads in each step, and the advice on gaps covers this time. Repeated compilation does not
- * count as a habit, because no program intends it. */
+ * program's loop itself loads in each step. The advice on late loads then leaves out this time, because the advice on
+ * gaps covers it. Repeated compilation does not count as a habit, because no program intends it. */
 static bool initialization_is_habit(const struct ws_track_initialization *result, const struct ws_track_steps *steps)
 {
     return 2 * result->late_steps > steps->kinds[WS_STEP_STEADY] &&
            2 * result->late_of[WS_FIRST_COMPILE] < result->late;
 }
 
-/* With fewer than three steady steps, computes the idle time in first calls that the verdict leaves out. If this is
- * less than LEFT_OUT_LEAST percent of the time that the verdict covers, leaves out nothing. With more steady steps,
- * computes the idle time during late loads. Stores the times of these calls in result->calls. */
+/* With fewer than three steady steps, computes the idle time in first calls that the report's verdict leaves out. If
+ * this idle time is less than LEFT_OUT_LEAST percent of the time that the verdict covers, the verdict leaves out
+ * nothing. With more steady steps, computes the idle time during late loads. Stores the times of these calls in
+ * result->calls. */
 static void initialization_leave_out(const struct ws_report *report, size_t subject, struct initialization_sets *sets,
                                      struct ws_track_initialization *result)
 {

@@ -1,7 +1,7 @@
 /* Separates initialization from the steady state of a program. First calls are calls of the host that load, compile,
  * create or allocate something for the first time (first_calls.h). This analysis tells how much of the recording they
- * took, how much of the time that the verdict covers (verdict/wall.h), and which of them came late. Steady steps are
- * the usual steps of the main loop (steps.h).
+ * took, how much of the time that the verdict covers (the report's judgement of what limits the device,
+ * verdict/wall.h), and which of them came late. Steady steps are the usual steps of the main loop (steps.h).
  *
  * With at least three steady steps, a first call that begins in the second steady step or a later one is a late load:
  * the program loaded a new kernel, or compiled again. Late loads are a cause of slow steps. All other first calls are
@@ -11,8 +11,9 @@
  * begins in the second half of the recording: otherwise, the program allocates all the time. The device's idle time
  * during initialization will not come again. The verdict leaves this idle time out if it is at least 1 % of the time
  * that the verdict covers. Three kinds of idle time are not left out. First: idle time during allocations, because a
- * single step does not show whether they come again. Second: idle time that the host did not cause. Third: idle time
- * in which the launching thread waited for input, because the first call was on another thread.
+ * single step does not show whether they come again. Second: idle time that the host did not cause, such as waits of
+ * queued operations. Third: idle time in which the launching thread waited for input, because the first call was on
+ * another thread.
  *
  * With fewer than three steady steps, calls of one kind may come in every step. So if calls of one kind begin in two
  * or more different steps, the calls of this kind that begin in steps are not initialization.
@@ -22,7 +23,8 @@
  * operations were launched before the recording; or the first step that the program marked has a number above 1, and
  * the program creates no CUDA context in the recording.
  *
- * A call belongs to the step in which it begins. Times count while any thread of the process was in a first call. */
+ * A call belongs to the step in which it begins. The time of first calls is the time in which at least one thread of
+ * the process was in a first call. */
 #ifndef WALLSHIM_ANALYSIS_GAPS_INITIALIZATION_H
 #define WALLSHIM_ANALYSIS_GAPS_INITIALIZATION_H
 
@@ -37,8 +39,8 @@ struct ws_track_initialization {
     int64_t time;               /* ns in which any thread of the host was in initialization */
     int64_t of[WS_FIRST_COUNT]; /* ns of `time` by kind of call; they add up to `time` */
     bool is_inferred[WS_FIRST_COUNT];
-    /* fewer than three steady steps, and the program did not run before the recording: the verdict leaves out
-     * `idle` */
+    /* there are fewer than three steady steps, and the program did not run before the recording; the report's verdict
+     * then leaves out `idle` */
     bool is_judged;
     /* ns that the device was idle during initialization, by cause. This is the sum over the steady steps. Without
      * steady steps, it is the sum over the whole recording. Without is_judged, it is 0. */
@@ -46,7 +48,8 @@ struct ws_track_initialization {
     /* ns of `time` that lie in the first steady step, if there are at least three steady steps; else 0 */
     int64_t first_step;
     size_t late_steps; /* number of steady steps with late loads */
-    /* most steady steps have late loads, and these are mostly not compilation: the loop loads each time */
+    /* most steady steps have late loads, and less than half of their time is compilation: the main loop itself loads
+     * in each step */
     bool is_habit;
     int64_t late;                      /* ns of host time in late loads */
     int64_t late_of[WS_FIRST_COUNT];   /* ns of `late` by kind of call; they add up to `late` */
@@ -59,24 +62,25 @@ struct ws_track_initialization {
     struct ws_interval_set calls;
 };
 
-/* This analysis runs once per track (one device as used by one process). It gives advice to avoid late loads. */
+/* This analysis runs once per track (one device as used by one process). The analysis gives advice to avoid late
+ * loads. */
 extern const struct ws_analysis ws_analysis_initialization;
 
-/* Was the host, for most of the time from `begin` to `end`, in late loads, or in first calls that the verdict leaves
- * out? If so, other advice must not count this time as a saving. */
+/* Was the host, for most of the time from `begin` to `end`, in late loads, or in first calls that the report's
+ * verdict leaves out? If so, other advice must not count this time as a saving. */
 static inline bool ws_initialization_holds(const struct ws_track_initialization *result, int64_t begin, int64_t end)
 {
     return result->calls.count && 2 * ws_interval_set_within(&result->calls, begin, end) > end - begin;
 }
 
-/* Returns the idle time in first calls that the verdict leaves out, in ns: the sum over the steady steps, or over the
- * recording if there are none. */
+/* Returns the device's idle time in first calls that the report's verdict leaves out, in ns: the sum over the steady
+ * steps, or over the recording if there are none. */
 int64_t ws_initialization_left_out(const struct ws_track_initialization *result);
 
 /* Prints how long initialization and late loads took. Prints nothing about initialization if it took less than 1 % of
  * the recording, and nothing about late loads if they took less than 1 % of the steady steps. `left_out`: ns per step
- * that the verdict leaves out. `length`: ns per step that remain and that the verdict covers. `unit`: what `left_out`
- * is a part of, for example an average step. */
+ * that the report's verdict leaves out. `length`: ns per step that the verdict covers. `unit`: what `left_out` is a
+ * part of, for example an average step. */
 void ws_initialization_print(const struct ws_report *report, size_t track, int64_t left_out, int64_t length,
                              const char *unit, struct ws_page *page);
 

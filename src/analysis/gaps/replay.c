@@ -11,7 +11,7 @@
 #include "base/minmax.h"
 #include "base/pages.h"
 
-/* Times in ns. Limits without a source are our choice. */
+/* Times in ns. We chose the limits for which no source is given. */
 enum {
     MOST_OPS = 500000,
     MOST_INDICES = 4000000,
@@ -22,9 +22,11 @@ enum {
     PAUSE_LEAST = 100000,  /* a pause of this length before a copy to the device counts as input, as in gaps.h */
     RETURN_MOST = 20000, /* longest time from the end of an operation to the return of the call that waited for it */
     WAIT_LEAST = 100000, /* a launch call that takes longer waits for room in the launch queue */
-    /* with WS_WITHOUT_LAUNCHES, shorter waits of an operation for unknown reasons are not replayed */
+    /* with WS_WITHOUT_LAUNCHES, the replay drops an operation's wait for an unknown reason if it is shorter than
+     * this */
     WAIT_KNOWN = 10000,
-    /* assumed time between two operations that are ready, if the recording has no gaps of cause dispatch */
+    /* assumed time from the end of an operation to the start of the next one that is already queued, if the recording
+     * has no gaps of cause dispatch to measure it */
     DISPATCH = 1500,
     DISPATCH_MOST = 2000,
 };
@@ -384,9 +386,9 @@ static int64_t begin_of_step(const struct replay *replay, size_t step)
 }
 
 /* Compares the mean recorded length of the steady steps with their mean replayed length. Leaves out the first step,
- * in which the host is not yet ahead of the device, and the last step. Compares means, because the causes delay
- * different steps by different amounts: a median step would not show the whole saving. Outliers with other reasons
- * affect both means equally. */
+ * in which the host is not yet ahead of the device, and the last step, whose end the replay may not have. Compares
+ * means, because the causes of gaps delay different steps by different amounts: a median step would not show the
+ * whole saving. A step that is long for another reason makes both means longer by the same amount. */
 static void compare_steps(const struct replay *replay, struct ws_replay_times *times)
 {
     double recorded = 0, replayed = 0;

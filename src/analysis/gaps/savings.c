@@ -135,7 +135,8 @@ int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS
 enum { MOST_SHARES = MOST_LINES + 2 };
 
 struct share {
-    const struct ws_gap_line *line; /* the line of code that caused the gaps; NULL: several lines, or not known */
+    /* the line of code that caused the gaps; NULL: several lines of code did, or the trace does not show the line */
+    const struct ws_gap_line *line;
     struct ws_gap_total gaps;
     /* the driver function that was called at the share's line with the most idle time, among lines with a known
      * function; NULL: none is known */
@@ -189,10 +190,10 @@ static size_t shares_of(const struct ws_process *process, const struct ws_track_
 }
 
 /* Chooses the text of the advice. If the program does not train, its input may be requests of users, which no loader
- * can fetch ahead. The advice says so, unless the trace names a line of code that waits for input: such a program may
- * prepare its next input earlier. A program that generates text must read each token, so the advice does not suggest
- * reading results less often. If the host waits in copies, the program can avoid the waits and still read results as
- * often. */
+ * can fetch ahead. The advice says that this time may be spare time, unless the trace names a line of code that waits
+ * for input. A program with such a line may prepare its next input earlier. A program that generates text must read
+ * each token, so the advice does not suggest reading results less often. If the host waits in copies, the program can
+ * avoid the waits and still read results as often. */
 static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy,
                               const struct share *share)
 {
@@ -247,7 +248,8 @@ static int advise_cause(const struct ws_report *report, size_t subject, const st
     return status;
 }
 
-/* Causes without a known remedy. For these, the advice tells how much time is lost, and what to examine. */
+/* Causes without a known remedy. For these causes, the advice tells how much time is lost, and what the user should
+ * examine. */
 static const struct {
     enum ws_part cause;
     const char *what;

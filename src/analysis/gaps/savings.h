@@ -17,9 +17,9 @@
 #include "report/analysis.h"
 
 struct ws_track_savings {
-    /* idle time by cause: ns per steady step, or of the recording if there are no steady steps. Idle time in first
-     * calls that the verdict leaves out is not included. Late loads are not included either, because they have advice
-     * of their own (initialization.h) */
+    /* idle time by cause: ns per steady step, or of the recording if there are no steady steps. Two kinds of idle
+     * time are not included: idle time in first calls (such as module loads) that the report's verdict leaves out,
+     * and idle time in late loads, which have advice of their own (initialization.h) */
     int64_t idle[WS_CAUSE_COUNT];
     /* upper limit of the saving by cause, ns per steady step or of the recording, like `idle`; 0: no saving was found
      * or computed */
@@ -33,9 +33,9 @@ struct ws_track_savings {
 enum { WS_TOGETHER_TEXT = 64 };
 int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS_TOGETHER_TEXT]);
 
-/* This analysis runs once per track (one device as used by one process). It has no section of its own in the report.
- * It gives one piece of advice per cause and line of code, except for gaps of cause launch: storms.h gives the advice
- * on these. */
+/* This analysis runs once per track (one device as used by one process). The analysis has no section of its own in
+ * the report. It gives one piece of advice per cause and line of code, except for gaps of cause launch: the analysis
+ * in storms.h gives the advice on those gaps. */
 extern const struct ws_analysis ws_analysis_savings;
 
 #endif

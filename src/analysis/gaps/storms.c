@@ -13,9 +13,9 @@
 #include "base/minmax.h"
 #include "model/source_line.h"
 
-/* SHORT: limit of the mean length of the operations in a storm, ns. FED: longest time between two launch gaps of a
- * storm, ns. A storm has at least LEAST_GAPS launch gaps, which take at least 1/LEAST_SHARE of its time. storms.h
- * explains the limits. */
+/* SHORT: limit of the mean length of the operations in a storm, ns. FED: longest time from one launch gap of a storm
+ * to the next, ns. A storm has at least LEAST_GAPS launch gaps, which take at least 1/LEAST_SHARE of its time.
+ * storms.h explains the limits. */
 enum { SHORT = 10000, FED = 100000, LEAST_GAPS = 16, LEAST_SHARE = 10 };
 
 /* A run: a series of launch gaps (gaps of cause launch) that may become a storm. */
@@ -41,7 +41,8 @@ struct finder {
     const struct ws_track *track;
     const struct ws_track_causes *causes;
     struct ws_track_storms *result;
-    /* by line: result of ws_storms_is_compiled, computed once per line because a line has many gaps */
+    /* by line (place in the program): result of ws_storms_is_compiled, computed once per line because a line has many
+     * gaps */
     bool *compiled;
     struct run run;
 };
@@ -92,8 +93,8 @@ static int end_run(struct finder *finder)
     return 0;
 }
 
-/* Does this gap continue the current run? Yes, if it comes soon enough after the run's last gap, and if the
- * operations in between are short enough. If so, adds these operations to the run. */
+/* Does this gap continue the current run of launch gaps? It does if it comes soon enough after the run's last gap,
+ * and if the operations between the two gaps are short enough. If so, adds these operations to the run. */
 static bool goes_on(struct finder *finder, const struct ws_gap *gap)
 {
     struct run *run = &finder->run;
@@ -143,8 +144,8 @@ static int add_gap(struct finder *finder, const struct ws_gap *gap, uint32_t lin
     return 0;
 }
 
-/* Sums the launch gaps of compiled code. The lines are sorted by their time in gaps. The loop runs backwards, so
- * compiled_line becomes the line with most time. */
+/* Sums the launch gaps of compiled code. The lines (places in the program that caused gaps) are sorted by their time
+ * in gaps, longest first. The loop runs backwards, so compiled_line becomes the line with most time. */
 static void sum_compiled(const struct finder *finder, const struct ws_track_steps *steps)
 {
     struct ws_track_storms *result = finder->result;
@@ -195,7 +196,8 @@ static int storms_run(const struct ws_report *report, size_t subject, void *memo
     for (struct ws_gap gap; !status && ws_gap_next(&walk, &gap);) {
         ws_gap_run_reach(finder.causes, &of, &gap);
         if (of.cause == WS_PART_LAUNCH && ws_initialization_holds(first, gap.begin, gap.end)) {
-            status = end_run(&finder); /* the host was in a first call: fewer launches would save no time */
+            /* the host was in a first call (such as a module load): fewer launches would save no time */
+            status = end_run(&finder);
             continue;
         }
         if (of.cause == WS_PART_LAUNCH) {

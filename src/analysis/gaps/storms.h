@@ -3,12 +3,13 @@
  * A storm is a series of launch gaps (idle times in which the device waited for the next launch; gaps.h) with short
  * operations between them. The mean operation takes less than 10 µs (the limit for short kernels in TraceLens and
  * nsys-ai), and at most 0.1 ms lie between two launch gaps. A storm has at least 16 launch gaps, which take at least
- * a tenth of its time. Dispatch gaps do not end a storm; gaps of any other cause do. Limits without a source are our
- * choice.
+ * a tenth of its time. A dispatch gap (a gap of at most 20 µs in which the next operation was already queued) does
+ * not end a storm. A gap of any other cause ends it. We chose the limits for which no source is given.
  *
- * A CUDA graph or a compiled region can launch all operations of a storm at once. This would save the idle time,
- * except the time that a device takes between two nodes of a graph. The saving per step is also limited by a replay
- * of the recording with one launch per step (replay.h).
+ * A CUDA graph or a compiled region can launch all operations of a storm at once. This single launch would save the
+ * idle time, except the time that a device takes between two nodes of a graph. The saving per step is at most the
+ * saving that a replay with one launch per step gives. A replay computes how long the recorded steps would have taken
+ * with these changes (replay.h).
  *
  * Launch gaps in code that torch.compile generated are counted separately, for operations of any length. This code
  * only launches, so a CUDA graph of it (mode "reduce-overhead") would save all of the idle time, except the time
@@ -33,7 +34,8 @@ struct ws_storm {
     int64_t idle;       /* ns in all launch gaps of the storm, including the first and the last */
     int64_t saving;     /* ns of `idle` that a graph would save */
     int64_t interval;   /* mean ns from one launch to the next */
-    uint32_t line;      /* index in ws_track_causes.lines of the line that caused most of the gaps */
+    /* index in ws_track_causes.lines of the line (place in the program) that caused most of the gaps */
+    uint32_t line;
 };
 
 struct ws_track_storms {
@@ -59,7 +61,7 @@ struct ws_track_storms {
 /* This analysis runs once per track (one device as used by one process). */
 extern const struct ws_analysis ws_analysis_storms;
 
-/* Are the gaps of this line launch gaps in compiled code? */
+/* Are the gaps of this line (index in ws_track_causes.lines) launch gaps in compiled code? */
 bool ws_storms_is_compiled(const struct ws_process *process, const struct ws_track_causes *causes, size_t line);
 
 /* defined in storms_report.c */

@@ -9,8 +9,8 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* The report advises on stalls if they take at least this percentage of the time in launch gaps outside storms and
- * compiled code (our choice). */
+/* The report advises on stalls (launch gaps of 1 ms or more) if they take at least this percentage of the time in
+ * launch gaps outside storms and compiled code (our choice). */
 enum { STALLS_MOST = 80 };
 
 static const struct ws_process *storms_process_of(const struct ws_report *report, size_t subject)

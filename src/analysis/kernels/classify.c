@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* A pattern for names in lower case. '|' separates alternatives. '&' separates the parts of an alternative; all parts
- * must hold. A part holds if the name contains it. '!' before a part: the name must not contain it. '^' before a
- * part: the name must begin with it. */
+ * must hold. A part holds if the name contains the part's text. '!' before a part: the name must not contain the
+ * text. '^' before a part: the name must begin with the text. */
 struct rule {
     const char *pattern;
     enum ws_kernel_class class;
@@ -144,8 +144,9 @@ static const struct rule rules[] = {
       WS_CLASS_POINTWISE },
     { "rocprim::&!transform_kernel", WS_CLASS_SORT },
 
-    /* These two rules come before the rule for copies, because words of that rule occur in other names: names of
-     * convolutions may mention a layout conversion, and names of GEMMs may mention the unpacking of operands. */
+    /* These two rules come before the rule for copies, because words of the rule for copies occur in other names:
+     * names of convolutions may mention a layout conversion, and names of GEMMs may mention the unpacking of
+     * operands. */
     { "884cudnn|688cudnn|816cudnn|asmconv", WS_CLASS_CONV },
     { "mul_mat|mfma_", WS_CLASS_GEMM },
 
@@ -234,7 +235,7 @@ static size_t part_count;
 static pthread_once_t compiled = PTHREAD_ONCE_INIT;
 
 /* A name in lower case, and the set of its pairs of adjacent characters. A part of a pattern cannot occur in the name
- * if one of the part's pairs is not in the set. So most parts need no search of the name. */
+ * if one of the part's pairs is not in the set. So for most parts, the name need not be searched. */
 struct subject {
     size_t length;
     uint64_t pairs[64]; /* bit i: the name has a pair of adjacent characters with pair_of() = i */

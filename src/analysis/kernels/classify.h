@@ -38,9 +38,10 @@ static inline enum ws_kernel_class ws_report_class(const struct ws_report *repor
 /* The class of a name. struct ws_analyses.class_of points to this function. */
 uint8_t ws_class_of_name(const struct ws_op_name *name);
 
-/* Does the name of a matrix kernel tell that its arithmetic intensity is low? In a decode step, attention reads all
- * keys of a request for one query. A depthwise convolution uses each element of its input once for each element of a
- * small filter. With a filter of 3 × 3, these are 18 FLOPs per element. */
+/* Does the name of a matrix kernel tell that the kernel does few FLOPs per byte? This holds for attention in a decode
+ * step, which reads all keys of a request for one query. It also holds for depthwise convolutions, which use each
+ * element of the input only once for each element of a small filter. With a filter of 3 × 3, these are 18 FLOPs per
+ * element. */
 bool ws_name_moves_much(const char *name, enum ws_kernel_class kernel_class);
 
 /* Do kernels of this class multiply matrices (GEMM, convolution, attention)? Tensor cores can run these kernels. */

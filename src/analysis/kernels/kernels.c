@@ -35,8 +35,8 @@ static int kernels_most_first(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Sums over operations, one entry per shape. A shape is what many launches have in common: kernel, grid, stream …
- * There are far fewer shapes than operations, so names and devices are looked up per shape. */
+/* Sums over operations, one entry per shape. A shape is a set of operations with the same static properties: kernel,
+ * grid, stream … There are far fewer shapes than operations, so names and devices are looked up per shape. */
 struct sums {
     struct ws_kernel_row *timed;
     struct ws_untimed_row *untimed;

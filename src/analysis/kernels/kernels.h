@@ -9,10 +9,11 @@ struct ws_kernel_row {
     uint32_t name; /* index into ws_model.names */
     uint64_t count;
     int64_t total, min, max;
-    int64_t error; /* sum of the errors of the operations' times, in ns: `total` is accurate to ± this */
+    int64_t error; /* sum of the errors of the operations' start and end times, in ns: `total` is accurate to ±
+                      `error` */
 };
 
-/* Operations of one name that ran without device times. Only their host times are known. */
+/* Operations of one name for which the trace has no device times. Only the times of their host calls are known. */
 struct ws_untimed_row {
     uint32_t name;
     uint64_t count;

@@ -145,7 +145,8 @@ static struct word trim(struct word word)
 
 /* The parts of a kernel's name. */
 struct parts {
-    const char *inside; /* the name without "_Z", or without a return type std::enable_if<…>::type */
+    const char *inside; /* a mangled name without its "_Z"; a plain name without its return type, if that is
+                           std::enable_if<…>::type */
     bool mangled, iterator;
     struct word function, functor; /* a word of length 0: the name has no such part */
 };

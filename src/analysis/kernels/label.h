@@ -7,9 +7,9 @@
 #include "model/model.h"
 #include "report/page.h"
 
-/* Writes a short label: "gelu" for TensorIterator's wrapper around GeluCUDAKernelImpl, "vectorized_layer_norm"
- * for at::native::vectorized_layer_norm_kernel<…>(…). The name may be mangled. The label is cut to fit. The label
- * is empty only if the name is empty. */
+/* Writes a short label: "gelu" for TensorIterator's wrapper around GeluCUDAKernelImpl, "vectorized_layer_norm" for
+ * at::native::vectorized_layer_norm_kernel<…>(…). The name may be mangled. A label longer than `capacity` allows is
+ * cut. The label is empty only if the name is empty. */
 void ws_kernel_label(char *text, size_t capacity, const char *name);
 
 /* Writes a title for tables, long enough to tell rows apart: "gelu (vectorized_elementwise)",
@@ -17,8 +17,8 @@ void ws_kernel_label(char *text, size_t capacity, const char *name);
  * be demangled stays as it is. */
 void ws_kernel_title(char *text, size_t capacity, const char *name);
 
-/* Writes the name as a page of the report shows it: the title, or the demangled name if the page is wide. Copies and
- * memsets keep their names. */
+/* Writes the name as a page of the report shows it: the title (ws_kernel_title), or the whole demangled name if the
+ * page is wide. Copies and memsets keep their names. */
 void ws_kernel_shown(char *text, size_t capacity, const char *name, bool wide);
 
 /* Adds a cell with the name as ws_kernel_shown writes it for the table's page. */

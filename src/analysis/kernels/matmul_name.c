@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Parts of kernels' names, in lower case. A part in `tensor` tells that the kernel runs on tensor cores. A part in
- * `ordinary` tells that it runs on CUDA cores. A kernel whose name has parts of both tables runs on tensor cores. */
+/* Parts of kernels' names, in lower case. A part listed in `tensor` tells that the kernel runs on tensor cores. A
+ * part listed in `ordinary` tells that the kernel runs on CUDA cores. A kernel whose name has parts of both tables
+ * runs on tensor cores. */
 static const char *const tensor[] = { "tensorop", "tensor8x8x4", "tensor16x8x", "s884",      "h884",       "d884",
                                       "s1688",    "h1688",       "s16816",      "h16816",    "s16832",     "i8816",
                                       "i16832",   "s161616",     "884cudnn",    "1688cudnn", "16816cudnn", "gmma",
@@ -60,7 +61,8 @@ static void find_operands(const char *name, struct ws_matmul_name *found)
 }
 
 /* Parts of names, in lower case, that tell the type of an operand. The first entry whose part occurs in a name
- * counts. Smaller types come first, because a name also holds the type of the result, which is often larger. */
+ * counts. Smaller types come first in the table, because a name may also hold the type of the result, which is often
+ * larger than the operands' type. */
 static const struct {
     const char *part;
     float bytes;
@@ -79,8 +81,9 @@ static float element_of(const char *name)
     return 0;
 }
 
-/* Reads the tile, such as "64x32", after "_", after Tensile's "_mt" or after "_tilesize". Returns the smaller number.
- * Returns 0 if the name has no tile. */
+/* Reads the tile (the part of the result that a block computes) in a name. The tile, such as "64x32", stands after
+ * "_", after Tensile's "_mt" or after "_tilesize". Returns the smaller of its two numbers. Returns 0 if the name has
+ * no tile. */
 static uint32_t tile_of(const char *name)
 {
     enum { LEAST = 8, MOST = 512 };

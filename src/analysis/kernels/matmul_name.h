@@ -33,11 +33,12 @@ struct ws_matmul_name {
     bool vector;   /* the kernel multiplies a matrix and a vector */
 };
 
-/* Does the name suggest that the product has few rows, so that the kernel mostly waits for weights from memory? On
- * tensor cores, a library chooses a tile with at most 32 rows or columns only if the product has no more rows or
- * columns than the tile. With such tiles, a kernel for a larger product would load the other operand again for each
- * tile. The limit of 32 is our choice. On CUDA cores small tiles are usual, so they suggest nothing. The answer is
- * only a suggestion, because the sizes of the product are not known. */
+/* Does the name suggest that the product has few rows, so that the kernel mostly waits for weights from memory? We
+ * assume that, on tensor cores, a library chooses a tile with at most 32 rows or columns only if the product has no
+ * more rows or columns than the tile. With such small tiles, a kernel for a larger product would have to load one
+ * operand again for each tile of the other operand. The limit of 32 is our choice. On CUDA cores small tiles are
+ * usual, so they suggest nothing. The answer is only a guess, because the name does not give the sizes of the
+ * product. */
 bool ws_matmul_has_few_rows(const struct ws_matmul_name *matmul);
 
 struct ws_matmul_name ws_matmul_name(const char *kernel);

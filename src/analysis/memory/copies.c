@@ -33,8 +33,9 @@ static bool is_small(uint64_t bytes)
 }
 
 /* Returns a lower bound of the copy's rate in bytes per ns: the bytes divided by the longest duration that the copy
- * may have had. This is the measured duration plus the errors of its begin and end. If the host's call returned only
- * after the copy, as with pageable memory, the copy was not longer than this call. */
+ * may have had. The longest duration is the measured duration plus the errors of the copy's start and end times. If
+ * the host's call returned only after the copy, as with pageable memory, the longest duration is that of the call,
+ * because the copy ran within the call. */
 static double sure_rate(const struct ws_ops *ops, size_t op, const struct ws_op_shape *shape)
 {
     int64_t length = ws_op_length(ops, op);
@@ -104,12 +105,14 @@ struct walk {
     struct storm *storms; /* one storm per stream, by the stream's index; the last entry is for unknown streams */
     struct ws_reach reach;
     int64_t now;
-    uint32_t holder; /* index of the copy or memset with the latest end so far; valid if `held` */
+    uint32_t holder; /* index of the copy or memset with the latest end of those that the loop has visited; valid if
+                        `held` is true */
     bool held, steady;
 };
 
-/* Adds the exposed time (neither compute nor communication runs) between walk->now and `next` to the row of the copy
- * or memset walk->holder. The loop must have visited all operations that begin before `next`. */
+/* Finds the exposed time between walk->now and `next`: a copy or memset runs, but neither compute nor communication.
+ * Adds this time to the figures of the copy or memset walk->holder. The loop must have visited all operations that
+ * begin before `next`. */
 static void expose(struct walk *walk, int64_t next)
 {
     const struct ws_ops *ops = &walk->process->ops;

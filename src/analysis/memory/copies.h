@@ -10,8 +10,10 @@
 #include "report/analysis.h"
 
 enum {
-    WS_COPY_SMALL = 64 * 1024,   /* bytes; a copy of fewer bytes takes little longer than its launch */
-    WS_COPY_LARGE = 1024 * 1024, /* bytes; copies of at least this size run at the rate of the link */
+    WS_COPY_SMALL = 64 * 1024,   /* bytes; a copy of fewer bytes is called small: it takes hardly more time than its
+                                    launch */
+    WS_COPY_LARGE = 1024 * 1024, /* bytes; copies of at least this size are large enough to reach the rate of the
+                                    link */
     WS_STORM_LEAST = 8,          /* at least this many small copies in a row on one stream are called a storm */
     WS_STORM_PAUSE_NS = 100000,  /* ns; longest pause between two successive copies of a storm */
 };
@@ -26,15 +28,16 @@ struct ws_copy_row {
     uint64_t timed_bytes;
     int64_t total;
     int64_t host;    /* ns that the host spent in the calls that copied */
-    int64_t exposed; /* part of `total` in which neither compute nor communication ran; where copies overlap, the
-                        time counts for the copy that ends last */
+    int64_t exposed; /* ns of `total` in which neither compute nor communication ran; where copies overlap, this time
+                        counts only for the copy that ends last */
     int64_t steady;  /* part of `exposed` in steady steps; all of `exposed` if there are no steady steps */
-    /* bytes/ns: the best rate that a large copy surely reached, computed with the longest duration that the errors of
-     * its times allow; 0: no large copy */
+    /* bytes per ns: the highest rate that a large copy (WS_COPY_LARGE) surely reached; the rate of a copy is computed
+     * with the longest duration that the errors of the copy's times allow; 0: no large copy */
     double fastest;
 };
 
-/* Ways to reduce the exposed time of a copy ("cures"). Each copy is counted for exactly one cure. */
+/* Ways to reduce the exposed time of copies, called cures. Each copy is counted for exactly one cure, by its size and
+ * the memory that it copies from and to. */
 enum ws_copy_cure {
     WS_CURE_NONE,    /* no cure: the trace does not tell the direction of the copies */
     WS_CURE_BATCH,   /* small copies: make fewer, larger ones */
@@ -49,7 +52,7 @@ enum ws_copy_cure {
 struct ws_copy_exposure {
     uint64_t count, bytes;
     int64_t exposed;
-    uint32_t example; /* index in ws_process.ops of the longest of these copies */
+    uint32_t example; /* index in ws_process.ops of the copy that took longest on the device */
     int64_t longest;
 };
 

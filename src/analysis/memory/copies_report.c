@@ -11,9 +11,9 @@
  * if the exposed time of the cure's copies is more than this share. */
 enum { LEAST_ADVISED_PER_MILLE = 5 };
 
-/* Divisor: stands for 1/20 of a step. The report advises to copy less only if the advised cures would leave more
- * exposed time than 1/20 of a step, because the trace does not show how much less is possible. Copies within a device
- * get advice only if their exposed time is more than 1/20 of a step. */
+/* Divisor: stands for 1/20 of a step. The trace does not show how much less a program could copy. So the report
+ * advises to copy less only if the other advised cures would leave more exposed time than 1/20 of a step. It advises
+ * to copy less within a device only if the exposed time of these copies is more than 1/20 of a step. */
 enum { WORTH_A_LOOK = 20 };
 
 /* If one kind of copy takes at least this percentage of the exposed time, the report leaves out the word "mostly". */
@@ -63,7 +63,8 @@ const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t expos
     return text;
 }
 
-/* Prints notes on pageable and on small copies. Leaves a note out if it concerns only a few short copies. */
+/* Prints notes on copies from or to pageable memory and on small copies. Leaves a note out if it concerns only a few
+ * short copies. */
 static void copies_print_notes(const struct ws_track_activity *activity, const struct ws_track_copies *result,
                                struct ws_page *page)
 {
@@ -211,8 +212,9 @@ static int64_t room_for_copies(const struct ws_report *report, size_t subject, c
 
 /* Returns an upper limit of the ns that a cure saves. `exposed` is the exposed time of the cure's copies, and `room`
  * is the compute time that can hide copies. Copies from and to pinned memory are assumed to be twice as fast as
- * pageable copies (over PCIe they mostly are). For WS_CURE_BATCH, one large copy in place of many small copies is
- * assumed to take no time. */
+ * pageable copies (over PCIe they mostly are). For WS_CURE_BATCH, we assume that one large copy in place of many
+ * small copies takes no exposed time. For WS_CURE_INSIDE, we assume that the program can avoid all copies within the
+ * device. */
 static int64_t copies_saving_of(enum ws_copy_cure cure, int64_t exposed, int64_t room)
 {
     int64_t hidden = ws_min(exposed, room);
@@ -258,8 +260,8 @@ static bool is_offload(const char *where)
     return strstr(where, "FSDP::") || strstr(where, "FullyShardedDataParallel");
 }
 
-/* Advises to copy less. `left` is the exposed time that remains if the user applies the other advised cures. The
- * advice gives `left` as an upper limit of the saving. */
+/* Advises to copy less between host and device. `left` is the exposed time of copies, in ns per step, that remains if
+ * the user applies the other advised cures. The advice gives `left` as an upper limit of its saving. */
 static int advise_less(const struct ws_report *report, size_t subject, const struct ws_track_copies *result,
                        int64_t left, struct ws_advice_list *list)
 {

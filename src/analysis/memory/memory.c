@@ -11,7 +11,8 @@
 /* No device has more memory than this. Larger sizes in a trace are ignored, so that sums cannot overflow. */
 static const uint64_t most_bytes = (uint64_t)1 << 60;
 
-/* Growth of memory use is judged only if there are at least this many steady steps. */
+/* Whether memory use grows is judged only if there are at least this many steady steps (steps that are not warm-up or
+ * otherwise unusual). */
 enum { LEAST_STEPS = 8 };
 
 /* What a memory function of the driver, the CUDA runtime or HIP does: it allocates (TAKES), opens memory of another
@@ -76,8 +77,8 @@ static int by_time(const void *a, const void *b)
     return (x->call > y->call) - (x->call < y->call);
 }
 
-/* Does the call belong to this device? It does if the call's context belongs to the device. If the context is not
- * known, it does if there is only one device. */
+/* Does the call belong to this device? The call's context decides. If the context is not known, the call belongs to
+ * the device if the process uses only one device. */
 static bool is_of_track(const struct ws_process *process, const struct ws_track *track, const struct ws_call *call)
 {
     const struct ws_context *context = call->context ? ws_entries_find(&process->contexts, call->context) : NULL;
@@ -117,7 +118,8 @@ struct ledger {
     bool imported;                             /* another profiler wrote the trace */
 };
 
-/* Fills the timelines up to `time` with ledger->bytes, which have not changed since the previous event. */
+/* Fills the timelines of all pools up to `time` with ledger->bytes. These bytes have not changed since the previous
+ * event (call that allocates or frees). */
 static void fill_timelines(struct ledger *ledger, int64_t time)
 {
     struct ws_track_memory *result = ledger->result;
@@ -143,14 +145,15 @@ static void memory_count(struct ws_memory_calls *calls, const struct event *even
     }
 }
 
-/* Does the event of a framework's allocator have a size but no address? Older traces hold only the sizes. */
+/* Is the event an allocation or free by a framework's allocator with a size but no address? Older traces hold only
+ * the sizes of such events. */
 static bool is_nameless(const struct event *event)
 {
     return event->kind->pool == WS_MEMORY_FRAMEWORK && !event->call->address && event->call->bytes &&
            event->call->bytes <= most_bytes;
 }
 
-/* Is the size of the memory known? Other profilers may omit sizes, so a size of 0 is unknown in their traces.
+/* Is the size of the memory known? Other profilers may omit sizes, so in their traces a size of 0 means "not known".
  * wallshim always records the size. */
 static bool is_sized(const struct ledger *ledger, const struct event *event)
 {
@@ -185,7 +188,8 @@ static void memory_give(struct ledger *ledger, const struct event *event)
 {
     enum ws_memory_pool pool = event->kind->pool;
     uint64_t *bytes = event->call->address ? ws_salted_get(&ledger->alive[pool], event->call->address) : NULL;
-    /* The call may free more bytes than are counted, because memory from before the recording is not counted. */
+    /* The call may free more bytes than ledger->bytes holds, because memory that was allocated before the recording
+     * is not counted there. */
     if (is_nameless(event)) {
         uint64_t given = event->call->bytes, alive = ledger->bytes[pool];
         ledger->bytes[pool] -= ws_min(given, alive);
@@ -210,8 +214,8 @@ static int apply(struct ledger *ledger, const struct event *event, bool steady)
         status = memory_take(ledger, event);
     else
         memory_give(ledger, event);
-    /* In an event of the framework, `object` may hold the total of the bytes that the framework's allocator has
-     * handed out. This total replaces our sum. */
+    /* In an event of the framework's allocator, `object` may hold the total of the bytes that the allocator has
+     * handed out. This total replaces the sum of the recorded allocations. */
     if (pool == WS_MEMORY_FRAMEWORK && event->call->object && event->call->object <= most_bytes)
         ledger->bytes[pool] = event->call->object;
     if (ledger->bytes[pool] > use->most[ledger->slice])
@@ -223,7 +227,7 @@ static int apply(struct ledger *ledger, const struct event *event, bool steady)
     return status;
 }
 
-/* The bytes that are allocated and not yet freed at the end of each steady step. */
+/* How many bytes are allocated and not yet freed at the end of each steady step (`ends`, in order of the steps). */
 struct trend {
     const struct ws_track_steps *steps;
     size_t next; /* index of the first step that has not ended yet */

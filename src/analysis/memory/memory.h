@@ -3,8 +3,8 @@
  *
  * Programs allocate device memory and pinned host memory from the driver. A caching allocator calls the driver
  * rarely, and allocates memory in large pieces. The trace may also hold the memory that a framework's allocator hands
- * out from these pieces. This memory is counted as a pool of its own. Times are host times: memory is alive from the
- * return of the call that allocates it to the start of the call that frees it. */
+ * out from these pieces. This handed-out memory is counted separately, as a pool of its own. Times are host times:
+ * memory is alive from the return of the call that allocates it to the start of the call that frees it. */
 #ifndef WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
 #define WALLSHIM_ANALYSIS_MEMORY_MEMORY_H
 
@@ -34,8 +34,9 @@ struct ws_memory_calls {
 
 struct ws_memory_use {
     struct ws_memory_calls all, steady; /* calls in the whole recording; calls in steady steps */
-    uint64_t unsized;                   /* number of takes of unknown size */
-    uint64_t unmatched;                 /* number of gives of memory whose allocation was not recorded */
+    uint64_t unsized;                   /* number of takes (calls that allocate) of unknown size */
+    uint64_t unmatched;                 /* number of gives (calls that free) of memory whose allocation was not
+                                           recorded */
     /* bytes alive (allocated and not yet freed) at the peak and at the end of the recording, without memory that was
      * allocated before the recording */
     uint64_t peak, end;
@@ -66,9 +67,9 @@ int ws_memory_json(const struct ws_report *report, size_t subject, const void *r
 
 /* Returns an upper limit of the size of an array that a kernel can access: the peak of device memory plus the peak of
  * pinned memory, in bytes. Global variables of modules are not included. Returns 0 if this limit is not known,
- * because the trace lacks some allocations or their sizes. The result is always 0 for traces of other profilers, for
- * traces of a part of the program, and for processes with several devices, because devices may read each other's
- * memory. */
+ * because the trace lacks some allocations or their sizes. The result is always 0 for traces of other profilers and
+ * for traces that cover only a part of the program's run. It is also 0 for processes with several devices, because
+ * devices may read each other's memory. */
 uint64_t ws_memory_most(const struct ws_report *report, size_t subject);
 
 static inline bool ws_memory_is_used(const struct ws_memory_use *use)

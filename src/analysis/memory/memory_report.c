@@ -66,8 +66,8 @@ static bool is_of_kineto(const struct ws_process *process)
     return import && !strncmp(import, "Kineto", 6);
 }
 
-/* Returns advice on how to record the sizes of allocations, for traces of Nsight Systems, which records them only
- * with an option. Returns "" for all other traces. */
+/* Returns advice on how to record allocations, for traces of Nsight Systems, which records allocations only with an
+ * option. Returns "" for all other traces. */
 static const char *how_to_know(const struct ws_process *process)
 {
     const char *import = ws_process_meta(process, "import");

@@ -5,9 +5,10 @@
 
 #include "analysis/roofline/chains.h"
 
-/* Fills in the figures of the patterns, drops patterns without occurrences, and sorts the rest. If no source gives a
- * pattern's bytes, sets an upper limit for them. This limit follows from the device's bandwidth (bytes_per_ns; 0: not
- * known) and from the size of the largest possible array (array_most, in bytes; 0: not known). */
+/* Fills in the figures of the patterns, drops patterns without occurrences, and sorts the rest. If no source (enum
+ * ws_bytes_source) gives the bytes that a pattern's kernels pass on to each other, sets an upper limit for these
+ * bytes. This limit follows from the device's bandwidth (bytes_per_ns; 0: not known) and from the size of the largest
+ * possible array (array_most, in bytes; 0: not known). */
 void ws_chains_conclude(struct ws_track_chains *result, double bytes_per_ns, uint64_t array_most);
 
 #endif

@@ -359,9 +359,9 @@ static int chains_split(struct finder *finder)
     return status;
 }
 
-/* Allocates finder->runs: one unfinished chain for each stream on which the track has operations. A process may have
- * many more streams. Returns an array with the index of each stream's entry in finder->runs, or NULL if memory runs
- * out. The caller frees the array. */
+/* Allocates finder->runs: one unfinished chain for each stream on which the track has operations. Other streams of
+ * the process get no chain, because a process may have many more streams than the track uses. Returns an array with
+ * the index of each stream's entry in finder->runs, or NULL if memory runs out. The caller frees the array. */
 static uint32_t *make_runs(struct finder *finder, size_t subject)
 {
     const struct ws_process *process = finder->process;

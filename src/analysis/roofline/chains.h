@@ -1,12 +1,12 @@
 /* Chains: pointwise, norm, softmax and reduction kernels in a row on one stream, which one fused kernel could
  * replace.
  *
- * Any other operation on the stream ends a chain, except memsets and fills. The end of a step and a pause of more
- * than a millisecond end a chain, too. Kernels that a compiler has already fused (triton_*, nvFuser's, XLA's) end a
- * chain too, because the compiler decided against more fusion. The kernels of a norm, rotary embedding or optimizer
- * that gets its own advice (named_patterns.h) form a chain by themselves. So the kernels before and after them can
- * get advice as well. Chains of the same kernels in the same order are occurrences of one pattern. Figures are summed
- * over the occurrences of a pattern.
+ * Any other operation on the stream ends a chain, except memsets and fills. The end of a step also ends a chain, and
+ * so does a pause of more than a millisecond. Kernels that a compiler has already fused (triton_*, nvFuser's, XLA's)
+ * end a chain too, because the compiler decided against more fusion. The kernels of a norm, rotary embedding or
+ * optimizer that gets its own advice (named_patterns.h) form a chain by themselves. So the kernels before and after
+ * such a chain can get advice as well. Chains of the same kernels in the same order are occurrences of one pattern.
+ * Figures are summed over the occurrences of a pattern.
  *
  * The waste: each kernel of a chain writes data that the next kernel reads. n kernels over N elements of s bytes move
  * (read and write) 2·n·N·s bytes. One fused kernel would move 2·N·s bytes. The difference is called the waste. The
@@ -58,7 +58,7 @@ enum ws_bytes_source {
      * limit by WS_BYTES_TIME */
     WS_BYTES_ALLOCATED,
     WS_BYTES_UNKNOWN,
-    WS_BYTES_KNOWN = WS_BYTES_TIME /* sources before this one give bytes per kernel, all others upper limits */
+    WS_BYTES_KNOWN = WS_BYTES_TIME /* sources below this value give bytes per kernel; the others do not */
 };
 
 /* The bytes that one source gives for a kernel of a pattern, summed over the pattern's occurrences. */

@@ -91,8 +91,9 @@ static double gemms_padded(double size, double multiple)
 }
 
 /* Pads the GEMM's contiguous dimensions to multiples of finding->multiple. Pads all three dimensions if it is not
- * known which of them are contiguous. All matrices of BLAS are column-major, so a row-major product A·B is computed
- * as Bᵀ·Aᵀ. Returns the FLOPs with padding divided by the FLOPs without padding. */
+ * known which of them are contiguous. The kernel takes column-major matrices, as all of BLAS does. If the caller's
+ * matrices are row-major (cost.columns is false), the kernel computes A·B as Bᵀ·Aᵀ. Returns the FLOPs with padding
+ * divided by the FLOPs without padding. */
 static double pad_sizes(const struct ws_gemm_row *row, struct ws_gemm_finding *finding)
 {
     char first = row->matmul.a, second = row->matmul.b;
@@ -145,7 +146,7 @@ static int by_work(const void *a, const void *b)
 
 /* A sliding window over the aligned GEMMs with half to twice the work of the current GEMM. GEMMs are added in order
  * of increasing work. The fastest GEMM in the window is first. A slower GEMM is kept only if it has more work than
- * all faster GEMMs in the window. It can become the fastest when these GEMMs have left the window. */
+ * all faster GEMMs in the window. This GEMM can become the fastest when the faster GEMMs have left the window. */
 struct window {
     struct ws_gemm_row **rows;
     size_t first, end;

@@ -12,10 +12,10 @@
  * one load instruction reads, this number is used instead of the sizes.
  *
  * The saving is an upper limit:
- * - For a GEMM on CUDA cores: the time saved if it ran on tensor cores and reached the same share of their peak as
- *   now of the CUDA cores' peak. The rate on tensor cores is at most what memory bandwidth allows. If other fp32
- *   GEMMs of the recording run as TF32, the program allows TF32. In that case the reason why this GEMM does not run
- *   on tensor cores is its sizes or the library's choice.
+ * - For a GEMM on CUDA cores: the time saved if the GEMM ran on tensor cores and reached the same share of the tensor
+ *   cores' peak as it now reaches of the CUDA cores' peak. The rate on tensor cores is at most what memory bandwidth
+ *   allows. If other fp32 GEMMs of the recording run as TF32, the program allows TF32. In that case the reason why
+ *   this GEMM does not run on tensor cores is its sizes or the library's choice.
  * - For a GEMM with slow sizes: the time saved if it ran at the rate (FLOPs per ns) of the fastest aligned GEMM of
  *   this recording with the same precision and half to twice the work. If there is no such GEMM, the rate is the
  *   GPU's limit by peak or memory bandwidth. A GEMM has slow sizes only if its own rate, with the padding counted as

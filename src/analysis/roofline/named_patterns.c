@@ -73,7 +73,8 @@ static struct around ranges_around(const struct named_search *search, size_t pla
     int64_t time = ws_op_host_begin(ops, op);
     for (uint32_t at = ws_ranges_at(ranges, thread, time); at != WS_NO_RANGE; at = ranges->parents[at]) {
         const struct ws_range *range = ws_range(ranges, at);
-        /* this range ended before the launch, although a range that began inside it is still open */
+        /* this range does not enclose the launch: it ended earlier, although a range that began inside it is still
+         * open */
         if (range->host_end < time)
             continue;
         if (range->kind == WS_RANGE_OPERATOR && around.operator== WS_NO_RANGE)
@@ -152,9 +153,9 @@ static void named_add(struct named_search *search, const struct ws_pattern *patt
     named->gap = ws_sum(named->gap, gap);
 }
 
-/* Looks for a pattern at the start of the window. Returns the number of elements to remove from the window. If the
- * window has no key piece, the function takes only a few ns. This is the usual case, and a recording may have
- * millions of kernels. */
+/* Looks for a pattern at the start of the window. Returns the number of elements to remove from the window. A
+ * recording may have millions of kernels, and the window mostly has no key piece. In this usual case, the function
+ * takes only a few ns. */
 static uint32_t named_take(struct named_search *search, const struct window *window)
 {
     const uint32_t *pieces = &window->pieces[window->first];

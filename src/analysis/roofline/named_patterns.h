@@ -1,5 +1,5 @@
 /* Finds norms, rotary embeddings and optimizers that a program computes with several kernels, although PyTorch has
- * one fused kernel for each. Such a sequence of kernels is called a pattern.
+ * one fused kernel for each. A sequence of kernels that one of these fused kernels could replace is called a pattern.
  *
  * The search goes over the operations of a stream in order and looks for the sequences of pattern_table.h. Any other
  * kernel ends a sequence. If the trace has the framework's operators, the operator named in the table must have
@@ -27,8 +27,8 @@ struct ws_named {
     /* number of kernels; for optimizers that update lists of parameters, number of passes over a list
      * (pattern_table.h) */
     uint64_t pieces;
-    /* number of occurrences whose key piece was launched by the expected operator; the operators of all other
-     * occurrences are not known */
+    /* number of occurrences whose key piece (the pattern's rarest kernel) was launched by the expected operator; the
+     * operators of all other occurrences are not known */
     uint64_t confirmed;
     int64_t total;    /* ns that the kernels took */
     int64_t fused;    /* ns that fused kernels would take at most */
@@ -37,7 +37,7 @@ struct ws_named {
     /* id of the label (name) of the operator that launched the first confirmed key piece; 0: none */
     uint32_t operator;
     uint32_t range;  /* id of the label of the optimizer's range around the launch of `example`; 0: not known */
-    bool counts;     /* the pattern occurs often enough per step */
+    bool counts;     /* the pattern occurs so often per step that it is no accident */
     bool is_advised; /* the report advises to fuse this pattern: `counts` is true, and the saving is large enough */
 };
 

@@ -24,13 +24,14 @@
 
 static const char sgd[] = WS_OPTIMIZER_RANGE "SGD.";
 
-/* Longer patterns come before the patterns that they contain. The last column is ws_pattern.still: the most time that
- * a fused kernel takes, in units of the time of the longest piece. A fused norm or rotary kernel reads its input once
- * and writes its output once. The longest piece also does at least this, so the fused kernel takes no longer than the
- * longest piece. A fused Adam moves 7 arrays: it reads the parameter, the gradient and two moments, and writes the
- * parameter and the two moments. The longest piece of Adam takes at least as long as addcdiv_, which moves 4 arrays.
- * A fused SGD with momentum moves 5 arrays. The longest piece of SGD, an add, moves 3 arrays. In passes over lists,
- * SGD's two adds are one piece that moves 6 arrays. */
+/* Longer patterns come before the patterns that they contain, because the first row that matches is used. The last
+ * column is ws_pattern.still: the most time that a fused kernel takes, in units of the time of the longest piece. A
+ * fused norm or rotary kernel reads its input once and writes its output once. The longest piece reads and writes at
+ * least as much, so the fused kernel takes no longer than the longest piece. A fused Adam moves 7 arrays: it reads
+ * the parameter, the gradient and two moments, and writes the parameter and the two moments. The longest piece of
+ * Adam takes at least as long as addcdiv_, which moves 4 arrays. A fused SGD with momentum moves 5 arrays. The
+ * longest piece of SGD, an add, moves 3 arrays. In passes over lists, SGD's two adds are one piece that moves 6
+ * arrays, so the fused SGD takes no longer than this piece. */
 /* clang-format off */
 static const struct ws_pattern table[] = {
     { WS_NAMED_LAYER_NORM,

@@ -1,9 +1,9 @@
 /* A table of patterns: norms, rotary embeddings and optimizers that programs compute with several kernels.
  *
- * Each kernel is a piece of a certain type (enum ws_piece): the computation that the kernel's name tells. A pattern
- * is a sequence of pieces on one stream. Only kernels of PyTorch's own separate operators can belong to a pattern. A
- * fused kernel (rms_norm_kernel, triton_red_fused_…_rsqrt, FusedAdamMathFunctor) ends a sequence and never belongs to
- * a pattern. */
+ * Each kernel counts as a piece. The type of the piece (enum ws_piece) is the computation that the kernel's name
+ * tells. A pattern is a sequence of pieces on one stream. Only kernels of PyTorch's own separate operators can belong
+ * to a pattern. A fused kernel (rms_norm_kernel, triton_red_fused_…_rsqrt, FusedAdamMathFunctor) ends a sequence and
+ * never belongs to a pattern. */
 #ifndef WALLSHIM_ANALYSIS_PATTERN_TABLE_H
 #define WALLSHIM_ANALYSIS_PATTERN_TABLE_H
 

@@ -131,8 +131,8 @@ static bool is_operator(const struct ws_range *range)
 }
 
 /* Finds the range of the operator whose work the kernel does. This is the innermost operator with a known cost around
- * the launch, if kernels of this class do its main work. If there is none and the kernel is a matrix kernel, finds
- * the range of the inference server's step around the launch. */
+ * the launch, if kernels of the same class as this kernel do that operator's main work. If there is no such operator
+ * and the kernel is a matrix kernel, finds the range of the inference server's step around the launch. */
 static int find_owner(struct work *work, uint32_t op, uint32_t *owner)
 {
     const struct ws_ops *ops = &work->process->ops;
@@ -271,8 +271,8 @@ static void add_tokens(const struct work *work, uint32_t op, const struct ws_ser
     row->intensity_most = ws_max(most, row->intensity_most);
     if (row->source != WS_WORK_NONE)
         return;
-    /* Weights of 8 or 4 bits may be multiplied in 16 bits. Here 16 bits are assumed: the ridge of this precision is
-     * the lower one, so no kernel is wrongly called memory-bound. */
+    /* The trace does not tell whether weights of 8 or 4 bits are multiplied in 16 bits. The code assumes 16 bits:
+     * their ridge is lower than that of 8 bits, so no kernel is wrongly called memory-bound. */
     row->precision = ws_gpu_peak(&result->gpu, WS_PRECISION_BF16) > 0 ? WS_PRECISION_BF16 : WS_PRECISION_FP16;
     row->source = WS_WORK_TOKENS;
     row->note = tokens_note;
@@ -289,7 +289,8 @@ static void roofline_add_gemm(const struct work *work, struct ws_gemm_row *gemm,
     gemm->steady = ws_sum(gemm->steady, work->counts ? length : 0);
     if (row->matmul.cores == WS_MATMUL_CORES_ORDINARY)
         gemm->ordinary = ws_sum(gemm->ordinary, length);
-    /* A majority vote (Boyer and Moore) finds `name`. Each launch votes with its duration. */
+    /* A majority vote (Boyer and Moore) finds the kernel name that took more than half of the time. Each launch votes
+     * with its duration. */
     if (gemm->count > 1 && gemm->name == row->name) {
         gemm->lead = ws_sum(gemm->lead, length);
     } else if (gemm->lead > length) {

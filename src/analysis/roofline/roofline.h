@@ -20,7 +20,8 @@
  *   their FLOPs and bytes stay unknown.
  * - name: only the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer, copy,
  * sort and random kernels, and products of a matrix and a vector, have too little arithmetic to reach the ridge of
- * any GPU. They are memory-bound if they take at least 10 µs on average. Their FLOPs and bytes stay unknown.
+ * any GPU. Kernels of these classes are memory-bound if they take at least 10 µs on average. Their FLOPs and bytes
+ * stay unknown.
  *
  * A kernel is compute-bound if its arithmetic intensity reaches the ridge of its precision, else memory-bound. A
  * kernel is latency-bound if it reaches at most a fifth of its roof and is too small to fill the GPU. Too small means
@@ -86,7 +87,7 @@ struct ws_roofline_row {
     uint64_t count;
     int64_t total;  /* ns of all launches */
     int64_t steady; /* ns of launches in steady steps, or of all launches if there are no steady steps */
-    int64_t known;  /* ns of launches with known work */
+    int64_t known;  /* ns of launches with known work (FLOPs and bytes) */
     /* ns of launches whose work is not known, but for which an upper limit of the arithmetic intensity is known */
     int64_t bounded;
     double unsure; /* ns by which `known` may be wrong because of errors in the kernels' times */
@@ -102,8 +103,8 @@ struct ws_roofline_row {
     enum ws_work_source source;
     enum ws_roof_class class;
     int64_t classed; /* ns of launches that `class` covers; all other launches have no class */
-    /* true: the peak FLOP rate limits the kernel; false: memory bandwidth does; also set if the kernel is
-     * latency-bound */
+    /* true: the peak FLOP rate limits the kernel; false: memory bandwidth limits it; set for latency-bound kernels
+     * too */
     bool by_compute;
     /* shares of the peak FLOP rate and of the memory bandwidth that the kernel reaches; 0: not known */
     double of_compute, of_memory;
@@ -120,7 +121,7 @@ static inline double ws_roofline_of_roof(const struct ws_roofline_row *row)
     return row->of_compute > row->of_memory ? row->of_compute : row->of_memory;
 }
 
-/* All GEMMs, or all attention operators, with the same sizes. */
+/* All GEMMs, or all attention operators, that have the same sizes and precision. */
 struct ws_gemm_row {
     struct ws_operator_cost cost;
     /* index into ws_model.names of the kernel that takes more than half of `total`, if there is one */
@@ -157,7 +158,7 @@ struct ws_track_roofline {
     struct ws_vector gemms;     /* struct ws_gemm_row, longest total time first */
     struct ws_vector attention; /* struct ws_gemm_row, longest total time first */
     bool uses_tf32;             /* some GEMMs of the recording run as TF32 */
-    /* bytes moved by each operation, by index in ws_track.order; NULL: not known for all */
+    /* bytes moved by each operation, by index in ws_track.order; NULL: not known for any operation */
     struct ws_op_moved *moved;
     int64_t total; /* ns of all kernels */
     int64_t by_class[WS_ROOF_CLASS_COUNT];
@@ -186,8 +187,8 @@ extern const struct ws_analysis ws_analysis_roofline;
 
 const char *ws_work_source_name(enum ws_work_source source); /* returns the source's name for JSON and tables */
 
-/* Returns why the work of most matrix kernels is not known. This is a clause for the caller's sentence: "the trace
- * holds no shapes of most". */
+/* Returns why the work of most matrix kernels is not known. The text is a clause that the caller puts into a
+ * sentence, such as "the trace holds no shapes of most". */
 const char *ws_roofline_why_unknown(const struct ws_report *report, size_t track);
 
 /* Writes the share of each source in a step's FLOPs: "shape 98.1 %, arguments 1.9 %". */

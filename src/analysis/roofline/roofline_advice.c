@@ -102,9 +102,9 @@ static int advise_precision(const struct ws_track_roofline *result, uint32_t tra
 
 /* Gives advice on memory-bound matrix work in inference. Decoding multiplies each weight by few rows, so the time to
  * read the weights limits the speed. With larger batches, each read of a weight serves more requests. Weights of half
- * the size take half the time to read. This half is the saving that the advice names. The weights are small already
- * if the names of the kernels that take most of the time tell of elements with fewer than 16 bits. In that case the
- * advice is only on batches. */
+ * the size take half the time to read, so the advice names half of this time as the saving. The weights are small
+ * already if the names of the kernels that take most of the time tell of elements with fewer than 16 bits. In that
+ * case the advice is only on batches. */
 static int advise_few_rows(const struct ws_report *report, size_t subject, const struct ws_track_roofline *result,
                            struct ws_advice_list *list)
 {

@@ -115,8 +115,8 @@ static enum ws_roof_class roofline_judge_judge(const struct ws_track_roofline *r
 }
 
 /* Returns the ns of the launches that the kernel's class covers. A class from hardware counters covers all launches,
- * because the few launches with counters represent all others. The class memory-bound of a kernel with little
- * arithmetic covers all launches, too. */
+ * because the few launches with counters represent all others. If a kernel with little arithmetic per byte is
+ * memory-bound, this class covers all of its launches too. */
 static int64_t classed_of(const struct ws_roofline_row *row, enum ws_kernel_class class)
 {
     if (row->class == WS_ROOF_UNKNOWN)
@@ -228,8 +228,8 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
     if (result->matmul_known > 0)
         result->matmul_of_peak /= (double)result->matmul_known;
     divide_among_steps(result);
-    /* If no FLOPs are known, the usual precision is assumed. But if the kernels' names tell that most matrix work
-     * runs on CUDA cores, fp32 is assumed. */
+    /* If no FLOPs are known, the usual precision is assumed. If the kernels' names tell that most matrix work runs on
+     * CUDA cores, fp32 is assumed instead. */
     bool ordinary = result->matmul_by_cores[WS_MATMUL_CORES_ORDINARY] > result->matmul_total / 2;
     result->precision = ordinary && ws_gpu_peak(&result->gpu, WS_PRECISION_FP32) > 0 ? WS_PRECISION_FP32
                                                                                      : usual_precision(&result->gpu);

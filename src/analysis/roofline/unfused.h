@@ -2,18 +2,20 @@
  *
  * The first product writes a matrix of scores, one for each query and key. Scaling, masks, the softmax and dropout
  * read and write the scores again, and the second product reads them. A fused kernel (FlashAttention, Dao et al.
- * 2022) keeps the scores on the chip. This saves the bytes of all these reads and writes, and the time of the kernels
- * between the products. The two products become faster, too; this saving is not known and not counted.
+ * 2022) keeps the scores on the chip. The fused kernel saves the bytes of all these reads and writes of scores, and
+ * the time of the kernels between the products. The two products become faster, too; this saving is not known and not
+ * counted.
  *
  * The search looks for this sequence on one stream: a GEMM, up to WS_UNFUSED_BETWEEN kernels, and another GEMM.
  * Exactly one kernel between the GEMMs must be a softmax. All other kernels between them must be of a class that may
  * work on scores (pointwise, copies, dropout). If the sizes of a product are known, the two products must have the
  * same batch size, above 1, and the second product must sum over the rows or columns of the first product's result.
- * This rule excludes a classifier with a softmax. The backward pass has the same sequence, with the gradient of the
- * softmax in place of the softmax. The time of a kernel between the GEMMs counts if the kernel reads and writes at
- * least half as many bytes as the scores have. If the bytes of such a kernel are not known, its time counts unless it
- * is a copy. If no sizes of the products are known, only names and order of kernels suggest attention. In that case
- * the sequence must occur at least twice per step: a model has several layers with attention, but only one loss. */
+ * This rule excludes the sequence GEMM, softmax, GEMM of a classifier. The backward pass has the same sequence, with
+ * the gradient of the softmax in place of the softmax. The time of a kernel between the GEMMs counts if the kernel
+ * reads and writes at least half as many bytes as the scores have. If the bytes of such a kernel are not known, its
+ * time counts unless it is a copy. If no sizes of the products are known, only names and order of kernels suggest
+ * attention. In that case the sequence must occur at least twice per step: a model has several layers with attention,
+ * but only one loss. */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_UNFUSED_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_UNFUSED_H
 
@@ -49,8 +51,9 @@ extern const struct ws_analysis ws_analysis_unfused;
  * patterns are too uncertain and appear neither in the advice nor in JSON. */
 bool ws_unfused_counts(const struct ws_track_unfused *result, const struct ws_unfused *pattern);
 
-/* Would a fused attention kernel replace this matrix product? Would it replace the kernel `name`, and so chains
- * (chains.h) with this kernel? If so, other analyses give no advice on the product or the chains. */
+/* ws_unfused_has_product: would a fused attention kernel replace this matrix product? ws_unfused_has_kernel: would it
+ * replace the kernel `name`, and therefore also the chains (chains.h) that contain this kernel? If so, other analyses
+ * give no advice on the product or the chains. */
 bool ws_unfused_has_product(const struct ws_track_unfused *result, const struct ws_operator_cost *product);
 bool ws_unfused_has_kernel(const struct ws_track_unfused *result, uint32_t name);
 

@@ -7,7 +7,8 @@
 #include "base/minmax.h"
 #include "model/source_code.h"
 
-/* Percent of a step's time, or of the recording. A fusion that saves less gets no advice. */
+/* A fusion gets no advice if it saves less than this percentage of a step's time, or of the recording if there are no
+ * steps. */
 enum { LEAST_PERCENT = 1 };
 
 static const char fuse[] =

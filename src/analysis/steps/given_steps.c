@@ -39,8 +39,8 @@ int ws_given_steps_add(struct ws_given_steps *given, const struct ws_track *trac
         if (by_number && step.kind == WS_STEP_WARM_UP)
             step.kind = WS_STEP_STEADY;
         if (steps->phases.several && step.kind == WS_STEP_OTHER)
-            /* steps of all phases (prefill, decode …) count as steady again, because in the window another phase may
-             * take most time than in the whole recording */
+            /* steps of all phases (prefill, decode …) count as steady again, because the phase that takes most time
+             * in the window need not be the phase that takes most time in the whole recording */
             step.kind = WS_STEP_STEADY;
         status = keep[i] ? given_steps_push(&kept->steps.steps, &step) : 0;
     }

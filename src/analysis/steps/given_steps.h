@@ -1,6 +1,6 @@
-/* Steps that were found in a whole recording, for a report on a window (a part) of this recording. The window is not
- * searched for steps again, because it may hold too few steps. Also, the start of its first step depends on work
- * before the window. */
+/* Steps that were found in a whole recording, for a report on a window (a part) of this recording. The report does
+ * not search the window for steps again, for two reasons. The window may hold too few steps to find them. The start
+ * of the window's first step depends on work before the window. */
 #ifndef WALLSHIM_ANALYSIS_STEPS_GIVEN_STEPS_H
 #define WALLSHIM_ANALYSIS_STEPS_GIVEN_STEPS_H
 

@@ -9,7 +9,8 @@
 
 enum {
     IDLE_NS = 10000000, /* ns; samples in a longer gap between operations do not count, as the device was idle */
-    /* in 1/1000 of the maximum: a clock may count as held down if it is lower by more than this */
+    /* thousandths of the maximum SM clock; a clock counts as held down only if it is lower than the maximum by more
+     * than this */
     HELD_PER_MILLE = 20,
     /* percent; lower clocks explain a slow step if its SM clock is at least this far below the median SM clock */
     LOWER_PERCENT = 5,

@@ -2,8 +2,8 @@
  * samples of these values during the recording.
  *
  * Only samples that were taken while the device was at work count. If there are steady steps, a sample must be in one
- * of them. It must not be in an idle time of the device of more than 10 ms. Without this rule, an idle device with
- * low clocks would seem to be throttled.
+ * of them. The sample must not be in an idle time of the device of more than 10 ms. Without this rule, an idle device
+ * with low clocks would seem to be throttled.
  *
  * Clocks are held down in a sample if two conditions are met: NVML names a reason that holds clocks down
  * (record/health.h), and the SM clock is more than 2 % below its maximum. Samples are evenly spaced while the program

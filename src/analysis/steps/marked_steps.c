@@ -239,7 +239,7 @@ static int marked_steps_add_steps(const struct ws_vector *markers, size_t few, s
         step->kind = WS_STEP_STEADY;
     }
     /* If nothing runs after the last step, the recording may lack the end of this step. If there are gaps between
-     * markers, an iteration may go on after its marker, so the end of the last one is not known. */
+     * markers, an iteration may go on after its marker, so the end of the last iteration is not known. */
     struct ws_step *steps = result->steps.data;
     if (result->steps.count && result->steps.count >= few && (working < markers->count || !markers_tile(markers)))
         steps[result->steps.count - 1].kind = WS_STEP_CUT;

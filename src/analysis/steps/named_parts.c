@@ -17,7 +17,7 @@ enum { LEAST_AGREE = 4 };
 static const double agree_share = 0.9;
 
 /* Found steps are parts of iterations if the period of the ranges lasts more than parts_factor times as long as a
- * step. They are iterations if the duration of the period differs from that of a step by less than the share
+ * step. Found steps are iterations if the duration of the period differs from that of a step by less than the share
  * same_length. */
 static const double parts_factor = 1.5, same_length = 0.1;
 

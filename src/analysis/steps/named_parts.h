@@ -12,10 +12,11 @@
  * - The ranges may have no period, but name numbered parts of a model, with other numbers in each found step. In that
  *   case the found steps are parts, and it is not known when iterations begin.
  *
- * Names that occur only once in the trace are not used to find the period. They may be names of ranges that each
- * iteration has, if the recording holds only parts of iterations. Names that count iterations ("batch 7") are left
- * out too, because the same number comes again only in the next epoch. If most found steps contain no range, the
- * ranges decide nothing. This is so if, for example, only an evaluation has ranges. All limits are our choice. */
+ * Names that occur only once in the trace are not used to find the period. A range of such a name may still occur in
+ * each iteration, but a recording of hardly more than one iteration shows it only once. Names that count iterations
+ * ("batch 7") are left out too, because the same number comes again only in the next epoch. If most found steps
+ * contain no range, the ranges decide nothing. For example, this happens if the program sets ranges only in its
+ * evaluation. All limits are our choice. */
 #ifndef WALLSHIM_ANALYSIS_STEPS_NAMED_PARTS_H
 #define WALLSHIM_ANALYSIS_STEPS_NAMED_PARTS_H
 

@@ -14,9 +14,10 @@
 enum { LEAST_PLACES = 3 };
 
 /* Candidates (grams that recur at even distances) with similar numbers of occurrences share a bin. There are BINS
- * bins between any number of occurrences and its double. Of each bin, only the candidate with the most even distances
- * is examined, or a graph: kernels of the program's beginning may be more even by chance. This is done for the
- * MOST_LEVELS bins with the most candidates. Up to MOST_PLACES occurrences of a candidate are examined. */
+ * bins between any number of occurrences and its double. Of each bin, only one candidate is examined: a CUDA graph if
+ * the bin has one, else the candidate with the most even distances. A graph has precedence, because kernels that ran
+ * only at the program's beginning may have more even distances by chance. Only the MOST_LEVELS bins with the most
+ * candidates are examined. Up to MOST_PLACES occurrences of a candidate are examined. */
 enum { BINS = 8, BIN_COUNT = 32 * BINS, MOST_LEVELS = 24, MOST_PLACES = 1 << 18 };
 
 /* The distances between a gram's occurrences count as even up to this variance of their log2. At this limit most
@@ -43,9 +44,10 @@ static float rough_log2(uint32_t value)
 
 /* ---- candidates */
 
-/* Estimates how many operations each graph stands for: as many as kernels run in its time. Otherwise a few steps of
- * single kernels would seem to be most of a recording that replays a graph from then on. Fills `held`, which has an
- * entry for each name, and sets text->held and text->held_by_all. */
+/* Estimates how many operations each graph stands for: as many as kernels run in its time. Without this estimate, a
+ * graph would count as one operation. If a program runs a few steps kernel by kernel and then replays a graph in each
+ * step, those few steps would seem to be most of the recording. Fills `held`, which has an entry for each name, and
+ * sets text->held and text->held_by_all. */
 static int weigh_graphs(struct ws_period_text *text, double *held)
 {
     size_t names = text->source->names, kernels = 0;

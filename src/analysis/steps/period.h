@@ -1,6 +1,7 @@
 /* Finds the repeating steps in the operations of a device, from the order of the operations' names. Times are used
- * only to choose where a step begins, and to estimate how many operations a CUDA graph stands for. So jitter of times
- * does not matter. The search tolerates kernels that are missing from some repetitions.
+ * only to choose where a step begins, and to estimate how many operations a CUDA graph stands for. So the search
+ * finds the repetition even if the times vary from step to step. The search tolerates kernels that are missing from
+ * some repetitions.
  *
  * 1. A gram is a name, or a name together with the name before it on the same stream. A gram is a candidate if it
  *    recurs at even distances, counted in operations (period.c).
@@ -10,8 +11,9 @@
  *    each segment.
  * 3. Levels are nested: layers in steps, micro-batches in steps, steps in epochs. The search chooses the shortest
  *    level that looks like an iteration of the program. A longer level replaces this level if only the longer level
- *    is the whole iteration. Its segments must add the optimizer, copies from or to the host, or kernels of their
- *    own, but not another loop (period_choice.c).
+ *    is the whole iteration. For this, the segments of the longer level must have the optimizer, copies from or to
+ *    the host, or kernels that the segments of the shorter level lack. These additions must not be another loop of
+ *    the program (period_choice.c).
  * 4. The segments of the chosen level fall into groups with similar names. The largest group is the steps. The other
  *    segments are other work, such as evaluation (period_kind.c).
  * 5. A step begins with an operation that occurs once per step, on the stream with most kernels. If several

@@ -4,10 +4,11 @@
 #include <stdlib.h>
 
 /* A level counts as a repetition if it reaches the following thresholds. least_regular: share of all operations that
- * are in typical segments. least_steady: share of names that are steady (occur equally often in most typical
- * segments). least_steady_mass: share of operations with steady names. Segments with an optimizer cannot be
- * evaluation. So if the segments have an optimizer, least_regular_updates replaces least_regular. If there are few
- * names in few segments, the share of steady names must be larger, because some names are steady by chance. */
+ * are in typical segments (half to twice as long as the median segment). least_steady: share of names that are steady
+ * (occur equally often in most typical segments). least_steady_mass: share of operations with steady names. Segments
+ * with an optimizer cannot be evaluation. So if the segments have an optimizer, least_regular_updates replaces
+ * least_regular. If there are few names in few segments, the share of steady names must be larger, because some names
+ * are steady by chance. */
 static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
 enum { LEAST_SEGMENTS = 2 };
 
@@ -19,8 +20,8 @@ static const double same_number = 0.7;
  * least this. */
 static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
 
-/* The segments of an inner level may be the layers of a model if they hold no repetition. This is so if, on average,
- * a name occurs in a segment fewer than `layered` times. If the segments hold the optimizer, the limit is
+/* The segments of an inner level may be the layers of a model if they hold no repetition: if a name occurs, on
+ * average, fewer than `layered` times in a segment. If the segments hold the optimizer, the limit is
  * `layered_updates`. If the inner segments are layers, the outer level is the step if it has enough names of its own:
  * at least `own_names` times as many as a layer has. */
 static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
@@ -42,7 +43,7 @@ enum { MANY_NAMES = 100 };
  * comes first, because programs end with evaluation. */
 static const double as_much = 0.35;
 
-/* If two levels have about equally many segments, they come from the same loop of the program. The level examined
+/* If two levels have about equally many segments, both levels divide the same loop of the program. The level examined
  * later replaces the earlier one only if its quality (regular × steady; period_level.h) is larger by more than
  * this. */
 static const double clearly_better = 0.03;
@@ -178,7 +179,8 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
     bool fixed = nesting.share >= same_number;
     if (outer->updates && !inner->updates) {
         if (inner->graphs && ends_before(outer, inner) && outer->regular < as_much * inner->regular)
-            return false; /* the graphs may update the model too: `outer` is the warm-up before their capture */
+            /* the graphs in `inner` may update the model too: `outer` is then the warm-up before their capture */
+            return false;
         return nesting.inside <= 1 ||
                fixed; /* segments of `inner` are micro-batches, or evaluation outside the steps */
     }

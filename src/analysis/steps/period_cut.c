@@ -8,8 +8,8 @@
 #include "base/minmax.h"
 
 /* Steps can begin only with a gram (a name, or a pair of names in a row on a stream) that occurs exactly once in many
- * segments. The share of segments in which the best gram occurs exactly once must be at least once_at_least. Another
- * gram qualifies if this share is lower than for the best gram by at most once_less. */
+ * segments. The share of segments in which the best gram occurs exactly once must be at least once_at_least. Steps
+ * can also begin with another gram if its share is lower than that of the best gram by at most once_less. */
 static const double once_at_least = 0.6, once_less = 0.25;
 
 /* The gram with the highest merit becomes the start of steps. The merit of a gram is the idle time before it, as a
@@ -41,8 +41,9 @@ struct gram_tallies {
     double idle; /* ns of idle time before operations, summed over all examined operations */
 };
 
-/* To choose the operation that steps begin with, segments spread over the recording are examined. They have about
- * OPERATIONS_LOOKED_AT operations in sum, but are at least LEAST_SEGMENTS segments. */
+/* To choose the operation that steps begin with, segments spread over the recording are examined. The examined
+ * segments have about OPERATIONS_LOOKED_AT operations in sum. At least LEAST_SEGMENTS segments are examined, even if
+ * they have more operations. */
 enum { OPERATIONS_LOOKED_AT = 1 << 21, LEAST_SEGMENTS = 64 };
 
 static void tally_gram(struct gram_tally *tally, uint32_t name, uint32_t segment, double idle, bool after_update)
@@ -214,7 +215,7 @@ static int period_cut_push(struct ws_vector *places, uint32_t place)
 }
 
 /* Looks for operations with the same name and stream as operation `like`. Returns the one that is nearest to index
- * `place`, or UINT32_MAX if none is within `away` operations of it. */
+ * `place`, or UINT32_MAX if none is within `away` operations of this index. */
 static uint32_t nearest(const struct ws_period_text *text, uint32_t like, double place, double away)
 {
     uint32_t name = ws_text_name(text, like), lane = lane_of(text, like);

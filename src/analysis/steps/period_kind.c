@@ -15,8 +15,8 @@ enum { VOTERS = 64, CANDIDATES = 16, OPERATIONS_LOOKED_AT = 1 << 21, LEAST_VOTER
  * of operations is between like_least and like_most. */
 static const double like_names = 0.7, like_least = 0.5, like_most = 1.6;
 
-/* A step with kernels for another tensor shape is a variant of the kind. It has an optimizer and at least the share
- * varied_names of the kind's names. Its number of operations differs from the kind's by at most the share
+/* A step with kernels for another tensor shape is a variant of the kind. A variant has an optimizer and at least the
+ * share varied_names of the kind's names. Its number of operations differs from the kind's by at most the share
  * same_length. */
 static const double same_length = 0.1, varied_names = 0.4;
 

@@ -1,5 +1,6 @@
-/* The kind of the steps: the largest group of similar segments of a level, described by the operations' names in
- * these segments. Other segments of the same level may be other work, such as evaluation.
+/* The kind of the steps. A level of repetition divides the operations into segments (period.h). The largest group of
+ * similar segments is the kind of the steps. This struct describes the kind by the names of the operations in these
+ * segments. Other segments may be other work, such as evaluation.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_KIND_H
 #define WALLSHIM_ANALYSIS_STEPS_PERIOD_KIND_H
@@ -12,7 +13,8 @@ struct ws_period_kind {
     uint32_t *seen; /* by number of a name: `stamp` of the last examined segment in which the name occurred */
     uint32_t stamp; /* number of the segment that is being examined */
     struct {
-        uint32_t *seen; /* by number of a name: `from` + 1 of the latest growing segment that has the name */
+        /* by number of a name: `from` + 1 of the last segment given to ws_period_kind_grows_into that has the name */
+        uint32_t *seen;
         uint32_t from, to;
         unsigned found;
     } growing;

@@ -8,7 +8,8 @@
  * ENOUGH_SEGMENTS segments. */
 enum { MOST_OPERATIONS = 1 << 20, ENOUGH_SEGMENTS = 32 };
 
-/* If there are at least MANY_SEGMENTS segments, a name can hardly occur equally often in most of them by chance. */
+/* If there are at least MANY_SEGMENTS segments, a name can hardly occur equally often in most of them by chance. So
+ * the function `agrees` then allows small differences between the segments. */
 enum { MANY_SEGMENTS = 12 };
 
 /* A name is steady if it occurs about equally often in at least this share of the segments. If a name occurs at
@@ -107,7 +108,8 @@ static int measure_lengths(struct ws_period_level *level)
     return 0;
 }
 
-/* Sets level->regular. How many graphs the typical segments hold is estimated from the examined ones. */
+/* Sets level->regular. Each typical segment counts with the operations that its CUDA graphs stand for; their mean
+ * number is taken from the examined segments. */
 static void measure_regular(const struct ws_period_text *text, struct ws_period_level *level)
 {
     size_t segments = ws_level_cuts(level) - 1;

@@ -1,6 +1,6 @@
-/* Definitions that only the search for a period uses (period.h). A gram is a name of operations, or a pair of names
- * in a row on a stream. A level is the division of the operations into segments, one from each occurrence of a gram
- * to the next. */
+/* Definitions for the search for the program's repeating steps (period.h). A gram is a name of operations, or a pair
+ * of names in a row on a stream. A level is the division of the operations into segments, one from each occurrence of
+ * a gram to the next. */
 #ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_LEVEL_H
 #define WALLSHIM_ANALYSIS_STEPS_PERIOD_LEVEL_H
 
@@ -19,7 +19,8 @@ struct ws_period_text {
     const struct ws_period_shape *shapes;
     uint32_t lane; /* index of the stream with most kernels */
     /* A graph that was timed as a whole is one operation, but does the work of many. `held`, by number of a name: how
-     * many more operations a graph counts as; 0 for other names. `held_by_all`: sum over all operations. */
+     * many operations a graph counts as, minus 1; 0 for names of other operations. `held_by_all`: sum over all
+     * operations. */
     const double *held;
     double held_by_all;
 };
@@ -57,16 +58,19 @@ struct ws_period_level {
     bool truncated;          /* `places` has only the gram's first occurrences, because there are too many */
     size_t typical;          /* number of typical segments that were examined */
     double operations;       /* median number of operations per segment */
-    /* share of all operations that are in typical segments, 0 to 1; a graph counts as the operations that it holds */
+    /* share of all operations that are in typical segments, 0 to 1; a CUDA graph counts as the estimated number of
+     * operations in it (ws_period_text.held) */
     double regular;
-    double steady; /* share of names that occur equally often in most typical segments */
+    /* of the names in at least half of the typical segments, the share that occurs equally often in most of them */
+    double steady;
     /* share of operations whose names occur equally often in most typical segments (steady names) */
     double steady_mass;
     unsigned names;      /* number of names that occur in nearly all typical segments */
     double multiplicity; /* mean number of times that one of the names counted by `names` occurs in a segment */
     /* updates: most typical segments have an optimizer's kernel; graphs: most typical segments have a CUDA graph */
     bool updates, graphs;
-    /* fed: on average, a segment has at least about one copy from the host; read: the same for copies to the host */
+    /* fed: on average, a segment has about one copy from the host, or more; read: on average, a segment has about one
+     * copy to the host, or more */
     bool fed, read;
     uint16_t *presence; /* by number of a name: share of typical segments that have the name, in units of 1/65535 */
     float *mass;        /* by number of a name: mean number of its operations per typical segment */

@@ -110,7 +110,7 @@ int ws_server_steps(const struct ws_report *report, const struct ws_track *track
     return status;
 }
 
-/* Sets the phase of each step from the iterations that the host began in it. */
+/* Sets the phase of each step from the server's iterations that the host began during the step. */
 static void set_phases(const struct ws_vector *iterations, struct ws_vector *steps)
 {
     const struct iteration *list = iterations->data;
@@ -222,8 +222,8 @@ static int sum_phases(const struct ws_process *process, const struct ws_track *t
     return 0;
 }
 
-/* Fills `phases` from iterations that are not used as steps. This is the case if there is only one iteration, or if
- * the program has step markers. */
+/* Fills `phases` from a server's iterations that are not used as steps, because there is only one iteration, or
+ * because the program has step markers. */
 static int sum_apart(const struct ws_report *report, const struct ws_track *track, const struct ws_vector *iterations,
                      struct ws_phases *phases)
 {

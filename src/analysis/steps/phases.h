@@ -8,7 +8,7 @@
  *
  * A mean over both prefill and decode steps has no meaning. So if the steady steps are of several phases, the figures
  * "per step" in the report cover only the steps of the phase that takes most time. Steps of other phases get the kind
- * WS_STEP_OTHER. Marked steps that contain ranges of a server's iterations are treated in the same way. A marked step
+ * WS_STEP_OTHER. This rule also applies to marked steps that contain ranges of a server's iterations. A marked step
  * that contains ranges of both prefill and decode is mixed.
  *
  * In speculative decoding, SGLang sets a range around each pass of each model. These passes are not iterations, so
@@ -26,7 +26,7 @@ struct ws_track_steps;
  * paused or hardware counters were read are left out. */
 struct ws_phase_row {
     size_t steps;
-    /* number of iterations whose number of requests is known; the same for the number of tokens */
+    /* number of iterations whose number of requests is known; number of iterations whose number of tokens is known */
     size_t with_requests, with_tokens;
     /* numbers of requests and tokens, summed over the iterations in which they are known */
     double requests, tokens;

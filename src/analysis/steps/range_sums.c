@@ -38,7 +38,8 @@ struct summer {
     const struct ws_process *process;
     const struct ws_track_steps *steps;
     struct ws_track_ranges *result;
-    /* by index of a label: 1 if ranges with this label count; last entry: labels that the trace lost */
+    /* by index of a label: 1 if ranges with this label count; the last entry is for labels that are missing from the
+     * trace */
     uint8_t *counts;
     struct ws_map names; /* maps the hash of a row's name and parent row to the index of the row + 1 */
     /* if the rows form a tree: maps the hash of a label and a row to the number of ranges with this label in this
@@ -49,7 +50,7 @@ struct summer {
     struct ws_map below;
     struct ws_vector list;     /* struct chosen: all ranges that count, by thread, then by start */
     struct thread *threads;    /* ranges of each thread, by index in ws_ranges.threads */
-    struct thread **launchers; /* by index in ws_ops.threads; NULL: the thread has no ranges */
+    struct thread **launchers; /* the entry of `threads` by index in ws_ops.threads; NULL: no ranges */
     struct row_state *states;  /* state of each row, by the row's index */
     int64_t *steady_before;    /* by index of a step: ns of host time in the steady steps before this step */
 };
@@ -318,7 +319,7 @@ static void sum_operations(struct summer *summer, const struct ws_gaps *gaps)
             item.idle = ws_gap_length(&gap);
             item.idle_steady = ws_steady_part(&gap_walk, gap.begin, gap.end);
         }
-        uint32_t place = ws_op_thread_place(ops, op); /* index 0 stands for operations without a known launch */
+        uint32_t place = ws_op_thread_place(ops, op); /* index 0: operations without a known launch */
         struct thread *thread = summer->launchers[place];
         if (!thread || !add_to_ranges(summer, thread, &item))
             range_sums_add_work(&outside[place].work, &item);

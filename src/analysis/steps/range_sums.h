@@ -8,14 +8,14 @@
 
 #include "analysis/steps/ranges.h"
 
-/* At most this many nested levels of ranges are kept. There is a limit because each operation is added to the ranges
- * of all levels around it. */
+/* At most this many nested levels of ranges are kept. Each operation is added to the ranges of all levels around it,
+ * which would take too long without a limit. */
 enum { WS_RANGES_DEEPEST = 64 };
 
 /* Which ranges count, and how they form the rows of the result. */
 struct ws_range_grouping {
     enum ws_range_kind kind; /* ranges of this kind count; if there are none, there are no rows */
-    enum ws_range_kind also; /* ranges of this kind count too; the same as `kind` if there is no second kind */
+    enum ws_range_kind also; /* ranges of this kind count too; equal to `kind` if only one kind of ranges counts */
 
     /* A flat list has a row for each name. A tree has a row for each path of names: a range's row is below the row of
      * the range that encloses it. In a tree, `operations` and `sum` in a row's `work` are those in its `own` plus

@@ -7,8 +7,8 @@
  * when the launch call began. The innermost of these ranges counts the operation as its own work (`own`). All of
  * these ranges count the operation as `work`. But if several of them have the same name, the row of this name counts
  * it only once. If two ranges overlap without nesting, both count the operation. Autograd launches the operations of
- * the backward pass from a thread of its own. They do not belong to the ranges of the thread that waits for the
- * backward pass.
+ * the backward pass from a thread of its own. These operations do not belong to the ranges of the thread that waits
+ * for the backward pass.
  *
  * `busy` is the length of the union of the operations' intervals; `sum` is the sum of the lengths of these intervals.
  * `idle` is the sum of the device's gaps (idle times) that were ended by an operation of the range. So `idle` shows
@@ -16,9 +16,9 @@
  * is the time that threads spent in ranges of the name: the union of the ranges' intervals on each thread, summed
  * over threads. The `own` part of the host time is the part outside nested ranges.
  *
- * Figures for steady steps (`steady`) include the full length of each operation that begins in a steady step. They
- * include the part of each gap that is in steady steps, and the host time between the host_begin and host_end of
- * steady steps. They count a range if it ended in a steady step. */
+ * Figures for steady steps (`steady`) include the full length of each operation that begins in a steady step. These
+ * figures also include the part of each gap that is in steady steps, and the host time between the host_begin and
+ * host_end of steady steps. These figures count a range if it ended in a steady step. */
 #ifndef WALLSHIM_ANALYSIS_STEPS_RANGES_H
 #define WALLSHIM_ANALYSIS_STEPS_RANGES_H
 

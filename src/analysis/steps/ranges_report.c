@@ -60,8 +60,9 @@ static bool is_first_thread(const struct ws_process *process, uint32_t id)
 }
 
 /* Prints a row for each thread that launched work outside all ranges. Returns true if there are rows for several
- * threads, or a row for a thread that has no ranges or is not the program's first thread. Most programs set their
- * ranges on the first thread. */
+ * threads, or a row for a thread that has no ranges or is not the program's first thread. In this case the report
+ * explains that work counts only for ranges of the thread that launched it. Most programs set their ranges on the
+ * first thread. */
 static bool print_outside(struct ws_table *table, const struct ws_process *process,
                           const struct ws_range_scale *scale, const struct ws_track_ranges *result, size_t *more)
 {

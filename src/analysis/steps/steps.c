@@ -148,7 +148,7 @@ static void leave_out_warm_up(struct ws_vector *steps, int64_t median)
     while (first + 1 < steps->count && !(within_warm(&list[first], median) && within_warm(&list[first + 1], median)))
         first++;
     if (first > steps->count / 2)
-        return; /* the step time never settles, so there is no warm-up */
+        return; /* the step time varies even after half of the steps, so no step counts as warm-up */
     for (size_t i = 0; i < first; i++)
         if (list[i].kind == WS_STEP_STEADY)
             list[i].kind = WS_STEP_WARM_UP;

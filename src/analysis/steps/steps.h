@@ -14,18 +14,19 @@
  *   steps, for example copy later batches.
  * - If work without a recorded launch comes before all other work of its stream, it was launched before the
  *   recording. The first recorded operation of the main stream may have started later than its launch, although no
- *   recorded work delayed it. In that case it waited for work launched before the recording, and its step begins with
- *   this operation.
- * - The first step has no recorded step before it. So it is assumed that the first step begins as long after its
- *   marker as the second step begins after the second marker. Otherwise the first step would last too long, because
- *   its device work overlaps with the host's work for the second step.
+ *   recorded work delayed it. In that case this operation waited for work launched before the recording, and its step
+ *   begins with this operation.
+ * - The first step has no recorded step before it. So we assume that the first step begins as long after its marker
+ *   as the second step begins after the second marker. If the first step began at its marker, it would last too long,
+ *   because its device work overlaps with the host's work for the second step.
  *
  * Found steps: a step begins with its first operation on the main stream. The time at which the host began the step
  * is not known, so the idle time before this operation belongs to the previous step. The program's ranges may show
  * that found steps are only parts of an iteration (named_parts.h). In that case the ranges give the steps, which
  * begin and end as if the ranges were step markers. If the ranges do not tell when iterations begin, there are no
  * steps. An inference server sets a range around each of its iterations. These ranges also give the steps (phases.h).
- * So do ranges that the program named after its iterations, if these ranges come at even intervals (even_steps.h).
+ * Ranges that the program named after its iterations give the steps too, if these ranges come at even intervals
+ * (even_steps.h).
  *
  * Every figure "per step" in a report is computed over the steady steps. Steps of the following kinds are left out:
  * - warm-up: the first steps, up to the first two successive steps that are at most 25 % longer than the median.
@@ -144,7 +145,7 @@ struct ws_track_steps {
 extern const struct ws_analysis ws_analysis_steps;
 
 /* This analysis only finds the begin and end of steps. In its result (struct ws_track_steps), only source, why_none
- * and the steps' begin and end may be used. It prints no section of the report. */
+ * and the steps' begin and end may be used. The analysis prints no section of the report. */
 extern const struct ws_analysis ws_analysis_step_bounds;
 
 /* Returns the step that contains this time, or NULL if no step does. */
@@ -166,8 +167,8 @@ static inline bool ws_step_is_steady(const struct ws_step *step)
     return step && step->kind == WS_STEP_STEADY;
 }
 
-/* State of ws_steady_at, which tells whether a time is in a steady step. It is fast, because the times must not
- * decrease from call to call. */
+/* State of ws_steady_at, which tells whether a time is in a steady step. The times that the caller passes must not
+ * decrease from call to call, so the function need not search all steps. */
 struct ws_steady_walk {
     const struct ws_step *next, *end; /* the next step to reach, and the end of the array of steps */
     int64_t until;                    /* `steady` is valid for times before `until`; ns, host clock */

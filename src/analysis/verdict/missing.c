@@ -9,16 +9,16 @@
 #include "analysis/steps/steps.h"
 #include "analysis/verdict/wall_text.h"
 
-/* The report mentions missing data only above these limits, because less could hardly change a verdict. TIME_SHOWN:
- * percent of a step that was not recorded. OPERATIONS_SHOWN: operations or launches that were recorded only in part,
- * in percent of all operations. COMMUNICATION_SHOWN: the report tells how many ranks were not recorded if
- * communication takes more than this percentage of a step. The limits are our choice. */
+/* The report mentions missing data only above these limits, because less missing data could hardly change a verdict.
+ * TIME_SHOWN: time that was not recorded, in percent of a step. OPERATIONS_SHOWN: operations and launches that were
+ * recorded only in part, in percent of all operations. COMMUNICATION_SHOWN: the report tells how many ranks were not
+ * recorded if communication takes more than this percentage of a step. The limits are our choice. */
 enum { TIME_SHOWN = 1, OPERATIONS_SHOWN = 10, COMMUNICATION_SHOWN = 5 };
 
 enum { LACKS_TEXT = 240 };
 
-/* Writes which operations the trace lacks in the time that was not recorded ("it"): ". For 112 ms of it, kernels of
- * CUDA graphs are missing (70 graph launches)". */
+/* Writes which operations the trace lacks in the time that was not recorded. The text calls this time "it": ". For
+ * 112 ms of it, kernels of CUDA graphs are missing (70 graph launches)". */
 static void write_lacks(const struct ws_report *report, size_t track, char text[LACKS_TEXT])
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, track);
@@ -59,7 +59,7 @@ void ws_missing_reason(const struct ws_report *report, size_t track, const struc
     }
 }
 
-/* Prints the time of a step that was not recorded, if there is a verdict on the rest of the step. */
+/* Prints how much time of a step was not recorded, if there is a verdict on the rest of the step. */
 static void print_time(const struct ws_report *report, size_t track, const struct ws_track_wall *wall,
                        struct ws_page *page)
 {
@@ -85,8 +85,8 @@ static void print_lead_in(const struct ws_track_activity *activity, struct ws_pa
                      ws_format_time(time, activity->unrecorded));
 }
 
-/* Prints how many ranks of the job were not recorded. Does so only if communication takes so long that it may wait
- * for one of these ranks. */
+/* Prints how many of the job's ranks were recorded, if some were not. Does so only if communication takes a large
+ * enough part of a step (COMMUNICATION_SHOWN), because only then can waits for the other ranks change the verdict. */
 static void print_ranks(const struct ws_report *report, const struct ws_track_wall *wall, struct ws_page *page)
 {
     const struct ws_job_ranks *ranks = ws_report_result(report, &ws_analysis_ranks, 0);

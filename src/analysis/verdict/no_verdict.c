@@ -26,8 +26,8 @@ static bool lost_work(const struct ws_process *process)
 }
 
 /* Returns why a trace from another profiler holds no device activity. Returns NULL if wallshim wrote the trace.
- * Another profiler records device activity only if the user told it to, if it has the permission, and if no second
- * profiler records device activity. */
+ * Another profiler records device activity only if the user told it to, if the system permits it, and if no second
+ * profiler records device activity at the same time. */
 static const char *why_no_imported(const struct ws_process *process)
 {
     const char *import = ws_process_meta(process, "import");

@@ -15,14 +15,14 @@
 #include "report/peaks.h"
 
 /* The answer to a question is "yes" from these percentages on: BUSY_LIMIT of a step ("GPU busy?"), MATMUL_LIMIT of
- * compute time (matrix work), PEAK_LIMIT of the peak FLOP rate. FEWEST_STEPS: the least number of steps for which the
- * report tells whether the step time is stable. */
+ * compute time (matrix work), PEAK_LIMIT of the peak FLOP rate. FEWEST_STEPS: with fewer steady steps than this, the
+ * report does not tell whether the step time is stable. */
 enum { BUSY_LIMIT = 85, MATMUL_LIMIT = 50, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
-/* Percent of a step. Exposed copies and exposed communication run while no compute does. If they take at least
- * MOVING_LIMIT, the report names them as a part of busy time. If they take more than MOSTLY_LIMIT, the GPU does not
- * count as busy. If the lower and the upper limit of busy time are further apart than UNSURE_LIMIT, the report gives
- * the two limits. */
+/* Percent of a step. Exposed copies and exposed communication are those that run while no compute runs. If either
+ * takes at least MOVING_LIMIT, the report names it as a part of busy time. If either takes more than MOSTLY_LIMIT,
+ * the GPU does not count as busy. If the lower and the upper limit of busy time are further apart than UNSURE_LIMIT,
+ * the report gives the two limits. */
 enum { MOVING_LIMIT = WS_VERDICT_MOVING, MOSTLY_LIMIT = 50, UNSURE_LIMIT = 10 };
 
 /* Per mille of a step. Causes of idle time that take less are not listed. */
@@ -35,12 +35,12 @@ enum { SLOWED_LIMIT = 5 };
 /* If steady steps cover less of the recording than this percentage, the report says so. */
 enum { COVERED_LIMIT = 75 };
 
-/* Percent. The report compares each matrix kernel with the peak of the kernel's own precision. It mentions this if
- * the mean share of the peak becomes more than 5 % larger than with one peak for all kernels. */
+/* Percent. The report compares each matrix kernel with the peak of the kernel's own precision. It mentions this only
+ * if the mean share of the peak is more than 5 % larger than it would be with one peak for all kernels. */
 enum { MIXED_LIMIT = 105 };
 
-/* Is the time that was not recorded more than 0.1 % of a step, so that it shows in a printed share? If so, busy time
- * is known only within a lower and an upper limit. */
+/* Is the time that was not recorded more than 0.1 % of a step, so that a printed share would show it? If so, the
+ * report gives a lower and an upper limit of busy time. */
 static bool lacks_time(const struct ws_track_wall *wall)
 {
     return wall->parts[WS_PART_UNRECORDED] > wall->length / 1000;
@@ -103,8 +103,8 @@ static bool write_no_steps(const struct ws_track_steps *steps, char *text, size_
     return true;
 }
 
-/* Writes "; steps cover 70.9 % of the recording" if the steps cover little of the recording. The rest of the
- * recording may be evaluation. */
+/* Writes "; steps cover 70.9 % of the recording" if the steady steps cover less than COVERED_LIMIT percent of the
+ * recording. The program may have done other work in the rest, such as evaluation. */
 static void write_covered(const struct ws_report *report, size_t track, char *text, size_t capacity)
 {
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, track);
@@ -158,8 +158,8 @@ static void print_steps(const struct ws_report *report, size_t track, struct ws_
 
 /* ---- 2 */
 
-/* Writes the busy time and its largest part that is no compute: "98.7 %, 491 ms of it in collectives that no compute
- * hides". */
+/* Writes the busy time and its large parts in which no compute ran: "98.7 %, 491 ms of it in collectives that no
+ * compute hides". */
 static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *text, size_t capacity)
 {
     static const enum ws_part moving[] = { WS_PART_EXPOSED_COMM, WS_PART_EXPOSED_MEMORY, WS_PART_DEVICE_COPIES };
@@ -176,8 +176,9 @@ static void write_busy(const struct ws_track_wall *wall, int64_t busy, char *tex
                                      ws_part_spent(moving[i]));
 }
 
-/* Returns the answer to "GPU busy?". The answer is "not known" if it depends on what the device did in the time that
- * was not recorded. A GPU that mostly copies or communicates does not count as busy, because it hardly computes. */
+/* Returns the answer to "GPU busy?". The answer is "not known" if it would be "yes" or "no" depending on what the
+ * device did in the time that was not recorded. A GPU that mostly copies or communicates does not count as busy,
+ * because it hardly computes. */
 static const char *is_busy(const struct ws_track_wall *wall, int64_t busy)
 {
     double limit = (double)wall->length * BUSY_LIMIT / 100;
@@ -201,8 +202,8 @@ static void write_bounds(const struct ws_track_activity *activity, char *text, s
                  ws_format_share(least, activity->busy_least, known), ws_format_share(most, upper, known));
 }
 
-/* If the device waited for the host, and the profiler slowed the host, writes that the idle times are upper
- * limits. */
+/* Writes that the idle times are upper limits, if the device waited for the host for at least SLOWED_LIMIT percent of
+ * a step and the profiler slowed the host. */
 static void questions_write_slowed(const struct ws_report *report, size_t track, char *text, size_t capacity)
 {
     static const enum ws_part by_host[] = { WS_PART_INPUT, WS_PART_SYNC, WS_PART_LAUNCH, WS_PART_ALLOCATION };

@@ -37,17 +37,17 @@ enum {
 
 enum { KERNELS_MOST = 10, ADVICE_MOST = 5, DEVICES_MOST = 8 };
 
-/* Percent of a step. If the kernels that only their names assign to a wall take at least this share, the page says
- * so. */
+/* Percent of a step. If kernels that only their names assign to a wall (what limits the device) take more than this
+ * share, the page says so. */
 enum { GUESSED_SHOWN = 30 };
 
-/* How many devices, kernels and pieces of advice the page shows; 0: all. */
+/* How many devices, kernels and pieces of advice the page shows at most; 0: all. */
 struct summary_room {
     size_t devices, kernels, advice;
 };
 
-/* Is a step more than 1 % longer than the time from the device's first operation to its last? This is possible,
- * because a step begins on the host before the step's first operation runs. */
+/* Is a step more than 1 % longer than the time from the device's first operation to its last? A step can be longer,
+ * because it begins on the host before its first operation runs on the device. */
 static bool summary_step_is_longer(const struct ws_track_steps *steps, int64_t known)
 {
     int64_t longest = steps->kinds[WS_STEP_STEADY] ? steps->most : 0;
@@ -109,7 +109,7 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
                  summary_step_is_longer(steps, known) ? " (a step begins before, on the host)" : "", lost);
 }
 
-/* Prints a bar that shows each wall's share of a step, and a legend of the bar's marks. */
+/* Prints a bar that shows each wall's (compute, communication …) share of a step, and a legend of the bar's marks. */
 static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *page)
 {
     char bar[BAR_WIDTH * MARK_BYTES + 1] = "", legend[320] = "", share[WS_FORMAT_SIZE];
@@ -135,8 +135,9 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
                      ws_format_share(share, guessed, wall->length));
 }
 
-/* Prints a remark if none of the shown advice shortens a part of the step that belongs to the wall. Advice that saves
- * less, and is not shown, may do so. */
+/* Prints a remark if none of the first `shown` pieces of advice shortens a part of the step that belongs to the wall
+ * (what limits the device most). The remark gives the saving of the first later piece of advice that does so, if
+ * there is one. */
 static void summary_print_beside(const struct ws_track_wall *wall, size_t shown, struct ws_page *page)
 {
     const struct ws_advice *advice = wall->advice.items.data;
@@ -155,8 +156,8 @@ static void summary_print_beside(const struct ws_track_wall *wall, size_t shown,
 
 /* Writes the place in the program to which an advice refers: "; at forward (model.py:12): x = norm(x)", or only
  * "train.py:41" for a line outside functions. Writes nothing if the place is an operator of PyTorch, which is no
- * place in the user's program. Also writes nothing if the advice names one of many ranges. The report with --full
- * names these two kinds of places, too. */
+ * place in the user's program. Also writes nothing if the advice has several places and names only a range for them.
+ * The report with --full names operators and such ranges too. */
 static void summary_write_place(const struct ws_advice *advice, char text[WS_ADVICE_PLACE])
 {
     static const char module[] = "<module> (";
@@ -204,9 +205,9 @@ static void summary_print_advice(const struct ws_report *report, size_t shown, s
     page->label = label;
 }
 
-/* Returns the roofline row for the operation name `name`, or NULL. The caller passes names in order of decreasing
- * total time, and the rows have the same order. So the search begins at *next, the index after the row that the
- * previous call found. */
+/* Returns the roofline row for the operation name `name`, or NULL. The search begins at *next, the index after the
+ * row that the previous call found. The search ends fast, because the caller passes names in order of decreasing
+ * total time, and the rows have the same order. */
 static const struct ws_roofline_row *summary_roof_of(const struct ws_track_roofline *roofline, uint32_t name,
                                                      size_t *next)
 {

@@ -40,9 +40,10 @@ static void write_copies(const struct ws_report *report, size_t track, char text
 enum { PARTS_TEXT = 2 * COPIES_TEXT + WS_GAP_CALL + 80 };
 
 /* Writes which part of a step takes most of the time of the wall (the resource or delay that limits the device most).
- * Exposed copies belong to the wall "overhead". If they are a large part of a step, the text names them even if
- * another part of this wall is larger. For the wall "communication", the text names waiting and transfer if they are
- * known. */
+ * Exposed copies (copies during which the device neither computes nor communicates) belong to the wall "overhead". If
+ * they take a large part of a step, the text names them even if another part of the wall "overhead" is larger. For
+ * the wall "communication", the text gives the time of waiting for other ranks and the time of transfer, if these
+ * times are known. */
 static void write_parts(const struct ws_report *report, size_t track, char text[PARTS_TEXT])
 {
     const struct ws_track_wall *wall = verdict_wall_of(report, track);
@@ -87,8 +88,8 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
                  ws_format_share(share, time, wall->length), parts);
 }
 
-/* If kernels are the wall, prints their classes (GEMM, attention …), the class with most time first. Prints nothing
- * if there is only one class. */
+/* If the wall (what limits the device most) is compute or bandwidth, prints the classes of its kernels (GEMM,
+ * attention …), the class with most time first. Prints nothing if there is only one class. */
 static void print_made_of(const struct ws_track_wall *wall, struct ws_page *page)
 {
     enum { LEAST = 5, MOST = 5 }; /* LEAST: percent of the wall that a class must take; MOST: number of classes */
@@ -115,8 +116,8 @@ static void print_made_of(const struct ws_track_wall *wall, struct ws_page *page
         ws_page_fact(page, "made of", "%s", text);
 }
 
-/* If another wall takes more of the step than the wall of the verdict, prints why the verdict is not that wall: a
- * delay that exceeds its limit is preferred (wall.h). */
+/* A wall is a resource or delay that limits the device. If another wall takes more of the step than the wall of the
+ * verdict, prints why the other wall is not the verdict: a delay that exceeds its limit is preferred (wall.h). */
 static void print_larger(const struct ws_track_wall *wall, struct ws_page *page)
 {
     enum ws_wall largest = wall->wall;
@@ -130,8 +131,8 @@ static void print_larger(const struct ws_track_wall *wall, struct ws_page *page)
                      ws_wall_name(largest));
 }
 
-/* If waits for input are the wall, prints the wall of the rest of the step. These waits may be a server's waits for
- * requests, and the user can improve only the rest of the step. */
+/* If waits for input are the wall (what limits the device most), prints the wall of the rest of the step. The waits
+ * may be a server's waits for requests, and then the user can improve only the rest of the step. */
 static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
 {
     int64_t input = wall->parts[WS_PART_INPUT], length = wall->length - input;
@@ -145,8 +146,8 @@ static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
                      wall->behind == WS_WALL_OVERHEAD ? ws_part_spent(wall->behind_cause) : "");
 }
 
-/* Warns of launches that took longer because hardware counters were read. This matters only for figures of the whole
- * recording, because figures per step leave out the steps with these launches. */
+/* Warns of launches that took longer because hardware counters were read. Prints nothing if the figures are per step,
+ * because figures per step leave out the steps with these launches. */
 static void print_held_up(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);
@@ -158,8 +159,8 @@ static void print_held_up(const struct ws_report *report, size_t track, struct w
                      ws_format_count(count, ws_sparse_count(&process->ops.counted)));
 }
 
-/* Prints what is saved if several causes of idle time are removed together, if this exceeds the sum of the single
- * savings. */
+/* Prints what the program saves if several causes of idle time are removed together. Prints it only if it is clearly
+ * more than the sum of the savings from removing each cause alone. */
 static void print_together(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, track);

@@ -13,12 +13,12 @@ enum { WS_VERDICT_LABEL = 22 };
  * if another part of the step takes more. */
 enum { WS_VERDICT_MOVING = 15 };
 
-/* Per mille of a step, or of the recording. Advice that saves less than this is not shown. The default page has less
- * room, so its limit WS_ADVICE_PER_MILLE_OF_PAGE is higher. */
+/* Per mille of a step, or of the recording. The report shows only advice that saves more than WS_ADVICE_PER_MILLE.
+ * The default page has less room, so its limit WS_ADVICE_PER_MILLE_OF_PAGE is higher. */
 enum { WS_ADVICE_PER_MILLE = 10, WS_ADVICE_PER_MILLE_OF_PAGE = 20 };
 
-/* Returns what a part of a step is spent on, as the end of a sentence ("waiting for input"). A program that does not
- * train may be a server. For this case, the text also speaks of waiting for requests. */
+/* Returns what a part of a step is spent on, as the end of a sentence ("waiting for input"). If the program does not
+ * train, it may be a server, so the text for waits for input also mentions requests. */
 const char *ws_verdict_spent_on(const struct ws_track_wall *wall, enum ws_part part);
 
 /* Returns the idle time of a step in ns, without time that was not recorded. */

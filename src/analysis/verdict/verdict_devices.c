@@ -116,8 +116,8 @@ static void devices_write_also_late(const struct ws_report *report, size_t track
         snprintf(text + used, ALSO_LATE - used, " and %zu others", count - MOST);
 }
 
-/* Prints how long another rank waits on average for the late rank of this device, per step or in the whole recording.
- * Also prints why this rank is late. */
+/* Prints how long the other ranks wait, on average, for this device's late rank, per step or in the whole recording.
+ * Also prints why the late rank is late. */
 static void devices_print_late(const struct ws_report *report, size_t track, const char *title, const char *note,
                                struct ws_page *page)
 {
@@ -151,8 +151,8 @@ static const char *devices_why_none_slowest(const struct ws_report *report, size
     return alike && compared > 1 ? "; the devices differ by less than 1 %" : NULL;
 }
 
-/* Prints the device that the verdict is on: the straggler that other ranks wait for, else the slowest device with a
- * verdict. If a slower device has no verdict, prints why. */
+/* Prints the device that the verdict is on: the straggler that other ranks wait for, or, without a straggler, the
+ * slowest device with a verdict. If a device without a verdict is slower, prints why it has none. */
 static void devices_print_shown(const struct ws_report *report, const struct ws_slowest *slowest, const char *note,
                                 struct ws_page *page)
 {

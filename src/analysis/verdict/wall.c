@@ -19,8 +19,9 @@
 /* There is no verdict if more than this percentage of the operations has no device times. The limit is our choice. */
 enum { UNTIMED_LIMIT = 5 };
 
-/* Divisor. There is no verdict if less than 1/REST_LEAST of the time is left after idle time in first-call
- * initialization is subtracted. The limit is our choice. */
+/* Divisor. First-call initialization is work that the program does only once, such as module loads. There is no
+ * verdict if less than 1/REST_LEAST of the time is left after the idle time in first-call initialization is
+ * subtracted. The limit is our choice. */
 enum { REST_LEAST = 20 };
 
 static bool wall_exceeds(int64_t part, int64_t whole, int percent)
@@ -38,8 +39,8 @@ static void split_copies(const struct ws_report *report, size_t subject, struct 
     *exposed -= result->parts[WS_PART_DEVICE_COPIES];
 }
 
-/* Subtracts the idle time in first-call initialization from the parts and the length, so that the verdict does not
- * cover it. */
+/* Subtracts the idle time in first-call initialization (module loads and the like) from the parts of a step and from
+ * its length, so that the verdict does not cover this idle time. */
 static void leave_out_first_calls(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     const struct ws_track_initialization *first = ws_report_result(report, &ws_analysis_initialization, subject);
@@ -51,8 +52,8 @@ static void leave_out_first_calls(const struct ws_report *report, size_t subject
     result->length -= result->first_calls;
 }
 
-/* Adds up the parts of a step (result->parts) over all steady steps. If there are none, fills the parts from the
- * whole recording. The caller divides the sums by the number of steps. */
+/* Adds up the parts of a step (result->parts) over all steady steps. If there are no steady steps, fills the parts
+ * from the whole recording. The caller divides the sums by the number of steps. */
 static int sum_parts(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, subject);
@@ -77,8 +78,8 @@ static int sum_parts(const struct ws_report *report, size_t subject, struct ws_t
         result->parts[WS_PART_EXPOSED_MEMORY] += list[i].split.exposed_memory;
         compute += list[i].split.group[WS_GROUP_COMPUTE];
     }
-    /* Some idle time is in no recorded gap, for example the time between two bursts of recording within a step. The
-     * cause of this time is not known. */
+    /* Some of this idle time is in no gap (idle period) that the analysis of causes saw, for example the time between
+     * two bursts of recording within a step. Its cause is not known, so it is added to WS_PART_UNEXPLAINED. */
     int64_t idle =
         result->length - compute - result->parts[WS_PART_EXPOSED_COMM] - result->parts[WS_PART_EXPOSED_MEMORY];
     for (int cause = 0; cause < WS_CAUSE_COUNT; cause++) {
@@ -143,8 +144,9 @@ static enum ws_wall wall_judge(const struct ws_track_wall *result)
             largest = (enum ws_wall)wall;
     if (result->parts[WS_PART_GRAPHS] > result->by_wall[largest])
         largest = WS_WALL_NONE;
-    /* If CUDA graphs that were timed as a whole take the most time, the wall of that time is not known. In that case
-     * only a delay (overhead, communication) that is long enough for a warning can be the wall. */
+    /* If CUDA graphs that were timed as a whole take the most time, it is not known what limited the device in that
+     * time. In that case only a delay (overhead, communication) that is long enough for a warning (WS_WALL_WARNED_OF)
+     * can be the wall. */
     bool is_known = largest != WS_WALL_NONE;
     for (int wall = 0; wall < WS_WALL_COUNT; wall++) {
         int limit = ws_wall_limit((enum ws_wall)wall) * (is_known ? 100 : WS_WALL_WARNED_OF) / 100;
@@ -167,7 +169,8 @@ enum ws_part ws_wall_cause(const struct ws_track_wall *result, enum ws_wall wall
     return (enum ws_part)largest;
 }
 
-/* If waits for input are the wall, sets result->behind to the wall of the rest of the step. */
+/* If waits for input are the wall (what limits the device most), sets result->behind to the wall of the rest of the
+ * step. */
 static void find_wall_behind(struct ws_track_wall *result)
 {
     struct ws_track_wall rest = *result;
@@ -182,7 +185,7 @@ static void find_wall_behind(struct ws_track_wall *result)
 
 /* Returns the ns that are saved only if several causes of idle time are removed together: the saving from removing
  * them together minus the sum of their single savings. The result is at most the idle time that remains if the user
- * follows all other advice. */
+ * follows all advice in result->advice. */
 static int64_t won_together(const struct ws_report *report, size_t subject, const struct ws_track_wall *result)
 {
     const struct ws_track_savings *savings = ws_report_result(report, &ws_analysis_savings, subject);
@@ -234,7 +237,8 @@ static int64_t wall_comm_waiting(const struct ws_report *report, size_t subject,
     return cost->all.matched ? ws_clamp(comm - transfer, (int64_t)0, comm) : -1;
 }
 
-/* Finds the wall from the parts of the step. If there is no verdict, sets why_none. */
+/* Finds the wall (what limits the device most) from the parts of the step. If there is no verdict, sets
+ * result->why_none. */
 static void wall_find(const struct ws_report *report, size_t subject, struct ws_track_wall *result)
 {
     result->wall = wall_judge(result);
@@ -267,7 +271,8 @@ static int wall_run(const struct ws_report *report, size_t subject, void *memory
     result->comm_waiting = wall_comm_waiting(report, subject, result);
     result->advice = WS_ADVICE_LIST;
     return causes->is_sampled ? 0
-                              /* a trace that holds only a sample of the operations does not show what can be saved */
+                              /* there is no advice then: a trace that holds only a sample of the operations does not
+                               * show what can be saved */
                               : wall_gather(report, subject, result);
 }
 

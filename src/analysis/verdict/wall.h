@@ -18,25 +18,25 @@
  * of a step, and PyTorch's TensorBoard plugin if communication reaches 10 %. From half of the limits on, our report
  * warns too: it names the delay in addition to the wall. The limit of 40 % is our choice. If both delays exceed their
  * limits, the larger delay is the wall. If CUDA graphs that were timed as a whole take the most time, the wall of
- * that time is not known. In that case a delay that is long enough for a warning is the wall. If no delay is that
- * long, there is no verdict.
+ * that time is not known. In that case a delay that is long enough for the warning described above is the wall. If no
+ * delay is that long, there is no verdict.
  *
- * `by_names` is set if the roofline gives the kernels' class for less than half of the wall's time. The other kernels
- * count for the wall only because of their names.
+ * `by_names` is set if more than half of the wall's time is in kernels for which the roofline gives no class
+ * (compute-bound, memory-bound …). These kernels count for the wall only because of their names.
  *
  * Time in which operations were not recorded (gaps.h) is no evidence for any wall, so all limits are shares of the
- * rest of the step. If the unrecorded time is longer than the time of the wall, it could change the verdict. In that
- * case there is no verdict. There is no verdict either if the trace holds only a sample of the operations. These two
- * rules are our choice.
+ * rest of the step. If the unrecorded time is longer than the time of the wall, there is no verdict, because the
+ * unrecorded time could belong to another wall. There is no verdict either if the trace holds only a sample of the
+ * operations. These two rules are our choice.
  *
  * Idle time during first-call initialization (such as module loads) will not come again. In a recording with at most
- * two steady steps, it may take a large share. If it is at least 1 % of these steps, or of a recording without steps,
- * no part of a step contains it. `first_calls` holds it instead, and the verdict is on the rest of the time. There is
- * no verdict if this rest is less than 1/20 of the time.
+ * two steady steps, this idle time may take a large share. If it is at least 1 % of these steps, or of a recording
+ * without steps, it is not counted in `parts`. `first_calls` holds it instead, and the verdict is on the rest of the
+ * time. There is no verdict if the rest is less than 1/20 of the time.
  *
- * If waiting for input is the wall, `behind` is the wall of the rest of the step. In training, the wall `behind`
- * remains if the program loads its input ahead of time. In a server, `behind` is the wall of the time in which there
- * are requests. */
+ * If waiting for input is the wall, `behind` is the wall of the rest of the step. In training, `behind` is the wall
+ * that remains if the program loads its input ahead of time. In a server, `behind` is the wall of the time in which
+ * the server has requests. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_WALL_H
 #define WALLSHIM_ANALYSIS_VERDICT_WALL_H
 
@@ -78,12 +78,13 @@ struct ws_track_wall {
     int64_t by_class[WS_WALL_COUNT][WS_CLASS_COUNT]; /* ns of kernels by wall and enum ws_kernel_class */
     bool by_names;        /* most of the wall's time belongs to the wall only by the kernels' names */
     int64_t comm_waiting; /* ns of WS_PART_EXPOSED_COMM in which this rank waited for the last rank; -1: not known */
-    /* the device runs kernels that only training runs; false: a wait for input may be a server's wait for requests */
+    /* the device runs kernels that only training runs; if false, a wait for input may be a server's wait for
+     * requests */
     bool trains;
     enum ws_wall behind; /* if waiting for input is the wall: the wall of the rest of the step; else WS_WALL_NONE */
     enum ws_part behind_cause; /* the part that takes most time of the wall `behind`, except waits for input */
-    /* advice on this device, largest saving first; the savings within one part of the step add up to at most this
-     * part */
+    /* advice on this device, largest saving first; the savings of all advice on one part of the step add up to at
+     * most the time of that part */
     struct ws_advice_list advice;
     int64_t saving; /* sum of the savings of all advice, ns */
 };

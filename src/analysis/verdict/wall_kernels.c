@@ -69,7 +69,8 @@ static enum ws_wall wall_by_name(const struct ws_report *report, size_t name)
     return class == WS_CLASS_GEMM && ws_matmul_has_few_rows(&matmul) ? WS_WALL_BANDWIDTH : WS_WALL_COMPUTE;
 }
 
-/* Returns the wall of the kernel according to the roofline, or WS_WALL_NONE if it is not known. */
+/* Returns the wall (compute or bandwidth) that limits the kernel according to the roofline. Returns WS_WALL_NONE if
+ * the roofline does not tell. */
 static enum ws_wall wall_by_roofline(const struct ws_roofline_row *row)
 {
     switch (row ? row->class : WS_ROOF_UNKNOWN) {
@@ -84,8 +85,8 @@ static enum ws_wall wall_by_roofline(const struct ws_roofline_row *row)
     }
 }
 
-/* Returns the part of the kernel's time whose roofline class comes from row->source. For the rest of the time, only
- * the kernel's name can give a class. */
+/* Returns the part of `time` whose roofline class comes from row->source, such as hardware counters. For the rest of
+ * the time, only the kernel's name can give a class. */
 static double known_of(const struct ws_roofline_row *row, double time)
 {
     if (row->source == WS_WORK_NAME || row->source == WS_WORK_COUNTER || row->total <= 0)
@@ -125,7 +126,7 @@ static void add_time(struct ws_track_wall *result, int part, int wall, int sourc
     result->kernels[wall][source] += time;
 }
 
-/* Scales the times in `divided` so that their sum is `compute`, and rounds them. Adds the rounding error to the time
+/* Scales the times in `divided` so that their sum is `compute`, and rounds them. Adds what rounding loses to the time
  * of kernels without a roofline class. */
 static void hand_out(const struct divided *divided, int64_t compute, struct ws_track_wall *result)
 {

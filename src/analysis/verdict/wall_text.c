@@ -59,7 +59,8 @@ const char *ws_wall_judged(const struct ws_track_wall *wall)
     return "the rest of the recording";
 }
 
-/* Prints the delays of the GPU (overhead, communication) that are not the wall, but long enough for a warning. */
+/* Prints the delays of the GPU (overhead, communication) that are not the verdict, but are long enough for a
+ * warning. */
 void ws_wall_print_beside(const struct ws_track_wall *wall, struct ws_page *page)
 {
     static const enum ws_wall delays[] = { WS_WALL_OVERHEAD, WS_WALL_COMMUNICATION };
@@ -99,8 +100,8 @@ void ws_wall_write_suggested(const struct ws_track_wall *wall, char *text, size_
                  ws_format_share(bandwidth, by_bandwidth, wall->length));
 }
 
-/* Prints each wall's share of a step, largest first. If the wall of the verdict is not the largest wall, also prints
- * why it is the verdict. */
+/* Prints the share of a step that each wall (compute, communication …) takes, largest first. If the wall of the
+ * verdict is not the largest wall, also prints why it is the verdict. */
 void ws_wall_print_shares(const struct ws_track_wall *wall, struct ws_page *page)
 {
     char share[WS_FORMAT_SIZE], text[320] = "";
