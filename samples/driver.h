@@ -21,7 +21,9 @@ typedef ws_CUgraphExec CUgraphExec;
 
 #define CUDA_SUCCESS WS_CUDA_SUCCESS
 #define CU_STREAM_NON_BLOCKING WS_CU_STREAM_NON_BLOCKING
+#define CU_STREAM_CAPTURE_MODE_GLOBAL WS_CU_STREAM_CAPTURE_MODE_GLOBAL
 #define CU_STREAM_CAPTURE_MODE_THREAD_LOCAL WS_CU_STREAM_CAPTURE_MODE_THREAD_LOCAL
+#define CU_STREAM_CAPTURE_MODE_RELAXED WS_CU_STREAM_CAPTURE_MODE_RELAXED
 #define CU_EVENT_DEFAULT WS_CU_EVENT_DEFAULT
 #define CU_EVENT_DISABLE_TIMING WS_CU_EVENT_DISABLE_TIMING
 #define CU_STREAM_WAIT_VALUE_GEQ WS_CU_STREAM_WAIT_VALUE_GEQ
@@ -61,11 +63,14 @@ CUresult cuStreamSynchronize(CUstream stream);
 CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned int flags);
 CUresult cuStreamWaitValue32(CUstream stream, CUdeviceptr address, uint32_t value, unsigned int flags);
 CUresult cuStreamBeginCapture(CUstream stream, ws_CUenum mode);
+CUresult cuStreamIsCapturing(CUstream stream, ws_CUenum *status);
 CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph);
 CUresult cuGraphInstantiateWithFlags(CUgraphExec *executable, CUgraph graph, unsigned long long flags);
 CUresult cuGraphLaunch(CUgraphExec executable, CUstream stream);
 CUresult cuGraphDestroy(CUgraph graph);
 CUresult cuGraphExecDestroy(CUgraphExec executable);
+CUresult cuProfilerStart(void);
+CUresult cuProfilerStop(void);
 CUresult cuEventCreate(CUevent *event, unsigned int flags);
 CUresult cuEventDestroy(CUevent event);
 CUresult cuEventRecord(CUevent event, CUstream stream);

@@ -9,6 +9,9 @@
  *       holds a stream until an event, a kernel of NS and another event stand in its queue, COUNT times, as the shim
  *       does with the launches that it samples: the host's cost, and the time between the events with the kernel and
  *       without it, in ns. Status 77 if streams cannot wait for values
+ *   probe capture
+ *       captures a stream in each capture mode, after a range of cuProfilerStart and cuProfilerStop, and asks whether
+ *       it is captured; then replays the graphs
  *   probe overlap COUNT NS
  *       launches COUNT pairs of kernels of NS each on two streams, and measures the time of all together
  *
@@ -78,8 +81,8 @@ static CUevent event_create(unsigned flags)
 
 static int usage(void)
 {
-    fputs("usage: probe costs | probe kernel NAME SIZE COUNT [--events] | probe gates NS COUNT | probe overlap COUNT "
-          "NS\n",
+    fputs("usage: probe costs | probe kernel NAME SIZE COUNT [--events] | probe gates NS COUNT | probe capture | "
+          "probe overlap COUNT NS\n",
           stderr);
     return 2;
 }
@@ -265,6 +268,44 @@ static int probe_gates(unsigned long long ns, size_t count)
     return 0;
 }
 
+/* A profiler must not ask the driver about a stream while the stream is captured: that may end the capture. With
+ * --capture-range profiler, wallshim does not know the streams that are made outside the range. */
+static int probe_capture(void)
+{
+    static const struct {
+        int mode;
+        const char *name;
+    } modes[] = { { CU_STREAM_CAPTURE_MODE_GLOBAL, "global" },
+                  { CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, "thread_local" },
+                  { CU_STREAM_CAPTURE_MODE_RELAXED, "relaxed" } };
+    enum { COUNT = 1024, REPLAYS = 3 };
+    unsigned count = COUNT;
+    float factor = 2;
+    CUdeviceptr values = sample_random(COUNT, 1.0f);
+    CHECK(cuProfilerStart());
+    POINTWISE("scale", COUNT, NULL, &values, &values, &factor, &count);
+    CHECK(cuCtxSynchronize());
+    CHECK(cuProfilerStop());
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        CUstream stream;
+        CUgraph graph;
+        CUgraphExec executable;
+        int status = -1;
+        CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
+        CHECK(cuStreamBeginCapture(stream, modes[i].mode));
+        CHECK(cuStreamIsCapturing(stream, (void *)&status));
+        printf("%s %s\n", modes[i].name, status == 1 ? "captured" : "NOT CAPTURED");
+        POINTWISE("scale", COUNT, stream, &values, &values, &factor, &count);
+        CHECK(cuStreamEndCapture(stream, &graph));
+        CHECK(cuGraphInstantiateWithFlags(&executable, graph, 0));
+        for (int replay = 0; replay < REPLAYS; replay++)
+            CHECK(cuGraphLaunch(executable, stream));
+        CHECK(cuStreamSynchronize(stream));
+    }
+    printf("checksum %08x\n", sample_checksum(values, COUNT));
+    return 0;
+}
+
 static int probe_overlap(size_t count, unsigned long long ns)
 {
     CUstream streams[2];
@@ -290,7 +331,8 @@ int main(int argc, char **argv)
     bool costs = argc == 2 && !strcmp(argv[1], "costs");
     bool kernel = argc >= 5 && argc <= 6 && !strcmp(argv[1], "kernel");
     bool gates = argc == 4 && !strcmp(argv[1], "gates"), overlap = argc == 4 && !strcmp(argv[1], "overlap");
-    if (!costs && !kernel && !gates && !overlap)
+    bool capture = argc == 2 && !strcmp(argv[1], "capture");
+    if (!costs && !kernel && !gates && !capture && !overlap)
         return usage();
     sample_need_devices(1);
     sample_open(0);
@@ -300,6 +342,8 @@ int main(int argc, char **argv)
     else if (kernel)
         status =
             probe_kernel(argv[2], argv[3], strtoul(argv[4], NULL, 10), argc == 6 && !strcmp(argv[5], "--events"));
+    else if (capture)
+        status = probe_capture();
     else if (gates)
         status = probe_gates(strtoull(argv[2], NULL, 10), strtoul(argv[3], NULL, 10));
     else

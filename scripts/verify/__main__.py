@@ -51,6 +51,9 @@ def problems(results):
         yield f"gates: {results['gates']['failed']}"
     if "failed" in results["calibration"]:
         yield f"calibrate: {results['calibration']['failed']}"
+    for name, figures in results["captures"].items():
+        if not figures["results_unchanged"]:
+            yield f"probe capture, {name}: {figures['first_change']}"
     for part in ("torch_kernels", "torch_slowdown"):
         if "failed" in results[part]:
             yield f"{part}: {results[part]['failed']}"
@@ -129,7 +132,7 @@ def main():
     results = {"version": 1, "machine": machine}
     for name, measure in (("calibration", device.calibrate), ("costs", device.measure_costs), ("gates", device.measure_gates),
                           ("kernels", device.measure_kernels),
-                          ("counters", device.read_counters), ("overlap", device.measure_overlap),
+                          ("counters", device.read_counters), ("overlap", device.measure_overlap), ("captures", device.check_captures),
                           ("torch_kernels", torch_compare.compare_kernels), ("torch_slowdown", torch_compare.measure_slowdown)):
         print(f"== {name}", flush=True)
         results[name] = measure(runner)

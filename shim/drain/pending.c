@@ -277,13 +277,14 @@ static struct pending *window_end(struct shim_stream *stream, bool last_round)
  * false. */
 static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
-    bool known = stream->line_known;
+    bool known = stream->line_known, behind_event = stream->line_behind_event;
     int64_t free = stream->line_free, error;
     float var = stream->line_var;
     reconstruct(stream, stream->first, end, 0);
     if (stream->line_free <= device_clock_from_host(stream->context, ws_clock_ns(), &error))
         return true;
     stream->line_known = known;
+    stream->line_behind_event = behind_event;
     stream->line_free = free;
     stream->line_var = var;
     return false;

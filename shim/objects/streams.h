@@ -44,6 +44,7 @@ struct shim_stream {
     bool unsorted; /* the operations are not in the order of their launches, because several threads launched them */
     bool closing;  /* the stream was destroyed before the drain's current round, which reads its last records */
     bool line_known; /* line_…: the stream's computed times so far (struct line in timing/runs.h); false: none yet */
+    bool line_behind_event;
     int8_t line_apart;
     float line_var, line_seen, line_early;
     int64_t line_free;

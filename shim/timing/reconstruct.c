@@ -28,15 +28,12 @@ struct instant {
     double var;
 };
 
-/* Continues the line (the stream's computed times) behind this event: the next operation starts dispatch_after_event
- * after the event at the earliest. */
-static void line_pass_event(const struct shim_context *context, struct line *line, const struct pool_event *event)
+/* Continues the line (the stream's computed times) behind this event. */
+static void line_pass_event(struct line *line, const struct pool_event *event)
 {
-    int64_t more = (int64_t)(dispatch_after_event(context) - dispatch_after_operation(context));
     if (event->time > line->free)
-        line_begin(line, event->time + more, EVENT);
-    else if (event->time == line->free)
-        line->free += more;
+        line_begin(line, event->time, EVENT);
+    line->behind_event = true;
 }
 
 static struct instant arrives(const struct shim_context *context, int64_t host_ns)
@@ -127,6 +124,9 @@ static void advance(const struct shim_context *context, struct pending *pending,
     struct duration *duration = pending->duration = duration_of(pending->op.shape);
     struct instant came = arrives(context, pending->op.host_end);
     double least = 0;
+    if (line->behind_event)
+        line->free += (int64_t)(dispatch_after_event(context) - dispatch_after_operation(context));
+    line->behind_event = false;
     pending->queued = line->free >= came.time;
     pending->held_up = (float)long_call_var(pending, came, line);
     if (!pending->queued) {
@@ -338,7 +338,7 @@ static enum told settle_last(struct shim_context *context, struct pending *pendi
         return TOLD_SURELY;
     }
     if (begin)
-        line_pass_event(context, line, begin);
+        line_pass_event(line, begin);
     advance(context, pending, line);
     if (begin) { /* however early the launch arrived, the operation began after its begin event */
         line->early = ws_min(line->early, ws_max((double)(pending->op.begin - begin->time), 0.0));
@@ -425,6 +425,7 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
         line.free = stream->line_free;
         line.var = (double)stream->line_var;
         line.early = (double)stream->line_early;
+        line.behind_event = stream->line_behind_event;
     }
     struct pending *before = NULL;
     for (struct pending *at = first; at != last; at = at->next) {
@@ -434,7 +435,7 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     const struct pool_event *end = event_read(context, end_event);
     if (end) {
         settle(stream, first, before, last, end_event, &line);
-        line_pass_event(context, &line, end);
+        line_pass_event(&line, end);
     } else {
         advance(context, last, &line);
     }
@@ -445,6 +446,7 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     stream->line_free = line.free;
     stream->line_var = (float)line_var(&line);
     stream->line_early = (float)line.early;
+    stream->line_behind_event = line.behind_event;
     stream->line_apart = (int8_t)ws_clamp(line.apart, -100, 100);
     stream->line_seen = (float)line.seen;
     stream->line_known = true;

@@ -42,7 +42,7 @@ void line_begin(struct line *line, int64_t free, double var)
     line->free = free;
     line->var = var;
     line->bias = line->early = 0;
-    line->guessed = false;
+    line->guessed = line->behind_event = false;
     line->number = ++line_count;
 }
 
