@@ -72,6 +72,8 @@ struct ws_source ws_source_at(const struct ws_process *process, uint32_t thread,
         source.range = source_range(process, thread, time, known, &own);
     if (!own && process->stacks.rows.count)
         source.frame = ws_stacks_at(&process->stacks, thread, time, reach);
+    if (!own && source.frame == WS_NO_FRAME)
+        source.frame = ws_stacks_waiting(&process->stacks, thread, time);
     if (source.frame != WS_NO_FRAME)
         source.range = WS_NO_RANGE;
     return source;
@@ -176,10 +178,9 @@ struct ws_source ws_source_find_op(const struct ws_process *process, size_t op)
     struct ws_source source = { WS_NO_RANGE, WS_NO_FRAME };
     if (thread)
         source = ws_source_at(process, thread, ws_op_host_begin(&process->ops, op), 0, NULL);
-    uint32_t frame =
-        source.frame == WS_NO_FRAME
-            ? ws_stacks_of_shape(&process->stacks, ws_process_shape(process, process->ops.shape[op])->row.id)
-            : WS_NO_FRAME;
+    uint32_t frame = WS_NO_FRAME;
+    if (source.frame == WS_NO_FRAME)
+        frame = ws_stacks_of_shape(&process->stacks, ws_process_shape(process, process->ops.shape[op])->row.id);
     return frame == WS_NO_FRAME ? source : (struct ws_source){ WS_NO_RANGE, frame };
 }
 

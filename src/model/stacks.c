@@ -232,6 +232,20 @@ static bool is_nearer(const struct ws_stack *row, const struct ws_stack *than, i
     return row->in_pause ? llabs(row->host_ns - time) < llabs(than->host_ns - time) : row->host_ns >= time;
 }
 
+/* Returns the index of the first of the rows at or after `time`; `count` if there is none. */
+static size_t first_from(const struct ws_stack *rows, size_t count, int64_t time)
+{
+    size_t low = 0, high = count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows[middle].host_ns < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
 uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t time, int64_t reach)
 {
     const struct ws_thread_rows *list = ws_rows_of_thread(&stacks->threads, thread);
@@ -239,14 +253,7 @@ uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t t
     if (!list)
         return WS_NO_FRAME;
     const struct ws_stack *rows = (const struct ws_stack *)stacks->rows.data + list->first;
-    size_t low = 0, high = list->count;
-    while (low < high) { /* find the first row at or after `time` */
-        size_t middle = low + (high - low) / 2;
-        if (rows[middle].host_ns < time)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = first_from(rows, list->count, time);
     if (low && time - rows[low - 1].host_ns <= reach)
         best = &rows[low - 1];
     if (low < list->count && rows[low].host_ns - time <= reach && is_nearer(&rows[low], best, time))
@@ -254,6 +261,50 @@ uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t t
     uint32_t place = best ? place_of(stacks, best) : WS_NO_FRAME;
     bool ended_pause = best && !best->in_pause && reach && best->host_ns >= time && place != WS_NO_FRAME;
     return ended_pause && stacks->places[place].votes ? stacks->places[place].pause : place;
+}
+
+/* Returns the place of the sample nearest to `time` in the pause around `time`. If the pause has no sample, but is as
+ * long as those that get samples, returns the place at which most pauses were spent that ended at the same place.
+ * WS_NO_FRAME: unknown. The pause must lie between two calls, because a thread that makes no more calls does not wait
+ * for anything. *apart: ns between sample and `time`. */
+static uint32_t waits_at(const struct ws_stacks *stacks, const struct ws_stack *rows, size_t count, int64_t time,
+                         int64_t *apart)
+{
+    enum { LEAST_PAUSE = 500000 /* ns; as in shim/drain/pauses.c */ };
+    size_t after = first_from(rows, count, time), before = after;
+    const struct ws_stack *nearest = NULL;
+    for (; before && rows[before - 1].in_pause; before--)
+        if (!nearest)
+            nearest = &rows[before - 1];
+    for (bool first = true; after < count && rows[after].in_pause; after++, first = false)
+        if (first && (!nearest || rows[after].host_ns - time < time - nearest->host_ns))
+            nearest = &rows[after];
+    if (!before || after == count)
+        return WS_NO_FRAME;
+    *apart = nearest ? llabs(nearest->host_ns - time) : INT64_MAX;
+    if (nearest)
+        return place_of(stacks, nearest);
+    uint32_t end = place_of(stacks, &rows[after]);
+    bool known = rows[after].host_ns - rows[before - 1].host_ns >= LEAST_PAUSE && end != WS_NO_FRAME;
+    return known && stacks->places[end].votes ? stacks->places[end].pause : WS_NO_FRAME;
+}
+
+uint32_t ws_stacks_waiting(const struct ws_stacks *stacks, uint32_t thread, int64_t time)
+{
+    const struct ws_thread_rows *lists = stacks->threads.data;
+    uint32_t best = WS_NO_FRAME;
+    int64_t best_apart = 0, apart;
+    if (ws_rows_of_thread(&stacks->threads, thread))
+        return WS_NO_FRAME;
+    for (size_t i = 0; i < stacks->threads.count; i++) {
+        const struct ws_stack *rows = (const struct ws_stack *)stacks->rows.data + lists[i].first;
+        uint32_t place = waits_at(stacks, rows, lists[i].count, time, &apart);
+        if (place == WS_NO_FRAME || (best != WS_NO_FRAME && apart >= best_apart))
+            continue;
+        best = place;
+        best_apart = apart;
+    }
+    return best;
 }
 
 uint32_t ws_stacks_of_shape(const struct ws_stacks *stacks, uint32_t shape)

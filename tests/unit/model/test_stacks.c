@@ -125,6 +125,35 @@ static const char *place_at(const struct built *built, int64_t time, int64_t rea
     return text;
 }
 
+/* A thread without stacks, such as PyTorch's thread for the backward pass, launches while thread 1 waits in a call
+ * that makes no calls of CUDA. */
+static void a_thread_without_stacks_has_the_line_that_waits_for_it(void **state)
+{
+    struct built built = { 0 };
+    struct builder *trace = begin(&built);
+    (void)state;
+    build_kernel(trace, 1, "k", 0, 100);
+    build_stack(trace, 3, 1000, 0, false);
+    build_stack(trace, 4, 5000, 0, true); /* sampled in the pause */
+    build_stack(trace, 3, 9000, 0, false);
+    build_stack(trace, 3, 10000, 0, false);
+    build_stack(trace, 3, 900000, 0, false); /* ends a pause without sample, at the place where the first one ended */
+    build_stack(trace, 4, 912000, 0, true);  /* the last pause: the thread may have ended */
+    built_read(&built);
+    const struct ws_process *process = ws_model_process(built.model, 0);
+    uint32_t place = ws_stacks_waiting(&process->stacks, 2, 2000);
+    char text[128];
+    ws_source_text(process, (struct ws_source){ WS_NO_RANGE, place }, text, sizeof(text));
+    assert_string_equal(text, "step (train.py:30)");
+    assert_int_equal(ws_stacks_waiting(&process->stacks, 2, 8999), place);
+    assert_int_equal(ws_stacks_waiting(&process->stacks, 2, 500), WS_NO_FRAME);
+    assert_int_equal(ws_stacks_waiting(&process->stacks, 2, 9500), WS_NO_FRAME);
+    assert_int_equal(ws_stacks_waiting(&process->stacks, 2, 400000), place);
+    assert_int_equal(ws_stacks_waiting(&process->stacks, 2, 911000), WS_NO_FRAME);
+    assert_int_equal(ws_stacks_waiting(&process->stacks, 1, 2000), WS_NO_FRAME);
+    built_finish(&built);
+}
+
 static void a_stack_is_shown_by_the_programs_own_lines(void **state)
 {
     struct built built = { 0 };
@@ -211,6 +240,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_those_of_the_interpreter),
         cmocka_unit_test(damaged_tables_give_the_first_line),
+        cmocka_unit_test(a_thread_without_stacks_has_the_line_that_waits_for_it),
         cmocka_unit_test(a_stack_is_shown_by_the_programs_own_lines),
         cmocka_unit_test(native_code_is_shown_by_the_programs_own_lines),
         cmocka_unit_test(a_pause_is_shown_by_what_was_done_in_it),
