@@ -62,9 +62,10 @@ struct arrival {
 
 /* The time that a stream takes from one entry of its queue to the next, ns. */
 struct dispatch {
-    double mean, var; /* var: variance of the mean */
-    unsigned count;   /* number of measurements so far; 0: `mean` is not known yet */
-    bool wanted;      /* a launch that waited at a gate (timing/gates.h) was timed since `mean` was last measured */
+    double mean, var;  /* var: variance of the mean */
+    unsigned count;    /* number of measurements so far; 0: `mean` is not known yet */
+    double last, step; /* the last measurement; the smallest difference between two in succession, 0: not known */
+    bool wanted;       /* a launch that waited at a gate (timing/gates.h) was timed since `mean` was last measured */
     ws_CUevent events[2];
     int64_t next; /* host time before which `mean` is not measured again, ns */
 };

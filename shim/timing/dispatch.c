@@ -11,9 +11,9 @@ enum {
     PERIOD = 250000000, /* ns between measurements, after the first EARLY measurements */
     MEANT = 64,         /* the mean covers about this many measurements; older ones count less and less */
     DEADLINE = 300000,  /* ns; longest wait for both events to complete */
+    STEP_LEAST = 2,     /* ns; differences up to this come from rounding, not from the resolution of event times */
     MOST_NS = 100000,   /* ns; a longer measured time is not used, because something ran between the events */
 };
-static const double NOISE = 2 * 150.0 * 150; /* variance of the difference between two events' times, ns² */
 
 static bool is_ready(struct dispatch *dispatch)
 {
@@ -58,10 +58,14 @@ static void measure_once(struct shim_context *context)
     double ns = (double)ms * 1e6;
     if (ns < 0 || ns > MOST_NS)
         return;
+    double step = ns > dispatch->last ? ns - dispatch->last : dispatch->last - ns;
+    if (dispatch->count && step > STEP_LEAST && (step < dispatch->step || !(dispatch->step > 0)))
+        dispatch->step = step;
+    dispatch->last = ns;
     dispatch->count++;
     double share = ws_max(1.0 / MEANT, 1.0 / dispatch->count);
     dispatch->mean += share * (ns - dispatch->mean);
-    dispatch->var = NOISE * share;
+    dispatch->var = 2 * dispatch_event_var(context) * share;
 }
 
 void dispatch_measure(struct shim_context *context, int64_t now)

@@ -32,8 +32,8 @@ struct instant {
 static void line_pass_event(struct line *line, const struct pool_event *event)
 {
     if (event->time > line->free)
-        line_begin(line, event->time, EVENT);
-    line->behind_event = true;
+        line_begin(line, event->time, event_noise);
+    line->behind_event = event->time >= line->free;
 }
 
 static struct instant arrives(const struct shim_context *context, int64_t host_ns)
@@ -64,7 +64,7 @@ static const struct pool_event *event_read(const struct shim_context *context, u
  * the stream, and this operation ended at the event's time. */
 static bool event_tells(const struct pool_event *event, struct instant arrived)
 {
-    return (double)(event->time - arrived.time) > STATED * ws_root(arrived.var + EVENT) + LATE_BY;
+    return (double)(event->time - arrived.time) > STATED * ws_root(arrived.var + event_noise) + LATE_BY;
 }
 
 /* --- forward: what the device would have done --------------------------------------------------- */
@@ -285,16 +285,16 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     pending->duration->gated = true;
     double around_var =
         ws_square(AROUND_UNSURE) + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE);
-    duration_sample(pending->duration, took, 2 * EVENT + around_var, SAMPLE_EXACT);
+    duration_sample(pending->duration, took, 2 * event_noise + around_var, SAMPLE_EXACT);
     /* In a busy stream, the measured ends of runs (operations without a pause) tell more about durations than single
      * measured launches. So many measured launches are asked for only if the stream was idle. */
     bool was_idle = !line_may_reach(line, arrives(context, pending->op.host_begin).time);
     duration_note(pending->op.shape, was_idle && !duration_is_steady(pending->duration));
     pending->op.begin = ws_min(begin->time + around, end->time);
     pending->op.end = end->time;
-    pending->begin_var = pending->end_var = (float)EVENT;
+    pending->begin_var = pending->end_var = (float)event_noise;
     pending->op.flags |= WS_TIME_MEASURED | WS_TIME_MEASURED << 2;
-    line_begin(line, end->time, EVENT);
+    line_begin(line, end->time, event_noise);
 }
 
 /* The longest time that the operation can have taken: from its earliest likely start to its end event. */
@@ -315,7 +315,7 @@ static void learn_one(const struct pending *pending, bool begin, const struct po
                       bool foreseen)
 {
     struct duration *duration = pending->duration;
-    double took = (double)(end->time - pending->op.begin), noise = EVENT + (double)pending->begin_var;
+    double took = (double)(end->time - pending->op.begin), noise = event_noise + (double)pending->begin_var;
     bool always = foreseen || (duration->samples && !duration->gated);
     bool known = !(pending->held_up > 0);
     if (!known)
@@ -413,13 +413,14 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     enum told told = settle_last(context, last, begin, end, line);
     if (gated)
         return;
-    anchor(context, begin ? last : first, last, end, behind_var(context, last, EVENT), told, line);
+    anchor(context, begin ? last : first, last, end, behind_var(context, last, event_noise), told, line);
     last->op.flags |= told != TOLD_NOTHING ? WS_TIME_MEASURED << 2 : 0;
 }
 
 void reconstruct(struct shim_stream *stream, struct pending *first, struct pending *last, uint32_t end_event)
 {
     const struct shim_context *context = stream->context;
+    event_noise = dispatch_event_var(context);
     struct line line = line_of(stream->line_apart, stream->line_known ? (double)stream->line_seen : 1);
     if (stream->line_known) {
         line.free = stream->line_free;

@@ -15,6 +15,8 @@ enum { APART_MOST = 3 };
 
 static uint32_t line_count;
 
+double event_noise = EVENT;
+
 static double scale_of(double seen)
 {
     return ws_clamp(SCALE_MARGIN * seen, SCALE_LEAST, SCALE_MOST);
@@ -120,7 +122,7 @@ bool run_is_far(const struct walk *walk, double off, double end_var)
  * these kernels have changed before (changeable), one such run is enough. */
 static bool is_usual(struct line *line, const struct walk *walk, double off, bool changeable)
 {
-    if (!run_is_far(walk, off, EVENT)) {
+    if (!run_is_far(walk, off, event_noise)) {
         line->apart = 0;
         return true;
     }
@@ -156,7 +158,7 @@ static void tell_kernels(struct run run, double by, bool learned)
 static void correct_kernels(struct run run, double off, bool foreseen, double least)
 {
     struct pending *behind = run.last->next;
-    double all = run_walk(run).usual + EVENT;
+    double all = run_walk(run).usual + event_noise;
     for (struct pending *at = run.first; at != behind; at = at->next) {
         struct duration *duration = at->duration;
         double share = duration->launches * (double)duration->var / all;
@@ -176,7 +178,7 @@ void run_learn(struct run run, struct walk walk, double off, bool foreseen, stru
         known &= at->duration->samples > 0; /* a kernel that was never measured may have caused the deviation */
         changeable &= ws_square(off / run.count) <= MOST_AGAIN * (double)at->duration->change;
     }
-    learn_scale(line, ws_square(off) / (walk.end + EVENT));
+    learn_scale(line, ws_square(off) / (walk.end + event_noise));
     bool usual = is_usual(line, &walk, off, changeable), far = line->apart;
     if (far && !foreseen) /* the deviation may come from a long operation before the run */
         usual = false;

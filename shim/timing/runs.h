@@ -12,8 +12,13 @@
 #include "shim/timing/durations.h"
 #include "shim/timing/times.h"
 
-static const double EVENT = 150.0 * 150; /* variance of an event's time, which is rounded to half a microsecond */
-static const double FAR_OFF = 4;         /* a deviation of more than this many standard deviations is not chance */
+static const double EVENT = 150.0 * 150; /* variance of an event's time that is rounded to half a microsecond */
+
+/* The variance of an event's time in the context whose stream is computed (dispatch_event_var). Only the drain thread
+ * uses it. */
+extern double event_noise;
+
+static const double FAR_OFF = 4; /* a deviation of more than this many standard deviations is not chance */
 /* The trace states errors of this many standard deviations (99 % of a normal distribution). */
 static const double STATED = 2.6;
 

@@ -232,6 +232,7 @@ static void a_begin_event_says_when_the_stream_was_free(void **state)
 static void set_stream(int64_t free, float var, float seen)
 {
     stream.line_known = true;
+    stream.line_behind_event = false;
     stream.line_free = free;
     stream.line_var = var;
     stream.line_seen = seen;
