@@ -6,15 +6,12 @@
 #include "shim/state/lock.h"
 
 /* Counts the capture before the real call begins it, so that no event that the shim records becomes part of the
- * capture. */
-/* A stream that is not known yet is looked up before its capture begins: the driver is asked about its context, flags
- * and priority, and no such question may come between the program's calls once the stream is captured. */
+ * capture. An unknown stream is looked up now, because a captured stream is asked nothing (stream_find). */
 void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
     struct shim_thread *thread = call_thread(call);
-    struct shim_thread *asks = thread || call->nested ? thread : thread_get();
-    struct shim_stream *found = asks ? stream_find(stream, call->per_thread, asks->context) : NULL;
+    struct shim_stream *found = thread ? stream_find(stream, call->per_thread, thread->context) : NULL;
     struct shim_quiet quiet;
     quiet_begin(&quiet);
     shim_capture_begins();
@@ -34,7 +31,7 @@ void capture_begun(struct call *call, ws_CUstream stream)
     /* If this is the thread's first CUDA call, thread_get makes the thread's state. */
     struct shim_thread *thread = call->thread || call->result != WS_CUDA_SUCCESS ? call->thread : thread_get();
     if (call->result == WS_CUDA_SUCCESS && thread)
-        found = stream_known(stream, call->per_thread, thread->context);
+        found = stream_find(stream, call->per_thread, thread->context);
     struct shim_quiet quiet;
     quiet_begin(&quiet);
     /* capture_beginning has counted the capture in shim_page.phase. If capture_is_left (objects/captures.h) was

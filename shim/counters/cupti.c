@@ -259,11 +259,13 @@ const char *cupti_begin(struct cupti_session *session, struct cupti_group *group
         why = explain("take a configuration", configure(session, group));
     if (!why)
         why = explain("start", cupti.range_start(&start));
-    if (why)
-        return why;
-    why = explain("begin a range", cupti.range_push(&push));
-    if (why)
+    bool started = !why;
+    if (!why)
+        why = explain("begin a range", cupti.range_push(&push));
+    if (why && started)
         cupti.range_stop(&stop);
+    if (why)
+        cupti_disable(session); /* other tools may need the counters */
     return why;
 }
 

@@ -279,7 +279,7 @@ static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
     bool known = stream->line_known, behind_event = stream->line_behind_event;
     int64_t free = stream->line_free, error;
-    float var = stream->line_var;
+    float var = stream->line_var, early = stream->line_early;
     reconstruct(stream, stream->first, end, 0);
     if (stream->line_free <= device_clock_from_host(stream->context, ws_clock_ns(), &error))
         return true;
@@ -287,6 +287,7 @@ static bool compute_ended(struct shim_stream *stream, struct pending *end)
     stream->line_behind_event = behind_event;
     stream->line_free = free;
     stream->line_var = var;
+    stream->line_early = early;
     return false;
 }
 

@@ -6,7 +6,10 @@
 #include "base/reserve.h"
 #include "shim/hook/driver_calls.h"
 
-enum { LAST_EVENTS = 192 };
+enum {
+    LAST_EVENTS = 192,
+    MOST_AT_ONCE = 512, /* the drain also has to free events that are read, so it makes no more in one go */
+};
 
 int event_pool_init(struct event_pool *pool, uint32_t limit)
 {
@@ -80,7 +83,9 @@ bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early)
 
 void event_pool_keep(struct event_pool *pool, uint32_t early, uint32_t at_once)
 {
-    uint32_t count = ws_min(pool->made < early ? early - pool->made : pool->made, at_once);
+    uint32_t count = pool->made < early ? ws_min(early - pool->made, at_once) : pool->made;
+    if (atomic_load_explicit(&pool->free_count, memory_order_relaxed) < pool->made / 2)
+        count = ws_min(pool->made, MOST_AT_ONCE); /* launches need them now */
     if (event_pool_is_to_grow(pool, early) && event_pool_grow(pool, count) != WS_CUDA_SUCCESS) {
         pool->limit = pool->made; /* the driver refused to make an event: the shim asks it for no more events */
         set_few(pool);

@@ -44,9 +44,9 @@ void event_pool_empty(struct event_pool *pool);
  * an event. */
 ws_CUresult event_pool_grow(struct event_pool *pool, uint32_t count);
 
-/* event_pool_is_to_grow: is the pool to get more events? If so, event_pool_keep makes up to `at_once` of them; the
- * pool's context must then be current. A pool gets `early` events in advance. Later, it grows to at most twice its
- * size whenever fewer than half of its events are free. */
+/* event_pool_is_to_grow: is the pool to get more events? If so, event_pool_keep makes them; the pool's context must
+ * then be current. A pool gets `early` events in advance, up to `at_once` at each call. Whenever fewer than half of
+ * its events are free, it doubles. */
 bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early);
 void event_pool_keep(struct event_pool *pool, uint32_t early, uint32_t at_once);
 

@@ -138,6 +138,28 @@ static void ask_for_capture(struct shim_stream *stream)
         shim_capture_begins();
 }
 
+/* Asks the driver about a stream that the program made. Returns false if the handle is not valid. If the stream is
+ * captured, it is asked for nothing else: on an H200, PyTorch found a capture ended after such questions. Then
+ * *context stays as it is or becomes the current context, and flags and priority stay 0. */
+static bool ask_about(ws_CUstream handle, struct shim_context **context, unsigned *flags, int *priority)
+{
+    ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
+    struct driver_ask asking;
+    driver_ask_begin(&asking);
+    bool valid = !driver.stream_is_capturing || driver.stream_is_capturing(handle, &status) == WS_CUDA_SUCCESS;
+    if (valid && status == WS_CU_STREAM_CAPTURE_STATUS_NONE) {
+        *context = context_of_stream(handle, *context);
+        if (driver.stream_flags)
+            driver.stream_flags(handle, flags);
+        if (driver.stream_priority)
+            driver.stream_priority(handle, priority);
+    } else if (valid && !*context) {
+        *context = context_current();
+    }
+    driver_ask_end(&asking);
+    return valid;
+}
+
 struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim_context *context)
 {
     handle = normal_handle(handle, per_thread);
@@ -151,16 +173,8 @@ struct shim_stream *stream_find(ws_CUstream handle, bool per_thread, struct shim
         return stream;
     unsigned flags = 0;
     int priority = 0;
-    if (created) {
-        struct driver_ask asking;
-        driver_ask_begin(&asking);
-        context = context_of_stream(handle, context);
-        if (driver.stream_flags)
-            driver.stream_flags(handle, &flags);
-        if (driver.stream_priority)
-            driver.stream_priority(handle, &priority);
-        driver_ask_end(&asking);
-    }
+    if (created && !ask_about(handle, &context, &flags, &priority))
+        return NULL;
     if (!context)
         return NULL;
     struct ws_stream row = {

@@ -292,7 +292,8 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     duration_note(pending->op.shape, was_idle && !duration_is_steady(pending->duration));
     pending->op.begin = ws_min(begin->time + around, end->time);
     pending->op.end = end->time;
-    pending->begin_var = pending->end_var = (float)event_noise;
+    pending->begin_var = (float)(event_noise + around_var);
+    pending->end_var = (float)event_noise;
     pending->op.flags |= WS_TIME_MEASURED | WS_TIME_MEASURED << 2;
     line_begin(line, end->time, event_noise);
 }
@@ -421,6 +422,9 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
 {
     const struct shim_context *context = stream->context;
     event_noise = dispatch_event_var(context);
+    for (struct pending *at = first; at;
+         at = at == last ? NULL : at->next) /* compute_ended may have computed them before */
+        at->op.flags &= ~(uint32_t)(WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY);
     struct line line = line_of(stream->line_apart, stream->line_known ? (double)stream->line_seen : 1);
     if (stream->line_known) {
         line.free = stream->line_free;

@@ -72,7 +72,9 @@ struct ws_source ws_source_at(const struct ws_process *process, uint32_t thread,
         source.range = source_range(process, thread, time, known, &own);
     if (!own && process->stacks.rows.count)
         source.frame = ws_stacks_at(&process->stacks, thread, time, reach);
-    if (!own && source.frame == WS_NO_FRAME)
+    bool is_named =
+        source.range != WS_NO_RANGE && ws_range(&process->ranges, source.range)->kind != WS_RANGE_OPERATOR;
+    if (!is_named && source.frame == WS_NO_FRAME)
         source.frame = ws_stacks_waiting(&process->stacks, thread, time);
     if (source.frame != WS_NO_FRAME)
         source.range = WS_NO_RANGE;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/minmax.h"
 #include "base/salted.h"
 #include "model/line_table.h"
 #include "model/own_code.h"
@@ -12,7 +13,9 @@
 
 void ws_stacks_init(struct ws_stacks *stacks)
 {
-    *stacks = (struct ws_stacks){ .rows = WS_VECTOR(struct ws_stack), .threads = WS_VECTOR(struct ws_thread_rows) };
+    *stacks = (struct ws_stacks){ .rows = WS_VECTOR(struct ws_stack),
+                                  .threads = WS_VECTOR(struct ws_thread_rows),
+                                  .calls = WS_VECTOR(struct ws_stack_calls) };
     ws_entries_init(&stacks->codes, WS_FAMILY_code);
     ws_entries_init(&stacks->frames, WS_FAMILY_frame);
 }
@@ -23,6 +26,7 @@ void ws_stacks_finish(struct ws_stacks *stacks)
     ws_entries_finish(&stacks->frames);
     ws_vector_finish(&stacks->rows);
     ws_vector_finish(&stacks->threads);
+    ws_vector_finish(&stacks->calls);
     ws_map_finish(&stacks->of_shapes);
     free(stacks->places);
 }
@@ -168,12 +172,19 @@ static int index_rows(struct ws_stacks *stacks)
 {
     const struct ws_stack *rows = stacks->rows.data;
     struct ws_thread_rows *thread = NULL;
+    struct ws_stack_calls *calls = NULL;
     for (size_t i = 0; i < stacks->rows.count; i++) {
         if (!thread || thread->thread != rows[i].thread) {
             thread = ws_vector_push(&stacks->threads);
-            if (!thread)
+            calls = thread ? ws_vector_push(&stacks->calls) : NULL;
+            if (!calls)
                 return -ENOMEM;
             *thread = (struct ws_thread_rows){ .thread = rows[i].thread, .first = (uint32_t)i };
+            *calls = (struct ws_stack_calls){ .first = SIZE_MAX };
+        }
+        if (!rows[i].in_pause) {
+            calls->first = ws_min(calls->first, (size_t)thread->count);
+            calls->last = thread->count;
         }
         thread->count++;
         uint64_t *of_shape = rows[i].shape ? ws_salted_put(&stacks->of_shapes, rows[i].shape) : NULL;
@@ -263,42 +274,47 @@ uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t t
     return ended_pause && stacks->places[place].votes ? stacks->places[place].pause : place;
 }
 
-/* Returns the place of the sample nearest to `time` in the pause around `time`. If the pause has no sample, but is as
- * long as those that get samples, returns the place at which most pauses were spent that ended at the same place.
- * WS_NO_FRAME: unknown. The pause must lie between two calls, because a thread that makes no more calls does not wait
- * for anything. *apart: ns between sample and `time`. */
-static uint32_t waits_at(const struct ws_stacks *stacks, const struct ws_stack *rows, size_t count, int64_t time,
-                         int64_t *apart)
+/* A sample tells where a thread waits only near the sample. A pause without sample, between two calls that have
+ * stacks, counts if it is as long as those that get samples (shim/drain/pauses.c), and not too long. Times in ns. */
+static const int64_t SAMPLE_REACH = 50000000, PAUSE_LEAST = 500000, PAUSE_MOST = 1000000000;
+
+/* Returns the place at which the thread of these rows waits at `time`: that of the nearest sample in the pause around
+ * `time`, else the place at which most pauses were spent that ended at the same place. WS_NO_FRAME: unknown. The
+ * pause must lie between two calls, because a thread that makes no more calls does not wait for anything. *apart: ns
+ * between sample and `time`. */
+static uint32_t waits_at(const struct ws_stacks *stacks, const struct ws_stack *rows,
+                         const struct ws_stack_calls *calls, size_t count, int64_t time, int64_t *apart)
 {
-    enum { LEAST_PAUSE = 500000 /* ns; as in shim/drain/pauses.c */ };
-    size_t after = first_from(rows, count, time), before = after;
-    const struct ws_stack *nearest = NULL;
-    for (; before && rows[before - 1].in_pause; before--)
-        if (!nearest)
-            nearest = &rows[before - 1];
-    for (bool first = true; after < count && rows[after].in_pause; after++, first = false)
-        if (first && (!nearest || rows[after].host_ns - time < time - nearest->host_ns))
-            nearest = &rows[after];
-    if (!before || after == count)
+    size_t after = first_from(rows, count, time);
+    if (after <= calls->first || after > calls->last)
         return WS_NO_FRAME;
+    const struct ws_stack *before = &rows[after - 1], *behind = &rows[after], *nearest = NULL;
+    if (before->in_pause)
+        nearest = before;
+    if (behind->in_pause && (!nearest || behind->host_ns - time < time - nearest->host_ns))
+        nearest = behind;
     *apart = nearest ? llabs(nearest->host_ns - time) : INT64_MAX;
     if (nearest)
-        return place_of(stacks, nearest);
-    uint32_t end = place_of(stacks, &rows[after]);
-    bool known = rows[after].host_ns - rows[before - 1].host_ns >= LEAST_PAUSE && end != WS_NO_FRAME;
-    return known && stacks->places[end].votes ? stacks->places[end].pause : WS_NO_FRAME;
+        return *apart <= SAMPLE_REACH ? place_of(stacks, nearest) : WS_NO_FRAME;
+    int64_t length = behind->host_ns - before->host_ns;
+    uint32_t end = length >= PAUSE_LEAST && length <= PAUSE_MOST ? place_of(stacks, behind) : WS_NO_FRAME;
+    return end != WS_NO_FRAME && stacks->places[end].votes ? stacks->places[end].pause : WS_NO_FRAME;
 }
 
 uint32_t ws_stacks_waiting(const struct ws_stacks *stacks, uint32_t thread, int64_t time)
 {
+    enum {
+        MOST_THREADS = 64
+    }; /* of more threads with stacks, only the first ones are asked: this keeps reports fast */
     const struct ws_thread_rows *lists = stacks->threads.data;
+    const struct ws_stack_calls *calls = stacks->calls.data;
     uint32_t best = WS_NO_FRAME;
     int64_t best_apart = 0, apart;
     if (ws_rows_of_thread(&stacks->threads, thread))
         return WS_NO_FRAME;
-    for (size_t i = 0; i < stacks->threads.count; i++) {
+    for (size_t i = 0; i < stacks->threads.count && i < MOST_THREADS; i++) {
         const struct ws_stack *rows = (const struct ws_stack *)stacks->rows.data + lists[i].first;
-        uint32_t place = waits_at(stacks, rows, lists[i].count, time, &apart);
+        uint32_t place = waits_at(stacks, rows, &calls[i], lists[i].count, time, &apart);
         if (place == WS_NO_FRAME || (best != WS_NO_FRAME && apart >= best_apart))
             continue;
         best = place;

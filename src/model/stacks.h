@@ -31,11 +31,17 @@ struct ws_stack_place {
 
 #define WS_NO_FRAME UINT32_MAX
 
+/* The thread's first and last row that is not in a pause, as indices into its rows. first > last: there is none. */
+struct ws_stack_calls {
+    size_t first, last;
+};
+
 struct ws_stacks {
     struct ws_entries codes;  /* rows of family `code` (struct ws_code): functions */
     struct ws_entries frames; /* rows of family `frame` (struct ws_frame) */
     struct ws_vector rows;    /* elements: struct ws_stack; ordered by thread and time after ws_stacks_order */
     struct ws_vector threads; /* elements: struct ws_thread_rows (model/ranges.h); the rows of each thread */
+    struct ws_vector calls;   /* elements: struct ws_stack_calls; for each element of `threads` */
     struct ws_stack_place *places;
     bool has_native_lines;      /* a frame in a module of the program's own code has a source line */
     uint32_t unnamed;           /* number of modules of the program's own code that lack names of functions */

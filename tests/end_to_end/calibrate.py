@@ -12,7 +12,7 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # The device's time before an operation makes measured times longer: DISPATCH_NS at least, and AFTER_EVENT_NS if an event
 # stands before it. RESOLUTION_NS is the resolution of its events, and so the largest error of a measured time.
-DISPATCH_NS, AFTER_EVENT_NS, RESOLUTION_NS = 700, 2160, 500
+DISPATCH_NS, AFTER_EVENT_NS, RESOLUTION_NS = 930, 2160, 32
 # On a busy machine the host may feed the device too slowly. So a rate that is too low is measured again.
 ATTEMPTS = 4
 # Enough device memory for all sizes. The copies move no data, to save host time.

@@ -243,4 +243,18 @@ def case_quiet(build):
     check(not run.errors and not others, f"with everything well: {run.errors}, {others} lost")
 
 
+def case_capture(build):
+    """Streams that the shim does not know are captured, in and outside of what it records. A question about a captured
+    stream would end the capture, as on an H200."""
+    build = os.path.abspath(build)
+    command = [f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/samples/probe", "capture"]
+    with tempfile.TemporaryDirectory() as folder:
+        for variables in ({}, {"WALLSHIM_CAPTURE_RANGE": "profiler"}, {"WALLSHIM_START": "off"},
+                          {"WALLSHIM_BACKEND": "host", "WALLSHIM_CAPTURE_RANGE": "profiler"}):
+            environment = {**os.environ, "SIMGPU_CAPTURE_STRICT": "1", "WALLSHIM_OUTPUT": f"{folder}/%p.wst", **variables}
+            ran = subprocess.run(command, env=environment,
+                                 capture_output=True, text=True, check=False)
+            check(ran.returncode == 0 and ran.stdout.count(" captured") == 3, f"{variables}: {ran.stdout}{ran.stderr}")
+
+
 cases.main(globals())

@@ -74,6 +74,7 @@ API_TWIN(cuStreamGetFlags, _ptsz, (ws_CUstream handle, unsigned *flags), (handle
     struct sim_stream *stream;
     NEED(flags);
     TRY(sim_stream_get(handle, &stream));
+    sim_capture_minds(stream);
     *flags = stream->flags;
     return WS_CUDA_SUCCESS;
 }
@@ -83,6 +84,7 @@ API_TWIN(cuStreamGetPriority, _ptsz, (ws_CUstream handle, int *priority), (handl
     struct sim_stream *stream;
     NEED(priority);
     TRY(sim_stream_get(handle, &stream));
+    sim_capture_minds(stream);
     *priority = stream->priority;
     return WS_CUDA_SUCCESS;
 }
@@ -101,6 +103,7 @@ API_TWIN(cuStreamGetCtx, _ptsz, (ws_CUstream handle, struct sim_context **contex
     struct sim_stream *stream;
     NEED(context);
     TRY(sim_stream_get(handle, &stream));
+    sim_capture_minds(stream);
     *context = stream->context;
     return WS_CUDA_SUCCESS;
 }
@@ -111,6 +114,7 @@ API_TWIN(cuStreamGetCtx_v2, _ptsz, (ws_CUstream handle, struct sim_context **con
     struct sim_stream *stream;
     NEED(context && green);
     TRY(sim_stream_get(handle, &stream));
+    sim_capture_minds(stream);
     *context = sim_whole(stream->context);
     *green = stream->context->green;
     return WS_CUDA_SUCCESS;

@@ -146,6 +146,17 @@ ws_CUresult sim_capture_unsafe(void)
     return result;
 }
 
+/* With SIMGPU_CAPTURE_STRICT, a question about a captured stream ends its capture. */
+void sim_capture_minds(struct sim_stream *stream)
+{
+    if (!sim_config.capture_strict)
+        return;
+    pthread_mutex_lock(&sim_lock);
+    if (stream->capture)
+        stream->capture->invalidated = true;
+    pthread_mutex_unlock(&sim_lock);
+}
+
 static ws_CUenum node_type(enum sim_kind kind)
 {
     switch (kind) {

@@ -49,7 +49,7 @@ static void load(void)
     if (sim_config.slowdown < 1)
         sim_config.slowdown = 1;
     if (sim_config.event_dispatch_ns < 0)
-        sim_config.event_dispatch_ns = sim_config.dispatch_ns + 560;
+        sim_config.event_dispatch_ns = sim_config.dispatch_ns + 330;
     if (sim_config.after_event_ns < 0)
         sim_config.after_event_ns = sim_config.event_dispatch_ns + 900;
     if (sim_config.event_resolution_ns < 1)

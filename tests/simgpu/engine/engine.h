@@ -476,6 +476,7 @@ ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream);
 ws_CUresult sim_capture_forbids_stream(struct sim_stream *stream);
 ws_CUresult sim_capture_forbids_event(struct sim_event *event);
 ws_CUresult sim_capture_unsafe(void);
+void sim_capture_minds(struct sim_stream *stream);
 ws_CUresult sim_capture_wait(struct sim_stream *stream, struct sim_event *event, unsigned flags, bool *captured);
 ws_CUresult sim_capture_record(struct sim_stream *stream, struct sim_event *event, unsigned flags, bool *captured);
 ws_CUresult sim_capture_work(struct sim_stream *stream, const struct sim_work *work, bool *captured);

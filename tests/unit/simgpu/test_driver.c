@@ -39,9 +39,9 @@ static void events_show_the_models_time(void **state)
     succeeds(cuEventQuery(end));
     /* The kernel takes 5 ms; launch and dispatch are added to that. */
     assert_true(elapsed(begin, end) >= 5.0f);
-    /* The resolution of events is half a microsecond. */
-    double half_microseconds = (double)elapsed(begin, end) * 2000;
-    assert_true(half_microseconds - (double)(long)(half_microseconds + 0.5) < 0.01);
+    /* The resolution of events is 32 ns. A float of some milliseconds is exact to half a nanosecond. */
+    double steps = (double)elapsed(begin, end) * 1e6 / 32, off = steps - (double)(long)(steps + 0.5);
+    assert_true(off < 0.03 && off > -0.03);
 }
 
 static void streams_run_beside_each_other_and_wait_for_events(void **state)
