@@ -26,6 +26,8 @@ def main():
                                   env={**os.environ, "WALLSHIM_OUTPUT": trace, "SIMGPU_PRODUCTS": truth}).stdout
         report = json.loads(subprocess.run([f"{build}/tools/wallshim", "report", "--json", "--top", "0", trace],
                                            check=True, capture_output=True, text=True).stdout)
+        shapes = subprocess.run([f"{build}/tools/wallshim", "dump", "--json", "--family", "shape", trace], check=True,
+                                capture_output=True, text=True).stdout
         with open(truth, encoding="ascii") as lines:
             made = [line.split() for line in lines]
     assert recorded == alone, f"{recorded!r} with the shim, {alone!r} without"
@@ -46,6 +48,13 @@ def main():
             assert roofline["source"] == "shape", kernel
             assert roofline["flops"] == flops[kernel["name"]], f"{kernel} has {flops[kernel['name']]} FLOPs"
             assert not roofline["inconsistent"] and roofline["class"] != "unknown", kernel
+    # Products of two lengths (k) have the same kernel, grid and block. They are two shapes, each with its own times.
+    inputs = collections.defaultdict(set)
+    for row in map(json.loads, shapes.splitlines()):
+        if row["inputs"]:
+            inputs[tuple(value for key, value in row.items() if key not in ("id", "inputs"))].add(row["inputs"])
+    assert max(map(len, inputs.values())) >= 2, inputs
+
     large = max(device["roofline"]["products"], key=lambda product: product["flops"])
     assert large["precision"] == "bf16", large
     roofline, wall = device["roofline"], device["wall"]
