@@ -106,8 +106,9 @@ def print_summary(results):
 def print_torch(results):
     for name, row in results["torch_kernels"].items():
         if isinstance(row, dict) and "kernels" in row:
-            print(f"\nPyTorch {name}: {row['kernels']} kernels take {row['total_of_cupti']:.1%} of CUPTI's time, {row['weighted_error']:.1%} off "
-                  f"by kernel and shape; {row['begins_inside']:.1%} of begins and {row['ends_inside']:.1%} of ends are within their errors")
+            print(f"\nPyTorch {name}: {row['kernels']} kernels take {row['total_of_cupti']:.1%} of CUPTI's time, "
+                  f"{row['weighted_error']:.1%} off by kernel and shape; {row['begins_inside']:.1%} of begins and "
+                  f"{row['ends_inside']:.1%} of ends are within their errors")
     for name, rows in results["torch_slowdown"].items():
         if isinstance(rows, dict) and "skipped" not in rows and "failed" not in rows:
             print(f"PyTorch under {name:<16}" + "  ".join(f"{program} {row['slowdown']:+.1%}" for program, row in rows.items()))
@@ -131,9 +132,10 @@ def main():
         return 77
     results = {"version": 1, "machine": machine}
     for name, measure in (("calibration", device.calibrate), ("costs", device.measure_costs), ("gates", device.measure_gates),
-                          ("kernels", device.measure_kernels),
-                          ("counters", device.read_counters), ("overlap", device.measure_overlap), ("captures", device.check_captures),
-                          ("torch_kernels", torch_compare.compare_kernels), ("torch_slowdown", torch_compare.measure_slowdown)):
+                          ("kernels", device.measure_kernels), ("counters", device.read_counters),
+                          ("overlap", device.measure_overlap), ("captures", device.check_captures),
+                          ("torch_kernels", torch_compare.compare_kernels),
+                          ("torch_slowdown", torch_compare.measure_slowdown)):
         print(f"== {name}", flush=True)
         results[name] = measure(runner)
     print("== programs", flush=True)

@@ -7,10 +7,10 @@ Programs: eager (batch 8), batch-1, compiled, graph (both of batch 1). SAMPLES i
 up, then runs N rounds of the same steps. Prints one JSON object: for each program the mean time of a step in ns in each
 round, the processor time of each thread in a step, the number of steps, and the loss at the end.
 
---alternate profiles every second round only: then the same process runs with and without a profiler, and what differs
-from process to process does not matter. The profiler is wallshim, started with --capture-range profiler, or
-torch.profiler with --profiler. --profiler runs each round under torch.profiler. --trace writes what torch.profiler sees of the last round of the first
-program into FILE. Status 77 if there is no PyTorch or no GPU."""
+--profiler runs each round under torch.profiler. --trace writes what torch.profiler sees of the last round of the first
+program into FILE. --alternate profiles every second round only: the same process runs with and without a profiler, so
+what differs from process to process does not matter. The profiler is torch.profiler with --profiler, else wallshim,
+started with --capture-range profiler. Status 77 if there is no PyTorch or no GPU."""
 import argparse
 import json
 import os
@@ -103,7 +103,8 @@ def main():
         for number in range(options.rounds):
             path = options.trace if number == options.rounds - 1 and not answer["programs"] else None
             rounds.append(run_round(training, steps, options, path, options.alternate and not number % 2))
-        threads = {thread: round((after - before.get(thread, 0)) / steps / options.rounds) for thread, after in thread_times().items()}
+        threads = {thread: round((after - before.get(thread, 0)) / steps / options.rounds)
+                   for thread, after in thread_times().items()}
         answer["programs"][name] = {"steps": steps, "step_ns": rounds, "loss": training.loss.item(),
                                     "thread_ns": {thread: spent for thread, spent in threads.items() if spent > 1000}}
     print(json.dumps(answer))
