@@ -39,8 +39,8 @@ enum {
      * some operations get events (_SAMPLED), fewer are needed. In that case EVENTS_AT_ONCE_SAMPLED events are made at
      * a time, because launches wait while events are made (objects/contexts.c). */
     EARLY_EVENTS = 4096,
-    EARLY_EVENTS_SAMPLED = 256,
-    EVENTS_AT_ONCE_SAMPLED = 32,
+    EARLY_EVENTS_SAMPLED = 512,
+    EVENTS_AT_ONCE_SAMPLED = 16,
     MANY_THREADS = 64,             /* with fewer threads, the drain never checks all of them (all_may_be_gone) */
     ENDED_LOOK_NS = 1000000000,    /* pause between checks of all threads: each thread needs a system call */
     ENDED_LOOK_SOON_NS = 50000000, /* like ENDED_LOOK_NS, if a quarter of the thread slots are in use */

@@ -17,7 +17,7 @@
 /* Number of events that a thread makes in a context when it registers the context. With --event-placement sampled few
  * events are needed. More events would cost the program time: on an H200, making one takes 6 to 8 µs while another
  * thread launches, and these launches take four times as long as usual. */
-enum { FIRST_EVENTS = 4096, FIRST_EVENTS_SAMPLED = 64 };
+enum { FIRST_EVENTS = 4096, FIRST_EVENTS_SAMPLED = 256 };
 
 static struct ws_map context_ids; /* handle of a context → its dictionary id */
 static struct ws_chunks contexts = { .row_size = sizeof(struct shim_context) };

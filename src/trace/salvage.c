@@ -156,9 +156,10 @@ static bool is_new(struct salvage *salvage, enum ws_family family, uint64_t corr
     return !was_seen;
 }
 
+/* An operation may have times from the events of its neighbours, although no event was free for it. */
 static bool is_dry(const struct ws_op *op)
 {
-    return op->flags & WS_OP_POOL_DRY && !op->result && !(op->flags & WS_OP_CAPTURED);
+    return op->flags & WS_OP_POOL_DRY && !op->end && !op->result && !(op->flags & WS_OP_CAPTURED);
 }
 
 static void note_row(struct salvage *salvage, enum ws_family family, const void *row)
