@@ -418,13 +418,21 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     last->op.flags |= told != TOLD_NOTHING ? WS_TIME_MEASURED << 2 : 0;
 }
 
+/* compute_ended (drain/pending.c) may have computed the operations before, and kept no times. */
+static void forget_qualities(struct pending *first, const struct pending *last)
+{
+    for (struct pending *at = first;; at = at->next) {
+        at->op.flags &= ~(uint32_t)(WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY);
+        if (at == last)
+            return;
+    }
+}
+
 void reconstruct(struct shim_stream *stream, struct pending *first, struct pending *last, uint32_t end_event)
 {
     const struct shim_context *context = stream->context;
     event_noise = dispatch_event_var(context);
-    for (struct pending *at = first; at;
-         at = at == last ? NULL : at->next) /* compute_ended may have computed them before */
-        at->op.flags &= ~(uint32_t)(WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY);
+    forget_qualities(first, last);
     struct line line = line_of(stream->line_apart, stream->line_known ? (double)stream->line_seen : 1);
     if (stream->line_known) {
         line.free = stream->line_free;
