@@ -19,8 +19,8 @@ enum {
     /* an early sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
      * most this far in the future */
     ADVANCE_NS = 20000000,
-    /* one part in EARLY_SHARE of the budget is kept for early samples. Copies, and operations that waited for other
-     * work, are always measured, and may use up the rest of the budget */
+    /* one part in EARLY_SHARE of the budget is kept for early samples. Calls that wait, and operations that waited
+     * for other work, are always measured, and may use up the rest of the budget */
     EARLY_SHARE = 4,
     OWN_MOST = 6, /* a measurement is also charged with the time for writing all records since the last
                      measurement, but at most with this multiple of its own cost */
@@ -65,6 +65,20 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     return MEASURE_PAIR;
 }
 
+/* Decides whether a copy, memset or graph launch is measured. All are measured while the budget lasts. */
+static enum measure measure_of_other(struct shim_thread *thread, struct shape_entry *shape, uint64_t now)
+{
+    struct thread_measuring *measuring = &thread->measuring;
+    bool early = shape->sample_gap < EARLY_GAP;
+    bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
+    measuring->unmeasured++;
+    measuring->early = early && !paid && now >= measuring->early_paid_until;
+    if (!paid && !measuring->early && shape->sample_gap)
+        return MEASURE_NOTHING;
+    shape->sample_gap = ws_clamp(2 * shape->sample_gap, (uint32_t)FIRST_GAP, (uint32_t)LONGEST_GAP);
+    return MEASURE_PAIR;
+}
+
 /* Returns the part of the time `took` that is charged to the thread's budget: at most MEASURE_MOST_NS, because a
  * measurement takes longer only if the thread is preempted. */
 static uint64_t own_cost(uint64_t took)
@@ -96,8 +110,8 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     if (!measuring->paid_until) /* a new thread starts with the budget that it would save in ADVANCE_NS */
         measuring->paid_until = now - ws_min(now, ticks_in(ADVANCE_NS));
     uint64_t paid = ws_max(measuring->paid_until, window_began) + (cost + own) * WHOLE / shim_options.overhead;
-    /* Copies are measured even when the budget is used up. The limit `now + window` keeps many copies from stopping
-     * all other measurements for long. */
+    /* Some operations are measured even when the budget is used up (measure_of_op). The limit `now + window` keeps
+     * them from stopping all other measurements for long. */
     measuring->paid_until = ws_min(paid, now + window);
     if (measuring->early)
         measuring->early_paid_until =
@@ -141,8 +155,11 @@ bool measure_leaves_out(struct shim_thread *thread, struct ws_ring_op *record, s
 enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *record, struct shape_entry *shape,
                            bool fresh)
 {
-    if (!shape->function || fresh || record->header.detail & (WS_OP_BLOCKING | WS_OP_IN_COLLECTIVE))
+    if (!(shape->function || shape->computable) || fresh ||
+        record->header.detail & (WS_OP_BLOCKING | WS_OP_IN_COLLECTIVE))
         return MEASURE_PAIR;
+    if (shape->computable)
+        return measure_of_other(thread, shape, ticks_now());
     if (record->header.detail & WS_OP_DEPENDENT)
         return MEASURE_NOTHING;
     if (thread->measure != MEASURE_UNDECIDED)

@@ -30,9 +30,12 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
  * and the drain thread later computes their times. */
 bool measure_leaves_out(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape);
 
-/* Decides which events measure an operation, unless measure_leaves_out has returned true for it. Copies are always
- * measured, because only times of kernels can be computed. fresh: the operation may have waited for other work than
- * its stream's earlier operations. Such an operation is measured, too, because its begin cannot be computed. */
+/* Decides which events measure an operation, unless measure_leaves_out has returned true for it. Copies, memsets and
+ * graph launches are all measured while the budget lasts. After that, the drain thread computes their times.
+ *
+ * fresh: the operation may have waited for other work than its stream's earlier operations. Such an operation is
+ * always measured, because its begin cannot be computed. A call that waits for its operation is always measured, too.
+ */
 enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *record, struct shape_entry *shape,
                            bool fresh);
 

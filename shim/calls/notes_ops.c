@@ -4,6 +4,7 @@
 #include "shim/drain/recording.h"
 #include "shim/hook/driver_calls.h"
 #include "shim/objects/memory.h"
+#include "shim/objects/shapes.h"
 
 /* Largest number of parameter blocks of one shape that are kept per second. PARAMS_THINNED is the lower limit that
  * applies while records cost more time than --overhead allows. */
@@ -133,7 +134,9 @@ static void plain_work(struct call *call, enum ws_op_kind kind, enum ws_space fr
 {
     uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_relaxed);
     uint32_t which = shape_which(call, stream, (uint32_t)from << 4 | (uint32_t)to, handles);
-    struct shape_key key = { .object = which, .stream = AT(stream), .which = which };
+    struct shape_key key = {
+        .object = which, .stream = AT(stream), .which = which, .grid_x = shape_size_class(bytes)
+    };
     struct ws_shape row = { .kind = kind, .from_space = from, .to_space = to };
     struct shape_entry *shape = describe(call->thread, &key, &row);
     if (shape)

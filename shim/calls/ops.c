@@ -144,7 +144,8 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
     struct shim_stream *stream = shape->stream;
     uint16_t *flags = &record->header.detail;
     thread->measure = (uint8_t)measure_of_op(thread, record, shape, fresh);
-    *flags |= (shape->function ? WS_RING_OP_COMPUTED : 0) | (fresh ? WS_RING_OP_WAITED : 0);
+    bool computed = shape->function || (thread->measure == MEASURE_NOTHING && shape->computable);
+    *flags |= (computed ? WS_RING_OP_COMPUTED : 0) | (fresh ? WS_RING_OP_WAITED : 0);
     if (thread->measure == MEASURE_PAIR && shape->function && !fresh && turn_is_contended(thread))
         thread->measure = MEASURE_END; /* another thread may put work between a begin event and this operation */
     if (thread->measure != MEASURE_PAIR)

@@ -10,6 +10,7 @@
 #include "shim/drain/pending.h"
 #include "shim/drain/progress.h"
 #include "shim/drain/trace.h"
+#include "shim/objects/shapes.h"
 #include "shim/objects/streams.h"
 #include "shim/objects/thread.h"
 #include "shim/state/live.h"
@@ -18,7 +19,7 @@
 #include "shim/timing/ticks.h"
 #include "shim/timing/times.h"
 
-enum { PARAM_SETS = 65536, TAKEN_ASIDE = 64 << 10 };
+enum { PARAM_SETS = 65536 };
 
 /* Hash of a block of kernel parameters → id of the block's row in the trace. */
 static struct ws_map params_ids = { .limit = PARAM_SETS };
@@ -47,17 +48,6 @@ static uint32_t lateness(const struct ws_ring_op *record, int64_t host_end)
     uint32_t ticks = record->inner >> WS_RING_OP_LATENESS;
     return ticks == WS_RING_OP_MOST_LATENESS ? UINT32_MAX
                                              : (uint32_t)(ticks_to_ns(record->ticks_end + ticks) - host_end);
-}
-
-/* Does the copy's call take about as long as the copy? A copy of pageable memory does: the driver copies the data
- * through its own pinned memory during the call. A small asynchronous copy to the device does not: its call only
- * copies the data to memory of the driver (CUDA driver API documentation, "API synchronization behavior"). */
-static bool is_staged(const struct ws_shape *shape, const struct ws_op *op)
-{
-    if (shape->kind != WS_OP_COPY)
-        return false;
-    bool at_once = !(op->flags & WS_OP_BLOCKING) && op->bytes <= TAKEN_ASIDE;
-    return shape->to_space == WS_SPACE_PAGEABLE || (shape->from_space == WS_SPACE_PAGEABLE && !at_once);
 }
 
 static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
@@ -95,7 +85,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         .direction = (uint8_t)copy_direction(shape),
         .kind = (uint8_t)shape->kind,
         .detail = record->header.detail & WS_RING_OP_DETAIL,
-        .staged = is_staged(shape, &op),
+        .staged = shape_is_staged(shape, op.bytes, op.flags & WS_OP_BLOCKING),
     };
     pending->op.shape = 0; /* says that the row is not complete yet; read if the process is killed (record/live.h) */
     atomic_signal_fence(memory_order_release);

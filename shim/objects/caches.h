@@ -15,6 +15,7 @@ struct shape_key {
     uint64_t object; /* the application's handle of the kernel or executable graph; for other operations a copy of
                         `which` */
     uint64_t stream; /* the application's handle of the stream */
+    /* grid_x of a copy or memset: its size class (shapes.h) */
     uint32_t grid_x, grid_y, grid_z, shared;
     uint32_t block; /* packed by shape_block */
     /* for launches that cuBLAS and cuDNN make: id of the label of the call's inputs; else 0. GEMMs that differ only
@@ -40,6 +41,8 @@ struct shape_entry {
     struct shim_stream *stream;
     /* whether hardware counters are still to be read for launches with this shape: see counters/counters.c */
     uint32_t counters;
+    /* A copy, memset or graph launch whose device times can be computed from those of earlier ones with this key. */
+    bool computable;
 };
 
 /* A call stack of the thread that was recorded before. */

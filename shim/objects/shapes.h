@@ -22,4 +22,28 @@ bool shapes_are_full(void);
 /* Like shape_id_exact, but does not tell whether the lock was free. Used for shapes of graph nodes. */
 uint32_t shape_id(const struct ws_shape *shape);
 
+/* The size class of copies and memsets that move so many bytes. Operations of one shape and size class take about as
+ * long: the sizes of a class differ by a quarter at most. */
+static inline uint32_t shape_size_class(uint64_t bytes)
+{
+    if (bytes < 4)
+        return (uint32_t)bytes;
+    unsigned log = 63 - (unsigned)__builtin_clzll(bytes);
+    return log << 2 | (bytes >> (log - 2) & 3);
+}
+
+/* An asynchronous copy of at most so many bytes from pageable memory to a device returns at once: its call copies the
+ * data to memory of the driver (CUDA driver API documentation, "API synchronization behavior"). */
+enum { SHAPE_TAKEN_ASIDE = 64 << 10 };
+
+/* Does the copy's call take about as long as the copy? A copy from or to pageable memory does, unless it returns at
+ * once: the driver copies the data through its own pinned memory during the call. blocking: the call returns after
+ * the copy. */
+static inline bool shape_is_staged(const struct ws_shape *shape, uint64_t bytes, bool blocking)
+{
+    bool at_once = !blocking && bytes <= SHAPE_TAKEN_ASIDE;
+    return shape->kind == WS_OP_COPY &&
+           (shape->to_space == WS_SPACE_PAGEABLE || (shape->from_space == WS_SPACE_PAGEABLE && !at_once));
+}
+
 #endif

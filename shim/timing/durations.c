@@ -9,6 +9,7 @@
 #include "base/minmax.h"
 #include "base/root.h"
 #include "record/record.h"
+#include "shim/objects/shapes.h"
 #include "shim/state/registry.h"
 
 enum {
@@ -59,17 +60,19 @@ static struct {
     uint32_t samples, repeated;
 } all_kernels = { .spread = FIRST_SPREAD };
 
-/* A "work" is a kernel with its grid and block. Number 0 stands for all works for which there was no memory. */
+/* A "work" is a kernel with its grid and block, a graph, or copies and memsets of one shape and size class. Number 0
+ * stands for all works for which there was no memory. */
 static struct ws_chunks durations = { .row_size = sizeof(struct duration) }; /* index: number of the work */
 static struct ws_chunks works = { .row_size = sizeof(uint32_t) }; /* number of each shape's work; index: shape id */
 static struct ws_map work_ids; /* hash of a shape without its stream → number of its work */
 static uint32_t work_count;
 static struct duration shared;
 
-static uint32_t work_of(uint32_t shape)
+static uint32_t work_of(uint32_t shape, uint64_t bytes)
 {
     struct ws_shape row = *(const struct ws_shape *)registry_row(&registry.shape, shape);
     row.id = row.stream = 0;
+    row.grid_x += shape_size_class(bytes); /* copies have no grid */
     uint64_t *id = ws_map_put(&work_ids, ws_hash_key(&row, sizeof(row)));
     if (!id)
         return 0;
@@ -82,9 +85,19 @@ struct duration *duration_of(uint32_t shape)
 {
     uint32_t *work = ws_chunks_make(&works, shape);
     if (work && !*work)
-        *work = work_of(shape);
+        *work = work_of(shape, 0);
     struct duration *duration = work && *work ? ws_chunks_make(&durations, *work) : NULL;
     return duration ? duration : &shared;
+}
+
+struct duration *duration_of_other(uint32_t shape, uint64_t bytes)
+{
+    static struct duration shared_other = { .other = true };
+    uint32_t work = work_of(shape, bytes);
+    struct duration *duration = work ? ws_chunks_make(&durations, work) : NULL;
+    if (duration)
+        duration->other = true;
+    return duration ? duration : &shared_other;
 }
 
 /* The spread to assume before a kernel has enough samples of its own. In some programs launches of one kernel differ
@@ -220,7 +233,7 @@ void duration_sample(struct duration *duration, double ns, double noise, enum sa
     bool settled = duration->samples >= 4, was_apart = duration->apart;
     if (!settled && kind == SAMPLE_ROUGH)
         return;
-    if (kind != SAMPLE_ROUGH)
+    if (kind != SAMPLE_ROUGH && !duration->other)
         learn_of_all(ns);
     if (!duration->samples) {
         begin(duration, ns, noise);
@@ -242,7 +255,8 @@ void duration_sample(struct duration *duration, double ns, double noise, enum sa
     uint32_t meant = samples_meant(duration, noise);
     double share = weight(FIRST_SAMPLES + duration->samples, meant);
     double seen = ws_max(ws_square(off) - noise, 0.0);
-    learn_spread_of_all(seen, (double)duration->mean);
+    if (!duration->other)
+        learn_spread_of_all(seen, (double)duration->mean);
     if ((double)duration->trend >= TREND) { /* the duration is changing, and the mean lags behind it */
         duration->var += (float)(LAG_SHARE * all);
         all *= 1 + LAG_SHARE;

@@ -1,5 +1,6 @@
-/* The durations of kernels, learned from the few launches that are measured: a mean and a spread for each combination
- * of kernel, grid and block, over all streams. All times are in ns. Only the drain thread uses this. */
+/* The durations of operations, learned from the few that are measured: a mean and a spread for each combination of
+ * kernel, grid and block, for each graph, and for copies and memsets of one size class (objects/shapes.h). They hold
+ * for all streams. All times are in ns. Only the drain thread uses this. */
 #ifndef WALLSHIM_SHIM_TIMING_DURATIONS_H
 #define WALLSHIM_SHIM_TIMING_DURATIONS_H
 
@@ -25,6 +26,7 @@ struct duration {
     /* More than 0: a recent sample was far from the mean. Each further sample makes this 1 less. */
     uint8_t far_lately;
     bool changed; /* the kernel's duration changed lately */
+    bool other;   /* the duration of copies, memsets or a graph: says nothing about kernels */
     bool gated;   /* a launch of the kernel was measured behind a gate (gates.h) */
     /* For runs.c. A line is a stream's computed times, a run is a sequence of operations in it without a pause. */
     uint32_t line;     /* number of the line or run whose launches `launches` counts */
@@ -35,6 +37,9 @@ struct duration {
 /* The duration of launches of this shape (kernel, grid and block …), in any stream. Never NULL: all kernels for which
  * there was no memory share one entry. */
 struct duration *duration_of(uint32_t shape);
+
+/* Like duration_of, for copies and memsets of this shape that move `bytes`, and for launches of graphs. */
+struct duration *duration_of_other(uint32_t shape, uint64_t bytes);
 
 enum sample {
     SAMPLE_EXACT,  /* measured on the device, so only the kernel itself can have made the sample long */

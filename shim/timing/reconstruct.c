@@ -31,7 +31,7 @@ struct instant {
 /* Continues the line (the stream's computed times) behind this event. */
 static void line_pass_event(struct line *line, const struct pool_event *event)
 {
-    if (event->time > line->free)
+    if (event->time >= line->free)
         line_begin(line, event->time, event_noise);
     line->behind_event = event->time >= line->free;
 }
@@ -117,11 +117,26 @@ static double late_var(struct instant free, struct instant begin)
     return late > 0 ? ws_square(late / STATED) : 0;
 }
 
+static struct duration *duration_of_pending(const struct pending *pending)
+{
+    bool kernel = pending->kind == WS_OP_KERNEL;
+    return kernel ? duration_of(pending->op.shape) : duration_of_other(pending->op.shape, pending->op.bytes);
+}
+
+/* Copies of other streams may use the copy engine first. Returns the variance that covers such a delay. */
+static double engine_var(const struct shim_stream *stream, const struct pending *pending)
+{
+    enum { MOST = 8 }; /* copies that may come first */
+    uint32_t others = ws_min(times_copies_beside(stream, pending), (uint32_t)MOST);
+    return ws_square(others * duration_expected(pending->duration) / STATED);
+}
+
 /* Computes the next operation's start and end, and continues the line (the stream's computed times) to the
  * operation's end. */
-static void advance(const struct shim_context *context, struct pending *pending, struct line *line)
+static void advance(const struct shim_stream *stream, struct pending *pending, struct line *line)
 {
-    struct duration *duration = pending->duration = duration_of(pending->op.shape);
+    const struct shim_context *context = stream->context;
+    struct duration *duration = pending->duration = duration_of_pending(pending);
     struct instant came = arrives(context, pending->op.host_end);
     double least = 0;
     if (line->behind_event)
@@ -140,6 +155,7 @@ static void advance(const struct shim_context *context, struct pending *pending,
     } else if ((double)(line->free - came.time) <
                ws_root(came.var)) /* either the stream or the launch may have delayed the operation */
         line->var = ws_max(line->var, came.var);
+    line->var += engine_var(stream, pending);
     pending->op.begin = line->free + (int64_t)dispatch_after_operation(context);
     pending->begin_var = (float)ws_max(line_var(line), least);
     line->free = pending->op.begin;
@@ -331,16 +347,17 @@ static void learn_one(const struct pending *pending, bool begin, const struct po
 
 /* Sets the times of the last operation, which has an end event of its own and perhaps a begin event. Returns what the
  * end event shows (enum told). */
-static enum told settle_last(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
+static enum told settle_last(struct shim_stream *stream, struct pending *pending, const struct pool_event *begin,
                              const struct pool_event *end, struct line *line)
 {
+    struct shim_context *context = stream->context;
     if (pending->detail & WS_RING_OP_GATED && begin) {
         settle_gated(context, pending, begin, end, line);
         return TOLD_SURELY;
     }
     if (begin)
         line_pass_event(line, begin);
-    advance(context, pending, line);
+    advance(stream, pending, line);
     if (begin) { /* however early the launch arrived, the operation began after its begin event */
         line->early = ws_min(line->early, ws_max((double)(pending->op.begin - begin->time), 0.0));
         pending->held_up = (float)ws_square(line->early / STATED);
@@ -388,6 +405,20 @@ static void state_times(const struct shim_context *context, struct pending *firs
     }
 }
 
+/* Learns how long a copy, memset or graph launch takes, from one that was measured. begin: the event before it. */
+static void learn_other(const struct shim_stream *stream, const struct pending *pending,
+                        const struct pool_event *begin)
+{
+    bool known = (pending->op.flags & WS_OP_END_QUALITY) == WS_TIME_MEASURED << 2 && begin && !pending->staged &&
+                 pending->kind != WS_OP_MEMORY_OP && !times_copies_beside(stream, pending);
+    if (!known)
+        return;
+    bool measured = (pending->op.flags & WS_OP_BEGIN_QUALITY) == WS_TIME_MEASURED;
+    duration_sample(duration_of_pending(pending), (double)(pending->op.end - pending->op.begin),
+                    event_noise + ws_square((double)pending->op.begin_error / STATED),
+                    measured ? SAMPLE_EXACT : SAMPLE_LIKELY);
+}
+
 /* Sets the times of `last`, which has the end event, and corrects the times of the operations from `first` to
  * `before`. `last` is a kernel, or an operation that is timed by its events alone. */
 static void settle(struct shim_stream *stream, struct pending *first, struct pending *before, struct pending *last,
@@ -408,10 +439,11 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     }
     if (!is_computed(last)) {
         times_resolve(stream, last, end_event);
+        learn_other(stream, last, begin);
         line_begin(line, last->op.end, ws_square((double)last->op.end_error / STATED));
         return;
     }
-    enum told told = settle_last(context, last, begin, end, line);
+    enum told told = settle_last(stream, last, begin, end, line);
     if (gated)
         return;
     anchor(context, begin ? last : first, last, end, behind_var(context, last, event_noise), told, line);
@@ -442,7 +474,7 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     }
     struct pending *before = NULL;
     for (struct pending *at = first; at != last; at = at->next) {
-        advance(context, at, &line);
+        advance(stream, at, &line);
         before = at;
     }
     const struct pool_event *end = event_read(context, end_event);
@@ -450,7 +482,7 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
         settle(stream, first, before, last, end_event, &line);
         line_pass_event(&line, end);
     } else {
-        advance(context, last, &line);
+        advance(stream, last, &line);
     }
     if (is_computed(last))
         state_times(context, first, last);

@@ -1,9 +1,11 @@
 #include "shim/timing/times.h"
 
+#include "base/minmax.h"
 #include "base/reserve.h"
 #include "shim/hook/driver_calls.h"
 #include "shim/state/registry.h"
 #include "shim/timing/device_clock.h"
+#include "shim/timing/dispatch.h"
 
 /* Sources of error besides the clock, in ns. DISPATCH: the longest time that a ready stream takes to start its next
  * operation, also behind an event (dispatch_after_event in timing/dispatch.h). DISPATCH_LEAST: the shortest time from
@@ -43,30 +45,24 @@ struct span {
     int64_t low, high;
 };
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Did another stream have copies for the same copy engine that were pending when this copy was launched, or that were
- * launched after it? */
-static bool engine_shared(const struct shim_stream *stream, const struct pending *pending)
+uint32_t times_copies_beside(const struct shim_stream *stream, const struct pending *pending)
 {
     if (pending->direction >= COPY_DIRECTIONS)
-        return false;
+        return 0;
     uint32_t all = atomic_load(&stream->context->copies[pending->direction]);
     uint32_t own = atomic_load(&stream->copies[pending->direction]);
-    return pending->inner & WS_RING_OP_ENGINE_BUSY || all - own != pending->copies_before;
+    return all - own - pending->copies_before + (pending->inner & WS_RING_OP_ENGINE_BUSY ? 1 : 0);
+}
+
+static bool engine_shared(const struct shim_stream *stream, const struct pending *pending)
+{
+    return times_copies_beside(stream, pending) != 0;
 }
 
 /* What is known of an operation, besides its row (struct ws_op) and its events. */
 struct known {
     const struct pool_event *before; /* the event before the operation; NULL: none was read */
+    const struct pool_event *after;  /* the event after the operation */
     /* Start and end of the operation's call, on the device's clock. */
     int64_t launched, launch_error, returned, return_error;
     bool waits; /* the operation's call returns about when the operation is done */
@@ -75,9 +71,11 @@ struct known {
     bool loose;
 };
 
-static struct known known_of(const struct shim_context *context, const struct pending *pending)
+static struct known known_of(const struct shim_context *context, const struct pending *pending,
+                             const struct pool_event *after)
 {
-    struct known known = { .waits = pending->op.flags & WS_OP_BLOCKING || pending->staged,
+    struct known known = { .after = after,
+                           .waits = pending->op.flags & WS_OP_BLOCKING || pending->staged,
                            .loose = pending->inner & WS_RING_OP_HELD || pending->op.flags & WS_OP_CONTENDED };
     if (pending->begin_event && event_at(&context->pool, pending->begin_event)->state == EVENT_READ)
         known.before = event_at(&context->pool, pending->begin_event);
@@ -101,12 +99,12 @@ static struct span begin_span(const struct shim_stream *stream, const struct pen
     const struct pool_event *event = known->before;
     if (!event)
         return begin;
-    begin.low = larger(launched, event->time - event->error + DISPATCH_LEAST);
+    begin.low = ws_max(launched, event->time - event->error + DISPATCH_LEAST);
     bool may_be_late = pending->op.flags & (WS_OP_CONTENDED | WS_OP_DEPENDENT) || engine_shared(stream, pending) ||
                        pending->kind == WS_OP_MEMORY_OP;
     if (!may_be_late && bounded_by_call)
-        begin.high = larger(event->time + event->error, submitted) + DISPATCH;
-    begin.high = larger(begin.low, smaller(begin.high, latest));
+        begin.high = ws_max(event->time + event->error, submitted) + DISPATCH;
+    begin.high = ws_max(begin.low, ws_min(begin.high, latest));
     return begin;
 }
 
@@ -119,7 +117,7 @@ static int64_t middle(struct span span)
 static void set_time(struct span span, int64_t shown, int64_t *time, uint32_t *error)
 {
     *time = shown;
-    *error = (uint32_t)smaller(larger(shown - span.low, span.high - shown), UINT32_MAX);
+    *error = (uint32_t)ws_min(ws_max(shown - span.low, span.high - shown), UINT32_MAX);
 }
 
 static enum ws_quality begin_quality(const struct shim_stream *stream, const struct pending *pending,
@@ -143,7 +141,7 @@ static int64_t end_slack(const struct shim_context *context, const struct pendin
     int64_t arrived = device_clock_from_host(context, in_stream, &error) + error + context->submit_ns;
     if (event->time - event->error > arrived)
         return EVENT_DISPATCH;
-    return larger(EVENT_DISPATCH, in_stream - pending->op.host_begin);
+    return ws_max(EVENT_DISPATCH, in_stream - pending->op.host_begin);
 }
 
 /* For each shape (a kind of operation, such as a kernel with its grid): the usual length of its operations, and how
@@ -180,7 +178,7 @@ static void learn_length(const struct pending *pending)
         return;
     int64_t length = pending->op.end - pending->op.begin, before = usual_length(pending);
     length = before ? before + (length - before) / LENGTHS_MEANT : length;
-    usual[pending->op.shape - 1] = (struct usual){ (uint32_t)smaller(length, UINT32_MAX), kept_bytes(pending) };
+    usual[pending->op.shape - 1] = (struct usual){ (uint32_t)ws_min(length, UINT32_MAX), kept_bytes(pending) };
 }
 
 static bool is_wide(struct span span)
@@ -188,31 +186,51 @@ static bool is_wide(struct span span)
     return span.high - span.low > HELD_UP;
 }
 
+/* Did the operation start right after the event before it? It did if it was in the stream when the event completed,
+ * and if nothing else can have delayed it. */
+static bool follows_event(const struct shim_context *context, const struct known *known, struct span begin)
+{
+    const struct pool_event *event = known->before;
+    return event && !known->waits && begin.high <= event->time + event->error + DISPATCH &&
+           event->time - event->error > known->returned + known->return_error + context->submit_ns;
+}
+
+/* The operation's end within the span `end`, if this span is not wide. If the event waited in the stream for the
+ * operation, the end is the event's time (dispatch_after_event). If not, it is the middle of the span. */
+static int64_t end_shown(const struct known *known, struct span end)
+{
+    bool waited = known->after->time - known->after->error - end.low <= EVENT_DISPATCH;
+    return waited ? ws_min(known->after->time, end.high) : middle(end);
+}
+
 /* Chooses the operation's start within the span `begin`, never before the launch. If this span is wide (because the
  * thread was delayed in the launch, or the copy engine was busy) but the end is known, the start is the end minus the
- * usual length. If the call waits for the operation, the operation starts soon after the call starts, but not before
- * the stream is free. If several operations share the span (loose), the start of the span is used. In all other cases
- * the middle of the span is used. */
+ * usual length. If the stream was busy, the start follows the event before the operation (dispatch_after_event). If
+ * the call waits for the operation, the operation starts soon after the call starts, but not before the stream is
+ * free. If several operations share the span (loose), the start of the span is used. In all other cases the middle of
+ * the span is used. */
 static int64_t likely_begin(const struct shim_context *context, const struct pending *pending,
                             const struct known *known, struct span begin, struct span end)
 {
     if (known->loose)
-        return larger(begin.low, known->launched);
+        return ws_max(begin.low, known->launched);
+    if (follows_event(context, known, begin))
+        return ws_clamp(known->before->time + (int64_t)dispatch_after_event(context), begin.low, begin.high);
     if (!known->waits) {
         int64_t length = is_wide(begin) && !is_wide(end) ? usual_length(pending) : 0;
-        int64_t shown = length ? smaller(begin.high, middle(end) - length) : middle(begin);
-        return larger(larger(begin.low, known->launched), shown);
+        int64_t shown = length ? ws_min(begin.high, end_shown(known, end) - length) : middle(begin);
+        return ws_max(ws_max(begin.low, known->launched), shown);
     }
     int64_t free = known->before ? known->before->time : begin.low;
     int64_t came = known->launched + context->shortest_submit /
                                          2; /* half, because shortest_submit was measured to the device and back */
-    return larger(larger(begin.low, known->launched), smaller(begin.high, larger(free, came)));
+    return ws_max(ws_max(begin.low, known->launched), ws_min(begin.high, ws_max(free, came)));
 }
 
 /* Chooses the operation's end within the span `end`. If several operations share the span (loose), the span's end is
  * used. If the call waits for the operation, the call's return tells the end better than the event, unless the stream
  * was still busy at that time. If the span is wide, because the thread was delayed before it recorded the event, the
- * operation gets its usual length. In all other cases the middle of the span is used. */
+ * operation gets its usual length. In all other cases end_shown tells the end. */
 static int64_t likely_end(const struct shim_context *context, const struct pending *pending,
                           const struct known *known, struct span end)
 {
@@ -220,24 +238,24 @@ static int64_t likely_end(const struct shim_context *context, const struct pendi
     if (known->loose || (known->waits && busy))
         return end.high;
     if (known->waits)
-        return smaller(end.high, known->returned);
+        return ws_min(end.high, known->returned);
     if (!is_wide(end))
-        return middle(end);
+        return end_shown(known, end);
     int64_t length = usual_length(pending);
-    return larger(end.low, smaller(end.high, pending->op.begin + (length ? length : EVENT_DISPATCH)));
+    return ws_max(end.low, ws_min(end.high, pending->op.begin + (length ? length : EVENT_DISPATCH)));
 }
 
 void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_event)
 {
     const struct shim_context *context = stream->context;
     const struct pool_event *event = event_at(&context->pool, end_event);
-    const struct known known = known_of(context, pending);
+    const struct known known = known_of(context, pending, event);
     struct span begin = begin_span(stream, pending, &known, event->time + event->error);
     struct span end = { event->time - event->error - end_slack(context, pending, event), event->time + event->error };
     if (known.waits && !pending->staged) {
-        end.high = smaller(end.high, known.returned + known.return_error);
-        begin.high = smaller(begin.high, end.high);
-        begin.low = smaller(begin.low, begin.high);
+        end.high = ws_min(end.high, known.returned + known.return_error);
+        begin.high = ws_min(begin.high, end.high);
+        begin.low = ws_min(begin.low, begin.high);
     }
     /* If the call waits for the operation, the end event is put into the stream long after the operation's end, and
      * says little about this end. */
@@ -246,7 +264,7 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
     if (end.high < end.low)
         end.high = end.low;
     set_time(begin, likely_begin(context, pending, &known, begin, end), &pending->op.begin, &pending->op.begin_error);
-    int64_t shown = larger(likely_end(context, pending, &known, end), pending->op.begin);
+    int64_t shown = ws_max(likely_end(context, pending, &known, end), pending->op.begin);
     set_time(end, shown, &pending->op.end, &pending->op.end_error);
     bool measured = !known.loose && !known.waits && !is_wide(end);
     if (measured && !is_wide(begin))

@@ -336,9 +336,49 @@ static void a_kernel_is_the_same_in_every_stream(void **state)
     assert_ptr_equal(duration_of(other), duration_of(other));
 }
 
+/* Copies of about the same size share a duration, in every stream. Their times say nothing about kernels. */
+static void copies_of_one_size_class_are_the_same(void **state)
+{
+    (void)state;
+    locks_open();
+    registry_init();
+    assert_true(registry_lock());
+    uint32_t one = registry_add(&registry.shape, &(struct ws_shape){ .kind = WS_OP_COPY, .stream = 1 });
+    uint32_t two = registry_add(&registry.shape, &(struct ws_shape){ .kind = WS_OP_COPY, .stream = 2 });
+    uint32_t set = registry_add(&registry.shape, &(struct ws_shape){ .kind = WS_OP_MEMSET, .stream = 1 });
+    registry_unlock();
+    struct duration *small = duration_of_other(one, 4096);
+    assert_ptr_equal(duration_of_other(two, 5119), small);
+    assert_ptr_not_equal(duration_of_other(one, 5120), small);
+    assert_ptr_not_equal(duration_of_other(set, 4096), small);
+    *small = (struct duration){ .other = true };
+    double mean = all_kernels.mean;
+    uint32_t samples = all_kernels.samples, repeated = all_kernels.repeated;
+    for (int i = 0; i < 8; i++)
+        duration_sample(small, 1e6 + i, NOISE, SAMPLE_EXACT);
+    assert_near(duration_expected(small), 1e6 + 3.5);
+    assert_true(all_kernels.mean == mean && all_kernels.samples == samples && all_kernels.repeated == repeated);
+}
+
+static void sizes_of_a_class_differ_by_a_quarter_at_most(void **state)
+{
+    (void)state;
+    for (uint32_t bytes = 0; bytes < 4; bytes++)
+        assert_int_equal(shape_size_class(bytes), bytes);
+    for (unsigned log = 2; log < 62; log++) {
+        for (uint64_t part = 4; part < 8; part++) {
+            uint64_t least = part << (log - 2), next = (part + 1) << (log - 2);
+            assert_int_equal(shape_size_class(next - 1), shape_size_class(least));
+            assert_int_equal(shape_size_class(next), shape_size_class(least) + 1);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(copies_of_one_size_class_are_the_same, begin_anew),
+        cmocka_unit_test(sizes_of_a_class_differ_by_a_quarter_at_most),
         cmocka_unit_test_setup(a_sample_counts_by_how_sure_it_is, begin_anew),
         cmocka_unit_test_setup(a_mean_is_never_too_sure, begin_anew),
         cmocka_unit_test_setup(a_sample_below_zero_is_zero, begin_anew),

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "shim/calls/measure.h"
+#include "shim/calls/measure.c"
 #include "shim/timing/durations.h"
 #include "shim/timing/ticks.h"
 
@@ -159,7 +159,7 @@ static void a_burst_after_a_pause_has_many_anchors(void **state)
     assert_true((double)counts.took <= (double)(counts.now - began + (uint64_t)100 * MILLION) * 0.02 + 2 * COST);
 }
 
-/* Copies are always measured. However many copies there were, launches are measured again soon. */
+/* Calls that wait are always measured. However many there were, launches are measured again soon. */
 static void debts_are_paid_within_a_window(void **state)
 {
     (void)state;
@@ -170,9 +170,9 @@ static void debts_are_paid_within_a_window(void **state)
     assert_int_equal(measure_of_launch(thread, &stream, &shape, now + (uint64_t)101 * MILLION), MEASURE_END);
 }
 
-/* Copies may use up all of the time for measuring. Even then a part of that time is left for a kernel's first
- * samples. */
-static void copies_leave_early_samples_their_part(void **state)
+/* Calls that wait may use up all of the time for measuring. Even then a part of that time is left for a kernel's
+ * first samples. */
+static void waiting_calls_leave_early_samples_their_part(void **state)
 {
     (void)state;
     struct counts counts = { .now = MILLION };
@@ -281,6 +281,36 @@ static void what_is_not_computed_is_measured(void **state)
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
 }
 
+/* Copies, memsets and graph launches are measured while the budget lasts. The first one of a shape and size is always
+ * measured, so that there is a duration to compute from. */
+static void copies_keep_to_the_share(void **state)
+{
+    (void)state;
+    static struct shim_context context;
+    struct ws_ring_op record = ordinary_launch(&context);
+    uint64_t now = MILLION, took = 0;
+    unsigned measured = 0;
+    shape = (struct shape_entry){ .computable = true, .stream = &stream };
+    for (unsigned i = 0; i < MILLION; i++) {
+        now += 5000;
+        if (measure_of_other(thread, &shape, now) == MEASURE_NOTHING)
+            continue;
+        measured++;
+        now += COST;
+        took += COST;
+        measure_was_paid(thread, &stream, now, COST);
+    }
+    assert_true((double)took <= (double)now * 0.02 + 20 * COST && measured > 100);
+    thread->measuring.paid_until = thread->measuring.early_paid_until = UINT64_MAX;
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
+    assert_int_equal(measure_of_op(thread, &record, &shape, true), MEASURE_PAIR);
+    record.header.detail = WS_OP_BLOCKING;
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
+    record.header.detail = 0;
+    shape.sample_gap = 0;
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -291,11 +321,12 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_varies_is_sampled_more_often, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_burst_after_a_pause_has_many_anchors, begin_anew, end),
         cmocka_unit_test_setup_teardown(debts_are_paid_within_a_window, begin_anew, end),
-        cmocka_unit_test_setup_teardown(copies_leave_early_samples_their_part, begin_anew, end),
+        cmocka_unit_test_setup_teardown(waiting_calls_leave_early_samples_their_part, begin_anew, end),
         cmocka_unit_test_setup_teardown(each_stream_has_its_anchors, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_grow_rare, begin_anew, end),
         cmocka_unit_test_setup_teardown(only_ordinary_launches_are_left_out, begin_anew, end),
         cmocka_unit_test_setup_teardown(what_is_not_computed_is_measured, begin_anew, end),
+        cmocka_unit_test_setup_teardown(copies_keep_to_the_share, begin_anew, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

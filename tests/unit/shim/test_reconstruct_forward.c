@@ -23,7 +23,7 @@ static void what_is_not_sure_adds_up(void **state)
     ops[3].op.host_end = 100000;
     ops[3].op.host_begin = 98000;
     for (int i = 0; i < OPS; i++)
-        advance(&context, &ops[i], &line);
+        advance(&stream, &ops[i], &line);
     /* The error of the kernel's mean duration is the same in each launch, so these errors add up. The spread is
      * independent from launch to launch, so its variances add up. */
     check_op(&ops[0], 3500, 13500, 50 * 50, 50 * 50 + 7 + 100 * 100);
@@ -40,10 +40,10 @@ static void a_launch_that_came_about_then_may_have_been_late(void **state)
     set_duration(1, 10000, 0, 0);
     ops[0].op.host_end = ops[1].op.host_end = 1000;
     line_begin(&line, 2500 + 40, 0);
-    advance(&context, &ops[0], &line);
+    advance(&stream, &ops[0], &line);
     check_op(&ops[0], 3540, 13540, 50 * 50, 50 * 50);
     line_begin(&line, 2500 + 60, 0);
-    advance(&context, &ops[1], &line);
+    advance(&stream, &ops[1], &line);
     check_op(&ops[1], 3560, 13560, 0, 0);
 }
 
@@ -73,20 +73,20 @@ static void a_stream_that_should_be_free_may_not_be(void **state)
     set_duration(1, 10000, 0, 0);
     ops[0].op.host_end = ops[1].op.host_end = 1000; /* the launches arrive at 2500 */
     line_begin(&line, 2000, 3000.0 * 3000);
-    advance(&context, &ops[0], &line);
+    advance(&stream, &ops[0], &line);
     assert_false(ops[0].queued);
     assert_in_range(ops[0].op.begin, 2500 + 1000 + 900, 2500 + 1000 + 1000);
     assert_true((double)ops[0].begin_var > 1500.0 * 1500);
     line_begin(&line, 2000, 50.0 * 50);
-    advance(&context, &ops[1], &line);
+    advance(&stream, &ops[1], &line);
     check_op(&ops[1], 3500, 13500, 50 * 50, 50 * 50);
     line_begin(&line, 2000, 3000.0 * 3000);
     line.guessed = true; /* `free` is only guessed, from a kernel without any sample: it delays no later launch */
-    advance(&context, &ops[1], &line);
+    advance(&stream, &ops[1], &line);
     assert_int_equal(ops[1].op.begin, 3500);
     assert_false(line.guessed);
     duration_of(1)->samples = 0;
-    advance(&context, &ops[1], &line);
+    advance(&stream, &ops[1], &line);
     assert_true(line.guessed);
 }
 
@@ -97,7 +97,7 @@ static void a_launch_may_come_during_a_long_one(void **state)
     set_duration(1, 1000, 0, 0);
     ops[0].op.host_end = 21000; /* the launch arrives at 22500 */
     line_begin(&line, 2500, 10000.0 * 10000);
-    advance(&context, &ops[0], &line);
+    advance(&stream, &ops[0], &line);
     assert_true(2500 + STATED * 10000 <= (double)ops[0].op.begin + STATED * ws_root((double)ops[0].begin_var));
     assert_true(line_var(&line) < (double)ops[0].begin_var); /* this uncertainty is not passed on in full */
 }
@@ -112,7 +112,7 @@ static void a_launch_may_arrive_before_its_call_returns(void **state)
     ops[1].op.host_begin = 2000000;
     ops[1].op.host_end = 2005000; /* a usual call */
     for (int i = 0; i < 2; i++)
-        advance(&context, &ops[i], &line);
+        advance(&stream, &ops[i], &line);
     state_times(&context, &ops[0], &ops[1]);
     assert_in_range(ops[0].op.begin_error, 1000000, 1005000);
     assert_in_range(ops[0].op.end_error, 1000000, 1005000);

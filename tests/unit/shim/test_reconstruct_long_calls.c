@@ -47,7 +47,7 @@ static void error_covers_the_whole_call(void **state)
     make_kernel();
     ops[0].op.host_end = LONG;
     ops[0].op.host_begin = 0;
-    advance(&context, &ops[0], &line);
+    advance(&stream, &ops[0], &line);
     state_times(&context, &ops[0], &ops[0]);
     assert_in_range(ops[0].op.begin_error, LONG, LONG + 2 * SYSTEMATIC);
 }
@@ -63,7 +63,7 @@ static void error_covers_what_is_queued_behind_a_long_call(void **state)
     ops[1].op.host_end = LONG + 10000;
     ops[2].op.host_begin = ops[2].op.host_end = 200000; /* arrives when the stream is idle */
     for (int i = 0; i < 3; i++)
-        advance(&context, &ops[i], &line);
+        advance(&stream, &ops[i], &line);
     assert_true(ops[1].queued && !ops[2].queued);
     state_times(&context, &ops[0], &ops[2]);
     /* waited in the queue for 20 us (the first kernel) + 1 us (dispatch) - 10 us (later launch) */
@@ -79,7 +79,7 @@ static void what_ends_early_began_within_the_call(void **state)
     struct pool_event event;
     make_kernel();
     ops[0].op.host_end = LONG;
-    advance(&context, &ops[0], &line);
+    advance(&stream, &ops[0], &line);
     int64_t begin = ops[0].op.begin;
     event.time = ops[0].op.end - LONG + 1000;
     anchor(&context, &ops[0], &ops[0], &event, EVENT, TOLD_END, &line);
@@ -107,7 +107,7 @@ static void no_duration_is_learned_from_a_long_call(void **state)
         ops[0].late = 100;
         line_begin(&line, 0, 0);
         put_event(SECOND, 60000); /* the event passed much earlier than the kernel's duration allows */
-        settle_last(&context, &ops[0], NULL, &events[SECOND - 1], &line);
+        settle_last(&stream, &ops[0], NULL, &events[SECOND - 1], &line);
         assert_int_equal(duration_of(1)->apart, call_is_long ? 0 : -1);
     }
 }
@@ -122,7 +122,7 @@ static void no_operation_begins_before_its_begin_event(void **state)
     put_event(FIRST, LONG - 5000);
     put_event(SECOND, LONG + 100);
     line_begin(&line, 0, 0);
-    settle_last(&context, &ops[0], &events[FIRST - 1], &events[SECOND - 1], &line);
+    settle_last(&stream, &ops[0], &events[FIRST - 1], &events[SECOND - 1], &line);
     assert_in_range(STATED * ws_root((double)ops[0].held_up), 5000, 8000);
     assert_true(duration_of(1)->mean == 20000 && !duration_of(1)->apart);
 }

@@ -132,7 +132,7 @@ static void a_gated_launch_by_its_two_events(void **state)
     context.dispatch = (struct dispatch){ 0 };
     settle_pair(10000, 12000 + DISPATCH_ASSUMED + AROUND_KERNEL);
     ops[0].detail |= WS_RING_OP_GATED;
-    assert_true(settle_last(&context, &ops[0], &events[0], &events[1], &line));
+    assert_true(settle_last(&stream, &ops[0], &events[0], &events[1], &line));
     check_op(&ops[0], 12150, 14150, EVENT + 100 * 100 + 500 * 500, EVENT);
     assert_near((double)duration_of(1)->mean, 2000);
     /* The variance of two events, and of the dispatch (the device's time around a kernel), not yet measured. */
@@ -177,7 +177,7 @@ static void a_sample_needs_both_events_and_no_other_work(void **state)
         ops[0].op.flags = cases[i].flags;
         ops[0].late = cases[i].late;
         line_begin(&line, 0, 0);
-        assert_int_equal(settle_last(&context, &ops[0], &events[0], &events[1], &line) != TOLD_NOTHING,
+        assert_int_equal(settle_last(&stream, &ops[0], &events[0], &events[1], &line) != TOLD_NOTHING,
                          cases[i].tells);
         assert_int_equal(duration_of(1)->samples, cases[i].sampled);
     }
@@ -193,12 +193,12 @@ static void a_kernel_with_fair_samples_needs_no_others(void **state)
         set_duration(1, 5000, 100, 3000 * 3000);
         duration_of(1)->gated = gated;
         line_begin(&line, 0, 0);
-        assert_int_equal(settle_last(&context, &ops[0], &events[0], &events[1], &line), TOLD_END);
+        assert_int_equal(settle_last(&stream, &ops[0], &events[0], &events[1], &line), TOLD_END);
         assert_int_equal(duration_of(1)->samples, gated ? 5 : 6);
     }
     duration_of(1)->spread = 700 * 700; /* now the duration is steady */
     line_begin(&line, 0, 0);
-    settle_last(&context, &ops[0], &events[0], &events[1], &line);
+    settle_last(&stream, &ops[0], &events[0], &events[1], &line);
     assert_int_equal(duration_of(1)->samples, 6);
 }
 
@@ -209,7 +209,7 @@ static void a_bound_covers_an_uncertain_begin(void **state)
     ops[0].op.host_end = 1000000;
     ops[0].late = 2500;
     put_event(SECOND, 1004000);
-    settle_last(&context, &ops[0], NULL, &events[SECOND - 1], &line);
+    settle_last(&stream, &ops[0], NULL, &events[SECOND - 1], &line);
     assert_in_range((int)duration_of(1)->most, 1000000, 1005000);
 }
 
@@ -219,10 +219,10 @@ static void a_begin_event_says_when_the_stream_was_free(void **state)
     set_duration(1, 1000, 0, 0);
     settle_pair(30000, 100000);
     line_begin(&line, 20000, 0);
-    settle_last(&context, &ops[0], &events[0], &events[1], &line);
+    settle_last(&stream, &ops[0], &events[0], &events[1], &line);
     check_op(&ops[0], 32230, 33230, EVENT, EVENT);
     line_begin(&line, 40000, 77); /* by the computed times, the event passed while the stream was busy */
-    settle_last(&context, &ops[0], &events[0], &events[1], &line);
+    settle_last(&stream, &ops[0], &events[0], &events[1], &line);
     assert_int_equal(ops[0].op.begin, 41000);
     assert_near((double)ops[0].begin_var, 77);
 }
@@ -333,15 +333,54 @@ static void events_alone_time_what_is_not_computed(void **state)
     put_event(FIRST, 100000);
     put_event(SECOND, 150000);
     reconstruct(&stream, &ops[0], &ops[1], SECOND);
-    assert_int_equal(ops[1].op.begin, 101450); /* the same result as in test_times.c */
-    assert_int_equal(ops[1].op.begin_error, 1250);
-    assert_int_equal(ops[1].op.end, 149500);
-    assert_int_equal(ops[1].op.end_error, 1000);
+    assert_int_equal(ops[1].op.begin, 102230); /* 1000 - AFTER_KERNEL + AROUND_KERNEL after the event */
+    assert_int_equal(ops[1].op.begin_error, 2030);
+    assert_int_equal(ops[1].op.end, 150000);
+    assert_int_equal(ops[1].op.end_error, 1500);
     assert_int_equal(ws_op_begin_quality(&ops[1].op), WS_TIME_MEASURED);
     assert_int_equal(ws_op_begin_quality(&ops[0].op), WS_TIME_INFERRED);
     assert_int_equal(stream.line_free, 150000);
     assert_true(stream.line_behind_event);
     assert_near((double)stream.line_var, EVENT);
+}
+
+/* The times of a copy that is not measured are computed from those of measured copies of about the same size. */
+static void copies_are_computed_from_measured_ones(void **state)
+{
+    (void)state;
+    assert_int_equal(kernel_shapes_begin(KINDS), 0);
+    for (int i = 0; i < OPS; i++) {
+        ops[i].kind = WS_OP_COPY;
+        ops[i].direction = COPY_TO_DEVICE;
+        ops[i].op.bytes = 4096 + (uint64_t)i;
+        ops[i].op.host_end = 1000;
+    }
+    ops[0].detail = 0;
+    ops[0].begin_event = FIRST;
+    ops[0].inner = WS_RING_OP_OWN_BEGIN;
+    put_event(FIRST, 100000);
+    put_event(SECOND, 150000);
+    set_stream(50000, 0, 1);
+    reconstruct(&stream, &ops[0], &ops[0], SECOND);
+    int64_t length = ops[0].op.end - ops[0].op.begin;
+    assert_near(duration_expected(duration_of_other(1, 4096)), (double)length);
+    reconstruct(&stream, &ops[1], &ops[1], 0);
+    assert_int_equal(ops[1].op.begin, 150000 + 1000 - AFTER_KERNEL + AROUND_KERNEL);
+    assert_int_equal(ops[1].op.end, ops[1].op.begin + length);
+    assert_int_equal(ws_op_end_quality(&ops[1].op), WS_TIME_INFERRED);
+    /* Two copies of other streams may go first. */
+    float alone = ops[1].begin_var;
+    set_stream(150000, 0, 1);
+    context.copies[COPY_TO_DEVICE] = 2;
+    reconstruct(&stream, &ops[2], &ops[2], 0);
+    assert_near((double)ops[2].begin_var, ws_square(2.0 * (double)length / STATED));
+    assert_true(ops[2].begin_var > alone && ops[2].op.begin == 151000);
+    /* A copy that may have waited for others says nothing about their duration. */
+    struct duration before = *duration_of_other(1, 4096);
+    ops[3].detail = 0;
+    ops[3].begin_event = FIRST;
+    reconstruct(&stream, &ops[3], &ops[3], SECOND);
+    assert_memory_equal(duration_of_other(1, 4096), &before, sizeof(before));
 }
 
 int main(void)
@@ -363,6 +402,7 @@ int main(void)
         cmocka_unit_test_setup(a_long_row_of_runs_is_counted_to_100, begin_test),
         cmocka_unit_test_setup(a_begin_event_ends_the_run_before_it, begin_test),
         cmocka_unit_test_setup(a_gate_that_opened_tells_nothing_of_what_was_before, begin_test),
+        cmocka_unit_test_setup(copies_are_computed_from_measured_ones, begin_test),
         cmocka_unit_test_setup(events_alone_time_what_is_not_computed, begin_test),
     };
     return cmocka_run_group_tests(tests, begin_all, NULL);
