@@ -14,7 +14,8 @@ static const struct tool_switch *attach_switches(size_t *count)
         { "all", 0, NULL, "record every CUDA process at and below PID, such as a launcher, into one folder" },
         { "job", 0, "FOLDER", "with --all: the folder (default: NAME-PID)" },
         { "output", 'o', "TRACE", "name of the trace (default: NAME-PID.wst)" },
-        { "overhead", 0, "PERCENT", "the share of a launching thread's time that recording may take (default 2%)" },
+        { "overhead", 0, "PERCENT",
+          "the share of a launching thread's working time that recording may take (default 2%)" },
     };
     *count = sizeof(list) / sizeof(list[0]);
     return list;

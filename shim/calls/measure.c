@@ -2,11 +2,12 @@
 
 #include "base/minmax.h"
 #include "shim/state/phase.h"
+#include "shim/timing/activity.h"
 #include "shim/timing/durations.h"
 #include "shim/timing/ticks.h"
 
-/* A thread's budget is the share of its time that --overhead allows for measuring. measure.h explains samples and
- * anchors. */
+/* A thread's budget is the share of the time in which it works that --overhead allows for measuring. measure.h
+ * explains samples and anchors. */
 enum {
     ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches */
     WINDOW_NS = 100000000, /* a thread that measures nothing saves its budget for later, but at most the budget of
@@ -29,12 +30,31 @@ enum {
     AFTER_EFFECTS = 5,
     /* a measurement that took longer is charged with this time only, because its thread was preempted */
     MEASURE_MOST_NS = 100000,
+    FELT_ONE_IN = 160,
     WHOLE = 1000000, /* shim_options.overhead is in millionths of the time */
 };
 
 static bool sample_is_due(struct shape_entry *shape)
 {
     return shape->until_sample && !--shape->until_sample;
+}
+
+/* Would a sample make a request of the program longer than --overhead allows? A request is what the thread does from
+ * one wait to the next. Such a sample may come in one of FELT_ONE_IN requests: the latency that 99 % of the requests
+ * stay below is then as without the shim. */
+static bool is_felt(const struct shim_thread *thread)
+{
+    uint64_t between = activity_between_waits(&thread->activity);
+    return between && thread->measuring.sample_cost > between * shim_options.overhead / WHOLE;
+}
+
+static bool may_sample(struct shim_thread *thread)
+{
+    uint32_t waits = thread->activity.waits;
+    bool felt = is_felt(thread), allowed = !felt || waits - thread->measuring.waits_at_felt >= FELT_ONE_IN;
+    if (felt && allowed)
+        thread->measuring.waits_at_felt = waits;
+    return allowed;
 }
 
 enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
@@ -50,10 +70,13 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     bool early = sample && shape->sample_gap < EARLY_GAP;
     bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
     measuring->early = early && !paid && now >= measuring->early_paid_until;
-    if (!(paid || measuring->early) || (sample && !early && anchor && measuring->anchor_next)) {
+    bool allowed = paid || measuring->early;
+    if (allowed && sample && !early) /* anchors have their turn, too */
+        allowed = !(anchor && measuring->anchor_next) && may_sample(thread);
+    if (!allowed) {
         shape->until_sample += sample; /* postpones the sample to the shape's next launch */
         sample = false;
-        if (now < measuring->paid_until)
+        if (now < measuring->paid_until || !anchor)
             return MEASURE_NOTHING;
     }
     measuring->anchor_next = sample;
@@ -73,7 +96,8 @@ static enum measure measure_of_other(struct shim_thread *thread, struct shape_en
     bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
     measuring->unmeasured++;
     measuring->early = early && !paid && now >= measuring->early_paid_until;
-    if (!paid && !measuring->early && shape->sample_gap)
+    bool allowed = paid ? early || may_sample(thread) : measuring->early || !shape->sample_gap;
+    if (!allowed)
         return MEASURE_NOTHING;
     shape->sample_gap = ws_clamp(2 * shape->sample_gap, (uint32_t)FIRST_GAP, (uint32_t)LONGEST_GAP);
     return MEASURE_PAIR;
@@ -109,13 +133,16 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     uint64_t window = ticks_in(WINDOW_NS), window_began = now > window ? now - window : 0;
     if (!measuring->paid_until) /* a new thread starts with the budget that it would save in ADVANCE_NS */
         measuring->paid_until = now - ws_min(now, ticks_in(ADVANCE_NS));
-    uint64_t paid = ws_max(measuring->paid_until, window_began) + (cost + own) * WHOLE / shim_options.overhead;
-    /* Some operations are measured even when the budget is used up (measure_of_op). The limit `now + window` keeps
+    /* Time in which the thread earns what this measurement costs. */
+    uint64_t earns = activity_stretch(&thread->activity, now, (cost + own) * WHOLE / shim_options.overhead);
+    uint64_t most = activity_stretch(&thread->activity, now, window);
+    /* Some operations are measured even when the budget is used up (measure_of_op). The limit `now + most` keeps
      * them from stopping all other measurements for long. */
-    measuring->paid_until = ws_min(paid, now + window);
+    measuring->paid_until = ws_min(ws_max(measuring->paid_until, window_began) + earns, now + most);
     if (measuring->early)
-        measuring->early_paid_until =
-            now + ws_min((cost + own) * WHOLE * EARLY_SHARE / shim_options.overhead, EARLY_SHARE * window);
+        measuring->early_paid_until = now + EARLY_SHARE * ws_min(earns, most);
+    if (measuring->anchor_next)
+        measuring->sample_cost = cost;
     measuring->early = false;
     measuring->unmeasured = 0;
     uint64_t interval = anchor_interval(now, measuring->paid_until, window);

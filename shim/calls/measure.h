@@ -3,7 +3,8 @@
  * There are two kinds of measurements. A sample times one launch of a shape (objects/shapes.h), from time to time.
  * Samples tell the drain thread how long the shape's kernel takes. An anchor times the end of one operation of a
  * stream, every millisecond or more often. Anchors correct the computed times. Samples and anchors need driver calls,
- * and --overhead limits the share of a thread's time that these calls may take. */
+ * and --overhead limits the share of a thread's working time (timing/activity.h) that these calls may
+ * take. */
 #ifndef WALLSHIM_SHIM_CALLS_MEASURE_H
 #define WALLSHIM_SHIM_CALLS_MEASURE_H
 

@@ -12,6 +12,7 @@
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
+#include "shim/timing/activity.h"
 #include "shim/timing/gates.h"
 
 /* A programmatic dependent launch (whose kernel may overlap the kernel before it) gets no end event, because an event
@@ -411,6 +412,8 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
 
 static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
+    if (record->header.detail & WS_OP_BLOCKING)
+        activity_called(&thread->activity, record->ticks_begin, record->ticks_end);
     if (thread->timed) {
         time_end(thread, record);
         uint64_t took = thread->measuring_took + (record->inner >> WS_RING_OP_LATENESS);

@@ -31,6 +31,16 @@ struct thread_params {
 /* The approximate time that a thread takes to write a record, measured by tests/bench ("shim per launch"). */
 enum { RECORD_NS = 40 };
 
+/* How much of its time the thread works (timing/activity.h). Times are in ticks. */
+struct thread_activity {
+    uint64_t in_calls;              /* time that the thread has spent in calls that may wait for the device */
+    uint64_t read_at, next_read;    /* when the thread's CPU time was read, and is to be read again; 0: never read */
+    uint64_t waited_at, between; /* end of the last wait; usual time from the end of one wait to that of the next */
+    uint32_t waits;              /* how often the thread has waited */
+    uint64_t cpu_ns, then_in_calls; /* the CPU time and in_calls at that reading */
+    uint32_t stretch; /* in 256ths: the time that passed, divided by the time in which the thread worked */
+};
+
 /* What it costs this thread to measure device times. --overhead limits this cost (calls/measure.h). All times are in
  * ticks. */
 struct thread_measuring {
@@ -43,6 +53,8 @@ struct thread_measuring {
     /* the last measurement was a sample (of an operation's duration), so the next is an anchor (of an operation's
      * end) if both are due */
     bool anchor_next;
+    uint64_t sample_cost;   /* of the last sample */
+    uint32_t waits_at_felt; /* number of the thread's waits at the last sample that was long for the time between two */
     uint64_t spent; /* ticks that recording events and stacks has taken so far; read relaxed by the drain */
 };
 
@@ -87,6 +99,7 @@ struct shim_thread {
     uint8_t end_users;    /* users of end_event (operations and streams) that are still to be released */
     uint8_t copies_noted; /* where a copy is counted: 0 nowhere, 1 in the context, 2 in context and stream */
     struct thread_measuring measuring;
+    struct thread_activity activity;
     struct thread_params due; /* parameters of the launch under way, to be recorded when its call returns */
     uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: no copy between host and device */
     uintptr_t in_library;     /* like `within`, for the cuBLAS or cuDNN call under way; cuBLAS and cuDNN calls that it

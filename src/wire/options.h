@@ -53,7 +53,7 @@ enum ws_log_choice { WS_LOG_CHOICES(WS_CHOICE_NAME) };
       WS_CHOICES(WS_EVENT_PLACEMENTS),                                                                               \
       "where CUDA events go: around few operations (sampled), between all (shared), or around all (pairs)")          \
     X(overhead, "WALLSHIM_OVERHEAD", "overhead", SHARE, "2%", "0.1%", "100%", "PERCENT",                             \
-      "with sampled events: the share of a launching thread's time that recording may take")                         \
+      "with sampled events: the share of a launching thread's working time that recording may take")                 \
     X(gate, "WALLSHIM_GATE", "gate", CHOICE, "on", "", "", WS_CHOICES(WS_GATES),                                     \
       "with sampled events: hold a stream for microseconds, so that a short kernel can be measured")                 \
     X(sample, "WALLSHIM_SAMPLE", "sample", COUNT, "64", "0", "1000000000", "K",                                      \

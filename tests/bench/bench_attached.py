@@ -19,8 +19,8 @@ import time
 
 build = os.path.abspath(sys.argv[1])
 tests = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TURNS = 30 if os.environ.get("BENCH_LONG") else 8
-TURN_S, SETTLE_S = 2, 0.2
+TURNS = 20 if os.environ.get("BENCH_LONG") else 4
+TURN_S, SETTLE_S = 8, 0.2
 INTERVAL_US, LAUNCHES, KERNEL_NS = 1000, 20, 5000
 
 
@@ -103,7 +103,7 @@ def show_rate():
     """How many requests a second a server answers after it was attached to, compared with before."""
     more, noise = [], []
     with Requests(0) as server:
-        turns = [(server.alone(), server.alone(), server.attached("2%"), server.alone()) for _ in range(TURNS // 2)]
+        turns = [(server.alone(), server.alone(), server.attached("2%"), server.alone()) for _ in range(TURNS)]
         requests = server.answered()
     for first, second, _, after in turns:
         rates = [len(within(requests, turn)) / (turn[1] - turn[0]) for turn in (first, second, after)]

@@ -28,6 +28,22 @@ bool duration_varies(uint32_t of_shape)
     return varies;
 }
 
+static uint64_t stretch; /* the time that passes while a thread works for one ns */
+
+uint64_t activity_stretch(struct thread_activity *activity, uint64_t now, uint64_t ticks)
+{
+    (void)activity, (void)now;
+    return ticks * stretch;
+}
+
+static uint64_t between; /* ticks from one wait of the thread to the next; 0: it does not wait */
+
+uint64_t activity_between_waits(const struct thread_activity *activity)
+{
+    (void)activity;
+    return between;
+}
+
 static struct shim_thread *thread;
 static struct shim_stream stream, other;
 static struct shape_entry shape;
@@ -41,6 +57,8 @@ static int begin_anew(void **state)
     shape = (struct shape_entry){ .until_sample = 2 };
     shim_options.overhead = 20000; /* 2 % */
     varies = false;
+    stretch = 1;
+    between = 0;
     return thread ? 0 : -1;
 }
 
@@ -99,6 +117,41 @@ static void measuring_keeps_to_its_share(void **state)
             assert_true(counts.samples > 80 &&
                         counts.samples + counts.anchors > 250); /* a sample also does what an anchor does */
         }
+    }
+}
+
+/* A thread that works a tenth of its time earns a tenth of the budget. */
+static void time_without_work_earns_nothing(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct counts counts = { .now = MILLION };
+        *thread = (struct shim_thread){ 0 };
+        stretch = i ? 10 : 1;
+        stream.anchor_due = 0;
+        shape = (struct shape_entry){ .until_sample = 2 };
+        launch(&counts, MILLION, 50000, COST);
+        double allowed = (double)(counts.now - MILLION) * 0.02 / (double)stretch;
+        assert_true((double)counts.took <= allowed + 20 * COST && (double)counts.took > allowed / 4);
+    }
+}
+
+/* In a program that answers short requests, fewer than one request in a hundred has a sample. */
+static void few_requests_feel_a_sample(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct counts counts = { .now = MILLION };
+        *thread = (struct shim_thread){ 0 };
+        between = i == 0 ? 0 : i == 1 ? 100000 : 10 * MILLION;
+        stream.anchor_due = UINT64_MAX;
+        shape = (struct shape_entry){ .until_sample = 2 };
+        for (int request = 0; request < 10000; request++) {
+            launch(&counts, 20, 5000, COST);
+            thread->activity.waits++;
+            stream.anchor_due = UINT64_MAX;
+        }
+        assert_true(i == 1 ? counts.samples < 80 : counts.samples > 500);
     }
 }
 
@@ -316,6 +369,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_first_launch_is_no_sample, begin_anew, end),
         cmocka_unit_test_setup_teardown(measuring_keeps_to_its_share, begin_anew, end),
+        cmocka_unit_test_setup_teardown(few_requests_feel_a_sample, begin_anew, end),
+        cmocka_unit_test_setup_teardown(time_without_work_earns_nothing, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_thread_that_is_held_up_pays_for_its_calls_alone, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_and_anchors_take_turns, begin_anew, end),
         cmocka_unit_test_setup_teardown(what_varies_is_sampled_more_often, begin_anew, end),

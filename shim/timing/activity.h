@@ -1,0 +1,23 @@
+/* The part of its time in which a thread works.
+ *
+ * --overhead bounds what recording may cost a thread, as a share of the time in which the thread works. A server that
+ * mostly waits for requests would otherwise spend the budget of its waiting time within its requests, and answer them
+ * later. A thread that waits for the device works. If the driver waits in a busy loop, this is part of the thread's
+ * CPU time. If it sleeps, it is not: so the time in calls is counted, and the greater of the two counts. */
+#ifndef WALLSHIM_SHIM_TIMING_ACTIVITY_H
+#define WALLSHIM_SHIM_TIMING_ACTIVITY_H
+
+#include "shim/objects/thread.h"
+
+/* Called when a call that may wait for the device has returned. begin, end: when it began and ended, in ticks. */
+void activity_called(struct thread_activity *activity, uint64_t begin, uint64_t end);
+
+/* The time in which the thread usually works from one wait for the device to the next, as for one request or one
+ * step, in ticks. 0: not known, or the thread does not wait. */
+uint64_t activity_between_waits(const struct thread_activity *activity);
+
+/* Returns the time, in ticks, in which the calling thread works for `ticks`. Call it now and then: it reads the
+ * thread's CPU time at most once in some milliseconds. now: the tick counter now. */
+uint64_t activity_stretch(struct thread_activity *activity, uint64_t now, uint64_t ticks);
+
+#endif
