@@ -7,24 +7,24 @@
 
 #include <cmocka.h>
 
-#include "shim/timing/activity.h"
-#include "shim/timing/ticks.h"
-
-_Atomic uint64_t ticks_a_second = 1000000000; /* a tick is a nanosecond */
-_Atomic bool ticks_are_ns;
-
 enum { MS = 1000000 };
 
-static int64_t cpu; /* ns of CPU time that the thread has used; -1: the kernel does not tell */
+static int64_t thread_cpu; /* ns of CPU time that the thread has used; -1: the kernel does not tell */
 static unsigned reads;
 
-int clock_gettime(clockid_t clock, struct timespec *time)
+static int fake_clock_gettime(clockid_t clock, struct timespec *time)
 {
     assert_int_equal(clock, CLOCK_THREAD_CPUTIME_ID);
     reads++;
-    *time = (struct timespec){ cpu / 1000000000, cpu % 1000000000 };
-    return cpu < 0 ? -1 : 0;
+    *time = (struct timespec){ thread_cpu / 1000000000, thread_cpu % 1000000000 };
+    return thread_cpu < 0 ? -1 : 0;
 }
+
+#define clock_gettime fake_clock_gettime
+#include "shim/timing/activity.c"
+
+_Atomic uint64_t ticks_a_second = 1000000000; /* a tick is a nanosecond */
+_Atomic bool ticks_are_ns;
 
 static void a_thread_that_waits_is_stretched(void **state)
 {
@@ -32,16 +32,16 @@ static void a_thread_that_waits_is_stretched(void **state)
     struct thread_activity activity = { 0 };
     uint64_t now = 1000 * (uint64_t)MS;
     reads = 0;
-    cpu = 5 * MS;
+    thread_cpu = 5 * MS;
     assert_int_equal(activity_stretch(&activity, now, 1000), 1000); /* until more is known */
     now += 6 * MS;
-    cpu += 6 * MS;
+    thread_cpu += 6 * MS;
     assert_int_equal(activity_stretch(&activity, now, 1000), 1000);
     for (int i = 0; i < 40; i++)
         assert_int_equal(activity_stretch(&activity, now += MS, 1000), 1000);
     assert_int_equal(reads, 2);
     now += 60 * MS;
-    cpu += 25 * MS; /* of 100 ms */
+    thread_cpu += 25 * MS; /* of 100 ms */
     assert_int_equal(activity_stretch(&activity, now, 1000), 4000);
     now += 100 * MS; /* it did nothing but make this call */
     assert_int_equal(activity_stretch(&activity, now, 1000), 64000);
@@ -49,7 +49,7 @@ static void a_thread_that_waits_is_stretched(void **state)
     activity_called(&activity, now - 50 * MS, now);
     assert_int_equal(activity_stretch(&activity, now, 1000), 2000);
     now += 100 * MS;
-    cpu += 101 * MS; /* the clocks do not agree to the nanosecond */
+    thread_cpu += 101 * MS; /* the clocks do not agree to the nanosecond */
     assert_int_equal(activity_stretch(&activity, now, 1000), 1000);
 }
 
@@ -58,11 +58,11 @@ static void time_between_waits_is_learned(void **state)
     (void)state;
     struct thread_activity activity = { 0 };
     uint64_t now = 1000 * (uint64_t)MS;
-    cpu = 5 * MS;
+    thread_cpu = 5 * MS;
     assert_int_equal(activity_between_waits(&activity), 0);
     for (int i = 0; i < 100; i++) {
         now += 2 * MS;
-        cpu += 1 * MS;
+        thread_cpu += 1 * MS;
         activity_called(&activity, now - 100000, now);
         activity_called(&activity, now, now + 1000); /* too short to have waited */
         activity_stretch(&activity, now, 0);
@@ -71,7 +71,7 @@ static void time_between_waits_is_learned(void **state)
     assert_int_equal(activity_between_waits(&activity), 1 * MS);
     for (int i = 0; i < 200; i++) {
         now += 4 * MS;
-        cpu += 4 * MS;
+        thread_cpu += 4 * MS;
         activity_called(&activity, now - 100000, now);
         activity_stretch(&activity, now, 0);
     }
@@ -83,7 +83,7 @@ static void without_a_clock_all_time_counts(void **state)
     (void)state;
     struct thread_activity activity = { 0 };
     uint64_t now = 1000 * (uint64_t)MS;
-    cpu = -1;
+    thread_cpu = -1;
     for (int i = 0; i < 3; i++)
         assert_int_equal(activity_stretch(&activity, now += 100 * (uint64_t)MS, 1000), 1000);
 }
