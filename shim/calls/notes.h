@@ -106,13 +106,15 @@ void graph_exec_ending(struct call *call, ws_CUgraphExec exec);
 
 /* Makes the key by which the shape of a launch is found, except its field `which` (the called function, and the
  * context). */
-#define LAUNCH(f, grid_x_, grid_y_, grid_z_, block_x_, block_y_, block_z_, shared_, stream_)                     \
-    ((struct shape_key){ .object = AT(f),                                                                        \
-                         .stream = AT(stream_),                                                                  \
-                         .grid_x = (unsigned)(grid_x_),                                                          \
-                         .grid_y = (unsigned)(grid_y_),                                                          \
-                         .grid_z = (unsigned)(grid_z_),                                                          \
-                         .block = shape_block((unsigned)(block_x_), (unsigned)(block_y_), (unsigned)(block_z_)), \
+#define LAUNCH(f, grid_x_, grid_y_, grid_z_, block_x_, block_y_, block_z_, shared_, stream_) \
+    ((struct shape_key){ .object = AT(f),                                                    \
+                         .stream = AT(stream_),                                              \
+                         .grid_x = (unsigned)(grid_x_),                                      \
+                         .grid_y = (unsigned)(grid_y_),                                      \
+                         .grid_z = (unsigned)(grid_z_),                                      \
+                         .block_x = (unsigned)(block_x_),                                    \
+                         .block_y = (unsigned)(block_y_),                                    \
+                         .block_z = (unsigned)(block_z_),                                    \
                          .shared = (unsigned)(shared_) })
 
 HOT void kernel(struct call *call, struct shape_key key, void **params, void **extra, unsigned flags)
@@ -120,8 +122,7 @@ HOT void kernel(struct call *call, struct shape_key key, void **params, void **e
     struct shim_thread *thread = call->thread;
     uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_relaxed);
     key.which = shape_which(call, (ws_CUstream)(uintptr_t)key.stream, 0, handles);
-    key.inputs = thread->library_inputs;
-    struct shape_entry *shape = shape_find(thread, &key, handles);
+    struct shape_entry *shape = shape_find(thread, &key, shape_stamp(thread, handles));
     if (__builtin_expect(!shape, 0)) {
         /* kernel_new needs an address: it gets that of a copy, so that the compiler can keep `key` in registers */
         const struct shape_key kept = key;

@@ -62,11 +62,11 @@ struct shape_entry *kernel_new(struct shim_thread *thread, const struct shape_ke
         .grid_x = key->grid_x,
         .grid_y = key->grid_y,
         .grid_z = key->grid_z,
-        .block_x = key->block & SHAPE_BLOCK_MOST,
-        .block_y = key->block >> SHAPE_BLOCK_Y & SHAPE_BLOCK_MOST,
-        .block_z = key->block >> SHAPE_BLOCK_Z,
+        .block_x = key->block_x,
+        .block_y = key->block_y,
+        .block_z = key->block_z,
         .shared_bytes = key->shared,
-        .inputs = key->inputs,
+        .inputs = shape_inputs_label(thread->library_inputs),
     };
     return shape_fill(thread, key, &row);
 }

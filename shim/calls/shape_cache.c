@@ -13,9 +13,9 @@ enum { SKIPS = 1024 };
 
 /* Makes room for a new entry in the first of the key's two places of the cache. The old entry of the first place
  * moves to the second place, and the old entry of the second place is dropped. */
-static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key)
+static struct shape_entry *shape_place(struct shim_thread *thread, const struct shape_key *key, uint32_t stamp)
 {
-    struct shape_entry *entry = shape_places(thread, key);
+    struct shape_entry *entry = shape_places(thread, key, stamp);
     entry[1] = entry[0];
     return entry;
 }
@@ -103,9 +103,10 @@ static bool is_computable(const struct ws_shape *row, uint32_t size_class)
 struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
 {
     uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
+    uint32_t stamp = row->kind == WS_OP_KERNEL ? shape_stamp(thread, handles) : handles;
     bool per_thread = key->which & 1;
     struct shape_key general = general_key(key);
-    struct shape_entry *entry = shapes_are_full() ? shape_find(thread, &general, handles) : NULL;
+    struct shape_entry *entry = shapes_are_full() ? shape_find(thread, &general, stamp) : NULL;
     struct shape_refused *refused = refused_place(thread, key);
     if (entry || was_refused(refused, key, handles)) {
         count(entry ? &thread->simplified : &thread->unregistered);
@@ -137,13 +138,13 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
     }
     if (simplified)
         count(&thread->simplified);
-    /* If a lock was not free in time, the entry may be incomplete. `handles - 1` then makes the entry invalid, so the
+    /* If a lock was not free in time, the entry may be incomplete. `stamp - 1` then makes the entry invalid, so the
      * next operation fills it again. */
     bool is_whole = locks_missed() == missed;
-    entry = shape_place(thread, key);
+    entry = shape_place(thread, key, stamp);
     *entry = (struct shape_entry){
         .key = *key,
-        .handles = is_whole ? handles : handles - 1,
+        .stamp = is_whole ? stamp : stamp - 1,
         .shape = id,
         .stream_id = stream->id,
         .params_wait = 1,

@@ -12,45 +12,62 @@
 #include "shim/objects/contexts.h"
 #include "shim/objects/thread.h"
 
-enum { SHAPE_BLOCK_Y = 11, SHAPE_BLOCK_Z = 22, SHAPE_BLOCK_MOST = 2047 };
+/* A thread's launches within a call of cuBLAS or cuDNN have the label of the call's inputs as a part of their shapes:
+ * GEMMs that differ only in k may have the same kernel and grid, but they take different times. So that launches need
+ * no further comparison, the label is added to the count of changed handles (shim_page.handles), in bits that the
+ * count does not reach for long. A label that does not fit, or that comes after so many changes, counts as not known.
+ */
+enum { SHAPE_INPUTS_BIT = 20 };
 
-/* Packs the size of a block, which has at most 1024 × 1024 × 64 threads. Launches of larger blocks fail. */
-HOT uint32_t shape_block(uint32_t x, uint32_t y, uint32_t z)
+static inline uint32_t shape_inputs(uint32_t label, uint32_t handles)
 {
-    return x | y << SHAPE_BLOCK_Y | z << SHAPE_BLOCK_Z;
+    bool fits = label < 1u << (32 - SHAPE_INPUTS_BIT) && handles < 1u << SHAPE_INPUTS_BIT;
+    return fits ? label << SHAPE_INPUTS_BIT : 0;
+}
+
+static inline uint32_t shape_inputs_label(uint32_t inputs)
+{
+    return inputs >> SHAPE_INPUTS_BIT;
+}
+
+/* The stamp that a cache entry of a launch has while it is valid. handles: shim_page.handles. Other operations have
+ * `handles` itself as stamp. */
+HOT uint32_t shape_stamp(const struct shim_thread *thread, uint32_t handles)
+{
+    return handles + thread->library_inputs;
 }
 
 /* The first of the two neighbouring places in the thread's cache where an entry with this key may be. Two places are
- * enough: few programs alternate between three kernels with the same hash. The hash covers function, stream, and the
- * grid's x and y, because these differ most between launches. Both x and y are needed: grids of a GEMM kernel may
- * differ in one of them only. */
-HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct shape_key *key)
+ * enough: few programs alternate between three kernels with the same hash. The hash covers function, stream, inputs
+ * (in the stamp), and the grid's x and y, because these differ most between launches. Both x and y are needed: grids
+ * of a GEMM kernel may differ in one of them only. */
+HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct shape_key *key, uint32_t stamp)
 {
     uint32_t hash = ((uint32_t)key->object ^ (uint32_t)key->stream) * 0x9e3779b1u + key->grid_x * 0x85ebca6bu +
-                    (key->grid_y + (key->inputs << 16)) * 0xc2b2ae35u;
+                    (key->grid_y + stamp) * 0xc2b2ae35u;
     size_t offset = hash / (UINT32_MAX / SHAPE_CACHE + 1) / 2 * (2 * sizeof(struct shape_entry));
     return (struct shape_entry *)((char *)thread->shapes + offset);
 }
 
 /* Is this a valid entry for the key? Neighbouring fields are not compared one after the other. GCC would merge the
  * comparisons of neighbours into one wider comparison, and for this it would build the key in memory. */
-HOT bool shape_is(const struct shape_entry *entry, const struct shape_key *key, uint32_t handles)
+HOT bool shape_is(const struct shape_entry *entry, const struct shape_key *key, uint32_t stamp)
 {
     const struct shape_key *own = &entry->key;
     return own->object == key->object && own->grid_x == key->grid_x && own->stream == key->stream &&
-           own->grid_z == key->grid_z && own->block == key->block && own->grid_y == key->grid_y &&
-           own->which == key->which && own->shared == key->shared && entry->handles == handles &&
-           own->inputs == key->inputs;
+           own->block_x == key->block_x && own->grid_y == key->grid_y && own->block_y == key->block_y &&
+           own->grid_z == key->grid_z && own->which == key->which && own->block_z == key->block_z &&
+           entry->stamp == stamp && own->shared == key->shared;
 }
 
 /* The thread's entry for the key, or NULL. */
-HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shape_key *key, uint32_t handles)
+HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shape_key *key, uint32_t stamp)
 {
-    struct shape_entry *entry = shape_places(thread, key);
-    if (__builtin_expect(shape_is(entry, key, handles), 1))
+    struct shape_entry *entry = shape_places(thread, key, stamp);
+    if (__builtin_expect(shape_is(entry, key, stamp), 1))
         return entry;
     entry++;
-    return shape_is(entry, key, handles) ? entry : NULL;
+    return shape_is(entry, key, stamp) ? entry : NULL;
 }
 
 /* Returns shape_key.which: the function, the two kinds of memory of a copy, the kind of default stream, and, for a

@@ -47,7 +47,8 @@ HOT struct shim_thread *library_call_begins(uintptr_t *frame)
  * part of their shapes. */
 HOT void library_call_labelled(struct shim_thread *thread, const struct call_label *label)
 {
-    thread->library_inputs = label ? label->inputs : 0;
+    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_relaxed);
+    thread->library_inputs = label ? shape_inputs(label->inputs, handles) : 0;
 }
 
 /* Records the call. If it is not known what the call computes (`label` is NULL or has no inputs), the call is not

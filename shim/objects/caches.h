@@ -16,11 +16,7 @@ struct shape_key {
                         `which` */
     uint64_t stream; /* the application's handle of the stream */
     /* grid_x of a copy or memset: its size class (shapes.h) */
-    uint32_t grid_x, grid_y, grid_z, shared;
-    uint32_t block; /* packed by shape_block */
-    /* for launches that cuBLAS and cuDNN make: id of the label of the call's inputs; else 0. GEMMs that differ only
-     * in k may have the same kernel and grid, but they take different times. */
-    uint32_t inputs;
+    uint32_t grid_x, grid_y, grid_z, block_x, block_y, block_z, shared;
     uint32_t which; /* called function, kinds of memory, kind of default stream and context, packed by shape_which */
 };
 
@@ -29,7 +25,7 @@ enum { SHAPE_CONTEXT_BIT = 18 }; /* the bit of shape_key.which at which the cont
 /* An entry of the cache of shapes. The fields that every launch needs are in one cache line. */
 struct shape_entry {
     _Alignas(64) struct shape_key key;
-    uint32_t handles; /* shim_page.handles when the entry was filled; if it has changed, the entry is invalid */
+    uint32_t stamp; /* made by shape_stamp when the entry was filled; if it has changed, the entry is invalid */
     uint32_t shape, stream_id;
     uint32_t params_wait; /* launches until kernel_params (calls/notes.h) is called again; 1: at the next launch */
     uint32_t function;

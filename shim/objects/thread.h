@@ -104,7 +104,8 @@ struct shim_thread {
     uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: no copy between host and device */
     uintptr_t in_library;     /* like `within`, for the cuBLAS or cuDNN call under way; cuBLAS and cuDNN calls that it
                                  makes are not recorded */
-    uint32_t library_inputs;  /* label of the inputs of that call; 0: no such call, or not known */
+    uint32_t library_inputs;  /* label of the inputs of that call, made by shape_inputs; 0: no such call, or not
+                                 known */
     uintptr_t in_nccl;        /* like `within`, for the NCCL call under way; launches that it makes are flagged */
     struct thread_nested nested[NESTED_KNOWN];
     uint32_t captures_beginning; /* how many captures the call under way begins; shim_page.phase has them counted */

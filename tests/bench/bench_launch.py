@@ -79,13 +79,13 @@ show("ring store with two counter reads", floor, "ns")
 bare = ns_of(["41", "20000"])
 host = ns_of(["41", "20000"], backend="host")
 show("shim per launch", host - bare, "ns", budget=40, floor=floor)
-show("shim per launch, ratio to the floor", (host - bare) / floor, "times", budget=2)
+show("shim per launch, ratio to the floor", (host - bare) / floor, "times", budget=1.2)
 many = ns_of(["41", "20000", "600"], backend="host")
 show("shim per launch, 600 kernels", many - ns_of(["41", "20000", "600"]), "ns", budget=40, floor=floor)
 no_params = ns_of(["41", "20000"], backend="host", params="none")
 show("shim per launch, no parameters", no_params - bare, "ns", floor=floor)
 dormant = ns_of(["41", "20000"], capture_range="profiler")
-show("shim per launch, dormant", dormant - bare, "ns", budget=5)
+show("shim per launch, dormant", dormant - bare, "ns", budget=1)
 few = ns_of(["41", "20000"])
 show("shim per launch with few events, recorded at no cost", few - bare, "ns", floor=floor)
 shared = ns_of(["41", "4000"], event_placement="shared")
@@ -94,7 +94,7 @@ for placement in ("shared", "pairs"):
     for function, number in calls_added(event_placement=placement).items():
         if number:
             show(f"driver calls added per launch, {placement}: {function}", number, "calls")
-show("drain's CPU per launch", drain_cpu(backend="host"), "ns", budget=140)
+show("drain's CPU per launch", drain_cpu(backend="host"), "ns", budget=90)
 added = sum(calls_added(backend="host").values())
 show("driver calls added per launch, host backend", added, "calls", budget=0)
 with_sizes = dict(line.split() for line in run(["21", "20000"], program=product_loop, backend="host").stdout.splitlines())
@@ -106,11 +106,11 @@ for name, function in products:
 if shutil.which("valgrind"):
     base = instructions()
     show("shim per launch, instructions", instructions(backend="host", ring="64M", log="quiet") - base, "instructions",
-         budget=150)
+         budget=133)
     show("shim per launch with few events, instructions", instructions(ring="64M", log="quiet") - base, "instructions")
     default = ("16", "default")
     show("shim per launch on a default stream, instructions",
-         instructions(*default, backend="host", ring="64M", log="quiet") - instructions(*default), "instructions", budget=150)
+         instructions(*default, backend="host", ring="64M", log="quiet") - instructions(*default), "instructions", budget=137)
     show("shim per launch, dormant, instructions", instructions(capture_range="profiler") - base, "instructions")
     for name, function in products:
         sizes = instructions(name, program=product_loop, backend="host", ring="64M", log="quiet")

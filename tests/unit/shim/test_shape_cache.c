@@ -18,7 +18,7 @@ static unsigned crowded(const struct shape_key *keys, unsigned count)
     unsigned found = 0;
     memset(used, 0, sizeof(used));
     for (unsigned i = 0; i < count; i++)
-        used[shape_places(&thread, &keys[i]) - thread.shapes]++;
+        used[shape_places(&thread, &keys[i], 1) - thread.shapes]++;
     for (unsigned i = 0; i < SHAPE_CACHE; i++)
         found += used[i] > 2 ? used[i] : 0;
     return found;
