@@ -16,6 +16,7 @@
 #include "analysis/gaps/initialization.h"
 #include "analysis/gaps/savings.h"
 #include "analysis/gaps/storms.h"
+#include "analysis/kernels/graphs.h"
 #include "analysis/kernels/kernels.h"
 #include "analysis/memory/copies.h"
 #include "analysis/memory/memory.h"
@@ -45,6 +46,7 @@ static const struct ws_analysis *const list[] = {
     &ws_analysis_modules,
     &ws_analysis_operators,
     &ws_analysis_kernels,
+    &ws_analysis_graphs,
     &ws_analysis_roofline,
     &ws_analysis_host_time,
     &ws_analysis_first_calls,

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/activity/activity.h"
+#include "analysis/kernels/graphs.h"
 #include "analysis/kernels/kernels.h"
 #include "analysis/roofline/roofline.h"
 #include "analysis/steps/steps.h"
@@ -246,7 +247,7 @@ static void print_busy(const struct ws_report *report, size_t track, struct ws_p
 
 /* ---- 3 and 4 */
 
-static const char IN_GRAPHS[] = "not known  most of it ran in CUDA graphs, which were measured as a whole";
+static const char IN_GRAPHS[] = "not known  most of it ran in CUDA graphs (--section graphs)";
 
 /* Returns the device time, in ns, of CUDA graphs that were timed as a whole. */
 static int64_t graph_time(const struct ws_report *report, const struct ws_track_kernels *kernels)
@@ -269,6 +270,17 @@ static bool graphs_compute_most(const struct ws_report *report, size_t track)
            wall->parts[WS_PART_GRAPHS] > wall->parts[WS_PART_MATMUL] + wall->parts[WS_PART_OTHER_COMPUTE];
 }
 
+/* Answers question 3 where CUDA graphs computed most. */
+static void write_graph_matmuls(const struct ws_report *report, size_t track, char *text, size_t capacity)
+{
+    double share;
+    if (ws_graphs_matmul_share(report, track, &share))
+        snprintf(text, capacity, "likely %s  about %.0f %% of the CUDA graphs, by their kernels' times outside of them",
+                 share * 100 >= MATMUL_LIMIT ? "yes" : "no", share * 100);
+    else
+        snprintf(text, capacity, "%s", IN_GRAPHS);
+}
+
 /* Prints the share of compute time that is matrix work. Prints the compute time too, because a large share means
  * little on a GPU that hardly computes. */
 static void print_matmuls(const struct ws_report *report, size_t track, struct ws_page *page)
@@ -283,7 +295,7 @@ static void print_matmuls(const struct ws_report *report, size_t track, struct w
     if (!compute && !wall->parts[WS_PART_GRAPHS])
         snprintf(text, sizeof(text), "not known  nothing computed");
     else if (graphs_compute_most(report, track))
-        snprintf(text, sizeof(text), "%s", IN_GRAPHS);
+        write_graph_matmuls(report, track, text, sizeof(text));
     else
         snprintf(text, sizeof(text), "%s  %s of %s in compute kernels (%s of %s%s)%s%s%s", is,
                  ws_format_share(share, matmul, compute), ws_format_time(time, compute),
