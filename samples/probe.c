@@ -1,22 +1,24 @@
-/* Measures a device with CUDA events only, so that a profiler's device times can be compared with the results.
+/* Measures a device with CUDA events and the host's clock, so that a profiler's times can be compared with the
+ * results.
  *
  *   probe costs
  *       what calls of the driver cost the host, in ns
  *   probe kernel NAME SIZE COUNT [--events]
- *       launches a kernel COUNT times; with --events it measures the kernel's time in ns, with an event before and
- *       behind each launch and once more for COUNT launches in a row
+ *       launches a kernel COUNT times. With --events it measures the kernel's time in ns in two ways: with an event
+ *       before and an event after each launch, and with two events around COUNT launches in a row
  *   probe gates NS COUNT
- *       holds a stream until an event, a kernel of NS and another event stand in its queue, COUNT times, as the shim
- *       does with the launches that it samples: the host's cost, and the time between the events with the kernel and
- *       without it, in ns. Status 77 if streams cannot wait for values
+ *       COUNT times, makes a stream wait until an event, a kernel of NS and another event are in its queue. The shim
+ *       does the same with a launch that it measures. Prints, in ns, what the call that makes the stream wait costs
+ *       the host, and the time between the events with the kernel and without it. Ends with status 77 if streams
+ *       cannot wait for values
  *   probe capture
- *       captures a stream in each capture mode, after a range of cuProfilerStart and cuProfilerStop, and asks whether
- *       it is captured; then replays the graphs
+ *       makes a range with cuProfilerStart and cuProfilerStop. After it, in each capture mode, captures a stream,
+ *       asks the driver whether the stream is captured, and launches the graph
  *   probe overlap COUNT NS
  *       launches COUNT pairs of kernels of NS each on two streams, and measures the time of all together
  *
- * Prints one JSON object. NAME is spin (SIZE in ns), scale, gelu (elements), softmax (rows of 1024) or sgemm (a
- * square).
+ * Prints one JSON object; only "capture" prints lines of text. NAME is spin (SIZE in ns), scale, gelu (elements),
+ * softmax (rows of 1024) or sgemm (a square).
  */
 #include "sample.h"
 
@@ -216,11 +218,11 @@ static int probe_kernel(const char *name, const char *size, size_t count, bool e
     return 0;
 }
 
-enum { SETTLE_NS = 20000 }; /* so long after the last call, all entries have reached the device */
+enum { SETTLE_NS = 20000 }; /* time from the last call until all queued entries have reached the device */
 
 /* Puts both events into the stream, and a kernel between them unless ns is 0, while the stream waits until *word is
- * at least `value`. Then lets the stream go on. Returns the time between the events; *cost: how long the call took
- * that makes the stream wait. */
+ * at least `value`. Then lets the stream go on. Returns the time between the events. *cost: how long the call of
+ * cuStreamWaitValue32 took. */
 static double gated_ns(CUstream stream, const CUevent events[2], volatile uint32_t *word, uint32_t value,
                        unsigned long long ns, double *cost)
 {

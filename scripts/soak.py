@@ -1,8 +1,8 @@
 """Runs rounds of tests/programs/stress, each with and without the shim and with the next seed.
 
 A round fails if stdout, stderr or status differ, if a run does not end (then the stacks of all its threads are kept),
-or if a trace cannot be read. It also fails if the simulated GPU's truth has more operations than the trace holds and
-counts as lost, or fewer than the trace holds."""
+or if a trace cannot be read. It also fails if the simulated GPU's truth (its list of all that it ran) has more operations
+than the trace holds and counts as lost, or fewer than the trace holds."""
 import argparse
 import collections
 import difflib
@@ -23,10 +23,10 @@ MODES = [{}, {}, {"WALLSHIM_EVENT_PLACEMENT": "shared"}, {"WALLSHIM_EVENT_PLACEM
          {"CUDA_DEVICE_MAX_CONNECTIONS": "1"}, {"SIMGPU_LATE_EXIT": "1"}]
 # How the program ends → can its trace be compared with the truth?
 ENDINGS = {"return": True, "thread": True, "handler": True, "_exit": True, "exec": False, "kill": False}
-KINDS = {"kernel": 1, "copy": 2, "memset": 3, "graph": 4}  # kind in the truth → kind of shape in the trace
+KINDS = {"kernel": 1, "copy": 2, "memset": 3, "graph": 4}  # kind of an operation: in the truth → in the trace
 CAPTURED = 0x20
 LIMIT_S = 30
-LEFT_AT_EXIT = 1  # if a handler calls exit() during a call, the call never returns, and may or may not have taken effect
+LEFT_AT_EXIT = 1  # if a signal handler calls exit() during a call, the call never returns: it may have been done or not
 
 
 def losses_of_calls(root):
@@ -106,7 +106,7 @@ class Soak:
                        "SIMGPU_TRUTH": os.path.join(scratch, "truth.tsv"),
                        "STRESS_COUNTS": os.path.join(scratch, "counts"),
                        "WALLSHIM_OUTPUT": os.path.join(scratch, "%p.wst"), **mode}
-        if self.sanitizer == "tsan":  # it delays signal handlers until inside the simulated GPU
+        if self.sanitizer == "tsan":  # it runs signal handlers late, even inside the simulated GPU
             environment["STRESS_MAY"] = "0"
         command = [os.path.join(self.root, "tests/run_preloaded.sh"), *([] if shim else ["--no-shim"]), self.build,
                    os.path.join(self.build, "tests/programs/stress"), *arguments]
@@ -203,7 +203,7 @@ class Soak:
         random_of = random.Random(seed)
         mode = random_of.choice(MODES)
         ending = random_of.choice(list(ENDINGS)) if random_of.random() < 0.5 else "return"
-        if ending in ("handler", "thread") and self.sanitizer == "tsan":  # its own thread outlives the main thread
+        if ending in ("handler", "thread") and self.sanitizer == "tsan":  # ThreadSanitizer's own thread outlives the main thread
             ending = "return"
         arguments = [str(seed), str(random_of.choice([2, 5, 10]) if not self.sanitizer else 1), ending]
         scratch = tempfile.mkdtemp(prefix="wallshim-soak-")

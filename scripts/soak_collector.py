@@ -19,7 +19,7 @@ import sys
 import time
 
 COUNT, LENGTH_MS = 8000, 600
-LOST = {0, 10}  # not recorded: the ring was full, or the trace could not be written (src/record/record.h)
+LOST = {0, 10}  # not recorded: the thread's buffer (ring) was full, or the trace could not be written (src/record/record.h)
 DISK = 1 << 20
 PATIENCE = 60
 
@@ -80,7 +80,8 @@ def harm(place, disk, what, chance):
 
 
 def once(runs, build, what, chance, whole):
-    """Returns the seconds that the program ran, whether the trace has an end, and the rows that it counts as lost."""
+    """Runs the program once. Returns the seconds that it ran, whether the trace has an end, and how many rows the trace
+    counts as lost."""
     with runs.Place(build) as place:
         disk = Disk(place) if what == "full" else None
         place.start(before=disk.before if disk else ())
@@ -121,8 +122,8 @@ def wait_until_taken(place):
 
 
 def judge(place, errors, whole):
-    """Compares the trace with what the program did. Returns whether it has an end, and
-    the rows that it counts as lost."""
+    """Compares the trace with what the program did. Returns whether the trace has an end, and how many rows it counts as
+    lost."""
     files = [f"{place.folder}/{name}" for name in place.left_in_folder()]
     traces = [path for path in files + place.traces() if os.path.getsize(path) > 64]
     if not traces:  # then the program must say how much is lost

@@ -6,7 +6,7 @@ until a kernel and its two events are queued (shim/timing/gates.h).
 Runs tests/programs/gated until GATES launches (1,000,000) were measured behind gates. Every third run is stopped and
 continued by signals at random times, and half of these runs are then killed. Without such signals, the output must be
 the same as without the shim. No run may hang, and the trace of a killed run must be readable. Prints how long gates
-held streams, by the simulated GPU's truth; runs that were stopped are left out."""
+held streams according to the simulated GPU; runs that were stopped are left out."""
 import argparse
 import os
 import random

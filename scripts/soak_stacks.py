@@ -36,8 +36,8 @@ def soak(build, python, walks, seed):
         plain = os.path.join(root, "build")
         reader = plain if os.path.exists(f"{plain}/tools/wallshim") else build
         found, lost = stacks.folded(reader, trace), sum(truth.values()) - taken(reader, trace)
-    # The shim's thread also adds stacks of pauses. These end at other lines, or at a line of the program's calls that
-    # is not complete yet.
+    # The shim's thread also takes stacks in pauses between calls. Such stacks end at other lines, or at a line of
+    # the program's calls that still runs.
     places = {stack.rsplit(";", 1)[-1] for stack in truth}
     missing = [f"{truth[stack] - found[stack]} of {truth[stack]} are missing: {stack}" for stack in truth
                if found[stack] < truth[stack]]

@@ -4,9 +4,9 @@
 #   run_preloaded.sh [--no-shim] [--no-driver | --driver 12.2] [--before LIBRARY] [--after LIBRARY] BUILD COMMAND…
 #
 # --no-driver leaves out the simulated GPU. --driver uses a simulated driver that exports only the names of an older
-# version. --before and --after preload one more library in front of the shim or behind it. A shim built with a
-# sanitizer needs that sanitizer's library loaded before it in a program that was not: it is found from what the shim
-# was linked with. Leaks are not looked for, since they would be the program's own.
+# version. --before and --after preload one more library in front of the shim or behind it. If the shim was built with a
+# sanitizer and the program was not, the sanitizer's library is preloaded before the shim: it is the one that the shim was
+# linked with. Leaks are not looked for, since they would be the program's own.
 set -euo pipefail
 
 shim=1 driver=1 version= before= after=
@@ -32,7 +32,7 @@ simgpu=$build/tests/simgpu
 library=$build/shim/libwallshim.so
 sanitizer=$(ldd "$simgpu/libcuda.so.1" | sed -n 's,^[[:space:]]*lib[at]san[^ ]* => \([^ ]*\).*,\1,p')
 
-# Pythons that are not the system's may be linked in ways that a preloaded sanitizer does not survive.
+# A preloaded sanitizer may crash in a Python that is not the system's, so the system's Python is used.
 if [ -n "$sanitizer" ] && [ "$1" = python3 ] && [ -x /usr/bin/python3 ]; then
     shift
     set -- /usr/bin/python3 "$@"

@@ -47,7 +47,7 @@ def compare_launches(runner, outcome, name, count, expected):
 
 
 def measure_overlap(runner):
-    """How much kernels on two streams still overlap in each mode: 1: fully, 0: not at all."""
+    """How much kernels on two streams still overlap in each mode, from 0 (not at all) to 1 (fully)."""
     command = [os.path.join(runner.samples, "probe"), "overlap", "200", "200000"]
     rows = {}
     for mode in ("none", "host", "sampled", "shared", "pairs"):
@@ -58,7 +58,7 @@ def measure_overlap(runner):
 
 
 def check_captures(runner):
-    """Captures streams that the shim does not know, in and outside of what it records. Results must not change."""
+    """Captures streams, while the shim records and while it does not. Results must not change."""
     command, answer = [os.path.join(runner.samples, "probe"), "capture"], {}
     alone = runner.run(command)
     for name, switches in (("recorded", []), ("outside a range", ["--capture-range", "profiler"]),

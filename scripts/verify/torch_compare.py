@@ -8,7 +8,7 @@ import sys
 from runner import UNABLE
 
 PROGRAMS = ["eager", "batch-1", "graph"]
-# Profiler → switches of `wallshim record`; None: torch.profiler; "none": no profiler, whose losses are the right ones.
+# Profiler → switches of `wallshim record`. None: torch.profiler. "none": no profiler; its losses are the right ones.
 PROFILERS = {
     "none": "none",
     "host": ["--backend", "host"],

@@ -19,7 +19,7 @@ import time
 
 UNABLE = 77
 WARM_UP = 20
-# Name → switches of gpt.py, and the steps of a round. The losses are compared, so all runs have the same steps.
+# Name → switches of gpt.py, and steps in a round. All runs have the same steps, because their losses are compared.
 PROGRAMS = {"eager": ([], 150), "batch-1": (["--batch", "1"], 150), "compiled": (["--batch", "1", "--compile"], 400),
             "graph": (["--batch", "1", "--graph"], 600)}
 

@@ -3,9 +3,11 @@
  *   check TRACE TRUTH [--median-width NS] [--busy-percent P] [--untimed-percent P] [--inside-percent P] [--show N]
  *
  * Every kernel, copy and memset must be in the trace, with its name, stream, size and a correlation id of its own.
- * 99.9 % of the begins and ends in the trace must be right within their stated errors. All clock comparisons in the
- * trace, and the busy time of each device, must also be right within their stated errors. --median-width limits the
- * median width (twice the stated error), --busy-percent the error of the busy time.
+ * 99.9 % (--inside-percent) of the begins and ends in the trace must be right within their stated errors. All clock
+ * rows of the trace (each a device time and the host time of the same moment), and the busy time of each device, must
+ * also be right within their stated errors. At most 1 % (--untimed-percent) of the begins and ends may have no time;
+ * with 100, no times are compared. --median-width limits the median width (twice the stated error), --busy-percent
+ * the error of the busy time. --show prints the first N times that are outside their stated errors.
  *
  * The origin of a context's clock is arbitrary. So before times are compared, a constant is subtracted from the times
  * of each context: the constant with which most records agree. A new context or stream may get the handle of a

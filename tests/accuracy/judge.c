@@ -20,8 +20,10 @@
 
 enum { MOST_KERNELS = 256 };
 
+/* Negative: no limit. But kernel_badness uses total_percent and total_us without their signs, to find the kernel with
+ * the largest error. */
 struct limits {
-    double total_percent, total_us, busy_points, inside_percent, untimed_percent; /* negative: no limit */
+    double total_percent, total_us, busy_points, inside_percent, untimed_percent;
 };
 
 static const char *rows_path;

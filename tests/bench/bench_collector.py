@@ -16,8 +16,8 @@ import time
 
 RECORDS = 4_000_000  # in the trace that each producer sends
 MANY, MANY_THREADS, MANY_SECONDS = 64, 8, 60
-# Reasons of losses (src/record/record.h): the ring was full, the thread had no ring, the trace could not be written,
-# there was no room.
+# Reasons of losses (src/record/record.h): the thread's buffer (ring) was full, the thread had none, the trace could not
+# be written, there was no room.
 LOST = (0, 6, 10, 19)
 RUNS = ((1, 16), (8, 8), (64, 1))  # producers, and how often each sends the trace
 
@@ -67,7 +67,7 @@ def operations_in(wallshim, trace):
 
 
 def measure_programs(collector, folder, launch_loop, driver, shim, wallshim):
-    """Millions of operations in the traces of eight recorded programs, and the seconds that they ran."""
+    """Records eight programs. Returns the millions of operations in their traces, and the seconds that they ran."""
     server, socket, jobs = start(collector, folder)
     environment = {**os.environ, "LD_LIBRARY_PATH": driver, "LD_PRELOAD": shim, "WALLSHIM_BACKEND": "host",
                    "WALLSHIM_COLLECTOR": socket}
@@ -93,8 +93,8 @@ def lost_in(wallshim, trace):
 
 
 def measure_many(collector, folder, launch_loop, driver, shim, wallshim):
-    """64 programs of 8 threads, for a minute: millions of launches made, of those in traces, of those counted as lost;
-    and the collector's peak memory."""
+    """Records 64 programs of 8 threads for a minute. Returns the millions of launches that they made, that are in traces,
+    and that are counted as lost; then the collector's peak memory and its seconds of processor time."""
     server, socket, jobs = start(collector, folder)
     environment = {**os.environ, "LD_LIBRARY_PATH": driver, "LD_PRELOAD": shim, "WALLSHIM_BACKEND": "host",
                    "WALLSHIM_COLLECTOR": socket}

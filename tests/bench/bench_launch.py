@@ -45,8 +45,8 @@ def instructions(*more, program=None, **options):
 
 
 def drain_cpu(**options):
-    """CPU time of the shim's drain thread per launch, in ns: the difference of two runs of different length, so that
-    the drain's idle rounds cancel out as far as possible."""
+    """CPU time of the drain (the shim's thread that writes the trace) per launch, in ns: the difference of two runs of
+    different length, so that the time in which the drain finds nothing to do mostly cancels out."""
     used = []
     for launches in (10000, 20000):
         lines = dict(line.split() for line in run(["41", str(launches), "600"], **options).stdout.splitlines())
@@ -56,7 +56,7 @@ def drain_cpu(**options):
 
 def calls_added(**options):
     """Driver calls per launch that the launching thread makes besides the launches: the difference of two runs of
-    different length. The bursts are so short that events never run out."""
+    different length. The bursts are so short that the shim always has a free event."""
     totals = []
     for bursts in (20, 40):
         os.environ["NULL_DRIVER_COUNTS"] = "1"

@@ -21,8 +21,8 @@ FIGURES = ("mean", "median", "p99", "p99.9")
 
 
 def run(launches, pause, cores, preload=None, trace=None, **options):
-    """Runs the loop and returns the figures that it prints. cores: for the launching thread and for the shim's
-    threads."""
+    """Runs the loop and returns the figures that it prints. cores: the core of the launching thread, and the core of the
+    shim's threads (-1: any)."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WALLSHIM_")}
     environment["LD_LIBRARY_PATH"] = driver
     with tempfile.TemporaryDirectory() as folder:
@@ -36,7 +36,7 @@ def run(launches, pause, cores, preload=None, trace=None, **options):
 
 
 def not_recorded(trace):
-    """The number of launches that the trace counts as lost because the ring was full."""
+    """The number of launches that the trace counts as lost because the ring (the thread's buffer) was full."""
     done = subprocess.run([wallshim, "report", "--json", trace], check=True, text=True, stdout=subprocess.PIPE)
     losses = [loss for process in json.loads(done.stdout)["processes"] for loss in process["losses"]]
     return sum(loss["count"] for loss in losses if "ring was full" in loss["reason"])

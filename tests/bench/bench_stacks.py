@@ -21,7 +21,7 @@ NATIVE = {"glibc's backtrace(3)": "0", "unw_backtrace": "1", "unw_step": "2"}
 
 
 def run(python, what, depth, numbers, which, prefix=(), **options):
-    """which: the stacks that the shim takes; None: no shim."""
+    """Runs the loop and returns the ns that it prints. which: the stacks that the shim takes; None: no shim."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WALLSHIM_")}
     environment["LD_LIBRARY_PATH"] = driver
     if which:

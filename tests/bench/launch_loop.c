@@ -1,5 +1,5 @@
-/* Launches kernels in bursts that the shim's drain can keep up with, and prints the ns of one launch in the median
- * burst:
+/* Launches kernels in bursts that the shim's drain (its thread that writes the trace) can keep up with. Prints the ns
+ * of one launch in the median burst:
  *
  *   launch_loop BURSTS LAUNCHES-PER-BURST [SHAPES [default]]
  *   launch_loop floor
@@ -88,7 +88,7 @@ static void *must(void *pointer, const char *what)
     return pointer;
 }
 
-/* The ns of CPU time that the drain and the thread that writes the file have used: the sum of the first numbers of
+/* The ns of CPU time that the shim's threads (the drain and its helpers) have used: the sum of the first numbers of
  * their schedstat files (Linux, Documentation/scheduler/sched-stats). */
 static uint64_t drain_cpu_ns(void)
 {

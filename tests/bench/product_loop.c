@@ -1,4 +1,5 @@
-/* Calls a cuBLAS and a cuDNN that do nothing, in bursts that the shim's drain can keep up with:
+/* Calls a cuBLAS and a cuDNN that do nothing, in bursts that the shim's drain (its thread that writes the trace) can
+ * keep up with:
  *
  *   product_loop BURSTS PRODUCTS-PER-BURST [KIND]
  *

@@ -31,8 +31,8 @@ EXPORT void stack_prepare(void)
 typedef ws_CUresult (*launch_function)(ws_CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                        unsigned, ws_CUstream, void **, void **);
 
-/* `launches` is 1 to launch kernels, for few of which the shim takes a stack, and 0 for calls with a stack each. The
- * pause lets the drain empty the ring. */
+/* launches: 1 launches kernels, and the shim takes a stack for few of them; 0 makes calls for which it always takes
+ * one. In the pause, the shim's thread empties the ring (the buffer of records). */
 EXPORT double stack_calls(int launches, int bursts, int calls)
 {
     double fastest = INFINITY;

@@ -12,7 +12,7 @@ enum {
     STREAMS = 3,
     THREADS = 2,
     DEVICE_TICK = 32,
-    PARAMS_A_SECOND = 64, /* launches of each shape per second that have parameters */
+    PARAMS_A_SECOND = 64, /* per shape and second: launches with recorded parameters */
     SAMPLE = 64,
 };
 
@@ -45,8 +45,8 @@ static double normal(struct training *training)
     return sqrt(-2 * log(uniform(training))) * cos(6.283185307179586 * uniform(training));
 }
 
-/* A random time around `middle`. The time is never much less than `middle`, and now and then far more, like times on
- * a host. */
+/* A random time around `middle`. Like times on a host, it is never much shorter than `middle`, and sometimes far
+ * longer. */
 static int64_t host_time(struct training *training, double middle)
 {
     double factor = exp(0.08 * normal(training));

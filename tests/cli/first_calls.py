@@ -1,4 +1,5 @@
-"""First-call initialization told apart from the steady state: first_calls.py WALLSHIM
+"""First-call initialization (contexts, modules, compilation) told apart from the steady steps, and late loads, which are
+the same work in a later step: first_calls.py WALLSHIM
 Each test holds a case and a control, which differ in one thing."""
 import json
 import sqlite3
@@ -155,7 +156,7 @@ def test_first_allocations_end_with_the_beginning():
 
 
 def one_step(name, category, count=1):
-    """Steps of 60 ms: in the first 40 ms the host is in a range, then it launches kernels, late by 20 µs each."""
+    """Steps of 60 ms: for 40 ms the host is in a range. Then it launches kernels, and the device waits 10 µs for each."""
     made = Timeline()
     for number in range(count):
         begin = number * 60000
@@ -172,7 +173,8 @@ def said_words(device):
 
 
 def test_a_short_recording_is_judged_without_its_first_calls():
-    """A step in which the host compiles for 40 ms is not bound by launches, though no call launched meanwhile."""
+    """The host compiles for 40 ms of a step. That is no launch that comes late, so launches are not the wall (what takes
+    most of the step). In the control the host prepares for as long."""
     device, page = both(one_step("compile_fx_inner (dynamo_timed)", "user_annotation"))
     control, other = both(one_step("prepare", "user_annotation"))
     assert control["wall"]["name"] == "overhead" and control["wall"]["cause"] == "launch", control["wall"]
@@ -200,7 +202,7 @@ def test_without_steps_the_recording_is_judged_without_them():
 
 
 def test_an_allocation_may_come_again():
-    """A single step does not show whether a slow cudaMalloc comes back."""
+    """A single step does not show whether a slow cudaMalloc comes again in the next one. So it is not left out."""
     made = Timeline()
     made.kernel(0, 1000, -20)
     made.call("cudaMalloc", 1000, 49000)
@@ -274,7 +276,7 @@ def test_late_module_loads_are_no_allocations():
 
 
 def test_no_advice_against_short_late_loads():
-    """Late loads of 50 µs or 900 µs in 11 steps of 10 ms."""
+    """A late load of 50 µs or of 900 µs in 11 steps of 10 ms."""
     for took, advised in ((50, False), (900, True)):
         made = steps(Timeline(), 12)
         made.range("compile_inner (dynamo_timed)", 59050, took)
@@ -282,8 +284,8 @@ def test_no_advice_against_short_late_loads():
 
 
 def test_the_verdict_stays_in_one_piece():
-    """On the page, the sentence about a cost larger than the wall follows the wall, and late loads come after both. The
-    GPU works for 6 of 10 ms, and one step compiles for 2 ms."""
+    """The page first names the wall, then a cost that is larger than the wall, then late loads. The GPU works for 6 of
+    10 ms, and one step compiles for 2 ms."""
     made = Timeline()
     for number in range(12):
         at = number * 10000
@@ -386,7 +388,7 @@ def test_a_wait_for_input_is_left_in():
 
 
 def module_load(took, rest):
-    """Two kernels of this length. Between them the host loads a module, and then is late by 300 µs 20 times."""
+    """A kernel of `rest` µs, a load of a module for `took` µs, then 20 short kernels, each launched 300 µs late."""
     made = Timeline()
     made.kernel(0, rest, -20)
     made.call("cuModuleLoadData", rest, took)
@@ -397,7 +399,7 @@ def module_load(took, rest):
 
 
 def test_the_verdict_names_no_call_that_it_leaves_out():
-    """A load of 40 ms, in a recording that began with the program or later."""
+    """A load of 40 ms. If the recording began later than the program, the load may come again, so it is not left out."""
     for before, left_out in ((0, True), (1, False)):
         made = module_load(40000, 1000)
         for place in range(before):

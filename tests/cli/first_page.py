@@ -26,7 +26,7 @@ def advice_of(timeline):
 
 
 def test_shares_name_what_they_are_of():
-    """Communication that compute hides counts twice in the sum of all operations."""
+    """If communication runs during compute, the sum of all operations counts that time twice."""
     for begin, expected in ((2000, "share: of the 20.0 ms that all operations take one by one; they overlap, the GPU is busy "
                                    "for 12.0 ms; compute hides 80.0 % of the network's time"),
                             (10000, "share: of the 20.0 ms that all operations of the recording take")):

@@ -63,8 +63,8 @@ def check_missing_host():
 
 
 def check_loader():
-    """The same training was recorded with a loader in the loop, and with four workers. The report on the first must
-    predict about the step time of the second."""
+    """The same training was recorded with data loaded in the training loop, and with four loader processes. From the first
+    recording, the report must predict about the step time of the second."""
     slow, fast = device_of(f"{traces}/resnet50-workers0.json.gz"), device_of(f"{traces}/resnet50-workers4.json.gz")
     first = slow["advice"][0]
     assert slow["wall"]["name"] == "overhead" and slow["wall"]["cause"] == "input", slow["wall"]

@@ -39,7 +39,7 @@ def check_sums(path):
 
 
 def check_tensor_parallel():
-    """Eight ranks on one host: every all-reduce involves all ranks, and two of the processes are late."""
+    """Eight ranks on one host: every all-reduce involves all ranks, and two of the ranks come late to it."""
     paths = sorted(glob.glob(f"{traces}/megatron-tp8/*"))
     job = report(*paths)
     kernels = [kernels_of(path) for path in paths]

@@ -225,7 +225,7 @@ def test_ranks_of_large_groups():
                         {"distributedInfo": {**as_text, "rank": rank}, **trace(kernel, CALL)}):
             comm = rows(write(content))["comm"][0]
             assert (comm.rank, comm.size) == (place, 80), (rank, comm)
-    # Without the configuration a rank's place in the group is not known, but no two ranks may get the same place.
+    # Without the configuration, the places of ranks after the first 30 are not known, but no two may get the same place.
     assert [rows(write(trace(kernel, CALL, distributedInfo={"rank": rank})))["comm"][0].rank for rank in (4, 70, 90)] == [2, 70, 90]
 
 
@@ -272,8 +272,8 @@ def test_ranks_in_one_file():
     devices = [process["devices"][0] for process in processes]
     assert [(device["device"], device["gpu_events"], device["busy_ns"], device["launches"]["count"]) for device in devices] == \
         [(0, 2, 20000, 2), (0, 2, 22000, 2)], devices
-    # Three more files: with one rank alone, with ranks beyond the first piece of the file, with more ranks than any job
-    # has.
+    # Three more files: with one rank alone, with ranks that occur only far behind the file's beginning, and with more
+    # ranks than any job has.
     assert [process["devices"][0]["gpu_events"] for process in report(write(of_ranks(["TP00"])))] == [2]
     content = of_ranks([f"TP{i:02}" for i in range(6)])
     content["traceEvents"].insert(12, {"name": "x" * 200000, "ph": "i", "pid": "[TP02] 99"})

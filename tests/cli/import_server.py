@@ -1,4 +1,4 @@
-"""Prefill and decode in traces of inference servers: import_server.py WALLSHIM
+"""Phases (prefill, decode, or both mixed) in traces of inference servers: import_server.py WALLSHIM
 The host runs ahead of the device, so the ranges on the host are far shorter than the steps."""
 import json
 import os
@@ -70,7 +70,7 @@ def test_phases_of_each_server():
 
 
 def test_names_that_tell_no_phase():
-    """The control: the same trace under other names has no phases."""
+    """The control: the same iterations under other names have no phases."""
     device = device_of(served([("forward", PREFILL if i in (0, 31) else DECODE) for i in range(42)]))
     assert "phases" not in device and "phase" not in device["step_time"], device["step_time"]
     assert not any("phase" in step for step in device["steps"])
@@ -90,7 +90,7 @@ def test_a_window_shows_its_own_iterations():
     file = served(iterations)
     device = device_of(file, "--steps", "32-37")
     assert [(row["phase"], row["steps"], row["requests"]) for row in device["phases"]] == [("decode", 6, 24)], device["phases"]
-    # A window of prefill alone has figures, although decode leads in the whole recording.
+    # A window of prefill alone has figures, although decode takes most of the whole recording.
     device = device_of(file, "--steps", "40")
     assert [(row["phase"], row["steps"], row["tokens"]) for row in device["phases"]] == [("prefill", 1, 512)], device["phases"]
     assert (device["step_time"]["steady"], device["step_time"].get("phase", "prefill")) == (1, "prefill"), device["step_time"]

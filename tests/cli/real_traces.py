@@ -1,5 +1,5 @@
 """Reports on the recordings of a real GPU in samples/traces: real_traces.py WALLSHIM
-What is checked was known otherwise: from the programs' own timing, their source, and CUPTI."""
+The expected values come from other sources: the programs' own timing, their source code, and CUPTI."""
 import glob
 import json
 import os

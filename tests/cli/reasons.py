@@ -1,7 +1,7 @@
 """The reasons for which verdicts on real traces were wrong, as small traces: reasons.py WALLSHIM
-Reasons 1 to 3: late host or queued work, walls by roofline, steps as the program has them. reasons_job.py has the
-others. Each test holds a case in which a simple rule gives a wrong answer, and a control in which the rule is right.
-Case and control differ in one thing."""
+Reasons 1 to 3: late host or queued work; walls (what takes most of a step) by roofline; steps as the program has them.
+reasons_job.py has the others. Each test holds a case in which a simple rule gives a wrong answer, and a control in which
+the rule is right. Case and control differ in one thing."""
 import json
 
 from foreign import run, run_tests, write
@@ -157,7 +157,7 @@ def test_2_unfused_attention_is_bandwidth():
 
 
 def test_2_attention_needs_scores():
-    """The control of the advice: the second product does not read the scores."""
+    """The control of the advice to replace attention: the second product does not read the scores."""
     made, other = attention(64), Timeline()
     other.events = [{**one, "args": {**one["args"], "Input Dims": [[96, 3137, 512], [96, 512, 64]]}}
                     if one.get("args", {}).get("Input Dims", [0])[-1] == [96, 3137, 64] else one for one in made.events]
@@ -266,8 +266,8 @@ def test_3_a_single_step_begins_at_its_marker():
 
 
 def test_3_work_from_before_is_not_the_steps():
-    """The device first works for 20 ms on kernels from before the recording. The step's own kernels take 10 ms. In the
-    control the step launches all of them."""
+    """The device first works for 20 ms on kernels that were launched before the recording. The step's own kernels take
+    10 ms. In the control the step launches all of these kernels."""
     def step(before):
         made = Timeline()
         made.step(0, 0, 35000)

@@ -135,8 +135,8 @@ def test_4_launches_without_operations_are_counted():
 # ---- 5. several ranks
 
 def job(compute, transfer=100, size=4000000, world=None, hosts=None, device=None, rounds=10):
-    """A rank for each number: it computes that long, in µs, and joins an all-reduce of `size` bytes. The transfer begins
-    when the last one joins. Each round is a marked step. Returns the files of the ranks."""
+    """A rank for each number in `compute`: the rank computes for so many µs, then joins an all-reduce of `size` bytes. The
+    transfer begins when the last rank joins. Each round is a marked step. Returns the files of the ranks."""
     files, world = [], world or len(compute)
     length = max(compute) + transfer
     for rank, own in enumerate(compute):
@@ -166,7 +166,8 @@ def test_5_the_rank_that_others_wait_for_is_shown():
     assert [row["rank"] for row in found["ranks"] if row["straggler"]] == [2], found["ranks"]
     shown = said(*late)
     assert "others wait for rank 2, GPU 0 NVIDIA H100 80GB HBM3: 500 µs a step; " in shown, shown
-    assert "rank 2 computes 495 µs a step longer than the others" in shown, shown  # from the first collective on, not from the step
+    # 495 and not 500: counted from the first collective on, not from the begin of the first step.
+    assert "rank 2 computes 495 µs a step longer than the others" in shown, shown
     assert shown.startswith("rank 2, GPU 0"), shown
     control = job([400] * 4)
     found = report(*control)
@@ -183,7 +184,8 @@ def test_5_a_page_has_room_for_eight_ranks():
 
 
 def test_5_communication_is_waiting_plus_transfer():
-    """The victims wait for 500 µs and transfer for 100 µs. The straggler, and all ranks of the control, only transfer."""
+    """Three ranks wait 500 µs for the late one, and transfer for 100 µs. The late rank, and all ranks of the control, only
+    transfer."""
     for compute, waits in (([400, 400, 900, 400], [500, 500, 0, 500]), ([400] * 4, [0] * 4)):
         files = job(compute)
         found = devices(files)
@@ -196,7 +198,7 @@ def test_5_communication_is_waiting_plus_transfer():
 
 
 def test_5_waits_are_not_the_networks():
-    """4 MB in 100 µs are 60 GB/s over four ranks, however long the ranks wait before."""
+    """4 MB in 100 µs are 60 GB/s of bus bandwidth over four ranks, however long the ranks wait before."""
     for compute in ([400, 400, 900, 400], [400] * 4):
         for rank, device in devices(job(compute)).items():
             row, = device["collectives"]

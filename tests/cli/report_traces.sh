@@ -14,7 +14,7 @@ grep -q 'wait for the GPU less often' out && fail "advice that wins next to noth
 expect 0 "$wallshim" report --section verdict "$traces/b200-eager.json.gz"
 says out "wallshim cannot compute the FLOPs of most operators"
 
-# No time in the table of devices is negative: what was not recorded is left out of idle time once.
+# No time in the table of devices is negative: time that was not recorded is subtracted from idle time only once.
 expect 0 "$wallshim" report "$traces/sampled-2ranks"
 grep -q "−" out && fail "a negative time"
 says out "2 of 128 recorded"
@@ -36,7 +36,7 @@ says out "nearly all of it"
 expect 0 "$wallshim" report "$traces/deepseek-v3-train.json.gz"
 says out "compute hides 96.3 % of the network's time"
 
-# If no advice on the first page shortens the wall, the page says so.
+# If no advice on the first page shortens the wall (what takes most of the time), the page says so.
 expect 0 "$wallshim" report "$traces/diff-control.json.gz"
 says out "Against the wall itself only"
 expect 0 "$wallshim" report "$traces/linear.json.gz"

@@ -1,4 +1,4 @@
-"""Windows of a recording, with exact figures: --from, --to, and --steps with numbers. window.py WALLSHIM"""
+"""Windows (parts of a recording), with exact figures: --from, --to, and --steps with numbers. window.py WALLSHIM"""
 import json
 import os
 import sqlite3
@@ -97,7 +97,7 @@ def test_two_windows_make_the_whole():
     for file in (made() for made in FILES):
         whole = read(file)
         assert "window" not in whole and total(whole["processes"][0]["devices"][0]) == expected(range(STEPS)), file
-        # The first kernel begins at 120 µs: the cut is at 3 ms of the host's clock.
+        # Times count from the begin of the first kernel, at 120 µs. So the cut is at 3 ms of the host's clock.
         before, after = device_of("--to", "2.88ms", file), device_of("--from", "2880us", file)
         assert total(before) == expected(range(3)), (file, total(before))
         assert total(after) == expected(range(3, STEPS)), (file, total(after))
@@ -173,11 +173,11 @@ def test_ranks_have_one_clock():
         write(trace(*step_events(shift), distributedInfo={"backend": "nccl", "rank": rank, "world_size": 2}), f"rank{rank}.json")
     files = path("rank0.json"), path("rank1.json")
     times = [process["devices"][0] for process in read("--from", "880us", "--to", "1880us", *files)["processes"]]
-    # From 1 to 2 ms: step 1 of rank 0; of rank 1 the launches at 1.6 ms and after.
+    # The window is from 1 to 2 ms. It has step 1 of rank 0, and step 1 of rank 1, whose launches begin at 1.6 ms.
     assert [total(device) for device in times] == [expected([1]), expected([1])], [total(device) for device in times]
     times = [process["devices"][0] for process in read("--to", "480us", *files)["processes"]]
     assert [total(device)[1] for device in times] == [3, 0], times
-    # Steps are each rank's own.
+    # Numbers of steps mean each rank's own steps.
     steps = [process["devices"][0] for process in read("--steps", "2-3", *files)["processes"]]
     assert [total(device) for device in steps] == [expected((2, 3))] * 2, [total(device) for device in steps]
 

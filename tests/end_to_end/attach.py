@@ -32,8 +32,8 @@ def check_trace(server, trace, end="detached", short=False):
 
 
 def case_woken(build):
-    """Recording is started and ended several times in a program whose shim is loaded but dormant. Each trace is
-    complete by itself."""
+    """Recording is started and ended several times in a program whose shim is loaded but dormant (it does not record).
+    Each trace is complete by itself."""
     with Server(build) as server:
         check(not server.traces(), "a sleeping program has left a trace")
         for number in range(3):
@@ -71,8 +71,8 @@ def case_asleep(build):
 
 
 def case_detached(build):
-    """A recording that `wallshim attach` began is ended by `wallshim detach`, by the end of `attach`, and by a signal
-    to it."""
+    """Each of these ends a recording that `wallshim attach` began: `wallshim detach`, the end of `attach`, and a signal
+    to `attach`."""
     with Server(build) as server:
         attach = server.start_attach("-o", "one.wst")
         wait_for(lambda: "one.wst" in server.traces() and os.path.getsize(f"{server.folder}/one.wst"), "the trace")
@@ -188,8 +188,8 @@ def case_during(build):
 
 @contextlib.contextmanager
 def other_program(build, *words, **environment):
-    """Starts a program that waits for input. Yields its process. build: whose libraries the program gets; None: it gets none,
-    since a sanitizer's library could not be loaded into it."""
+    """Starts a program that waits for input. Yields its process. build: the build whose libraries the program gets. None: it
+    gets none, because this program could not load a sanitizer's library."""
     libraries = [f"{ROOT}/tests/run_preloaded.sh", "--no-shim", build] if build else []
     process = subprocess.Popen([*libraries, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                env={**os.environ, **environment})
@@ -223,7 +223,7 @@ def case_doctor(build):
     library = f"{build}/tests/programs/libraries/libprobe.so"
     libc = ctypes.CDLL(None, use_errno=True)
     is_refused(build, os.getpid(), "it has not loaded the CUDA driver")
-    if not cases.sanitized(attachable):  # else the sanitizer would be the reason
+    if not cases.sanitized(attachable):  # otherwise `attach` names the sanitizer as the reason
         with other_program(build, attachable, "seccomp") as process:
             is_refused(build, process.pid, "it has put itself into a sandbox (seccomp)")
     if os.path.exists(attachable + "_static"):

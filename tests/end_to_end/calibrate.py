@@ -10,8 +10,9 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-# The device's time before an operation makes measured times longer: DISPATCH_NS at least, and AFTER_EVENT_NS if an event
-# stands before it. RESOLUTION_NS is the resolution of its events, and so the largest error of a measured time.
+# The device takes some time to begin an operation, and measured times include it: at least DISPATCH_NS, and at most
+# AFTER_EVENT_NS, if an event stands before the operation. RESOLUTION_NS is the resolution of events, and so the largest
+# error of a measured time.
 DISPATCH_NS, AFTER_EVENT_NS, RESOLUTION_NS = 930, 2160, 32
 # On a busy machine the host may feed the device too slowly. So a rate that is too low is measured again.
 ATTEMPTS = 4
@@ -57,8 +58,8 @@ def validate(schema, document):
 
 
 def true_times(truth, products):
-    """{(what, size): (bytes or FLOPs, ns)} by the simulated GPU's truth. Times are assigned to sizes in ascending
-    order."""
+    """{(what, size): (bytes or FLOPs, ns)} from the simulated GPU's list of what it ran. The shortest time belongs to the
+    smallest size, and so on."""
     times, sizes = {}, {}
     with open(products, encoding="ascii") as lines:
         for kernel, m, *_, flops in map(str.split, lines):

@@ -176,7 +176,8 @@ def case_gone(build):
 
 def case_late(build):
     """A program gives up waiting for a collector that has answered WELCOME, and writes a file. If the collector then
-    reads the messages in its socket, it must not make a second trace of them."""
+    reads the messages in its socket, it must not make a second trace of them. The live memory (records that are not in
+    the trace yet, in memory that the program shares with the collector) tells it that the program wrote a file."""
     with Place(build) as place, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as slow:
         os.mkdir(os.path.dirname(place.socket), 0o700)
         slow.bind(place.socket)
@@ -202,13 +203,13 @@ def case_late(build):
                 for data in sent[:-1]:
                     client.send(data)
         place.stop()
-        [client] = place.manifest()["clients"]  # it has not got the live memory, so it cannot tell
+        [client] = place.manifest()["clients"]  # this one came without live memory, so the collector cannot know of the file
         check(len(place.traces()) == 1 and client["ended"] == "gone without goodbye", place.manifest())
 
 
 def case_left(build):
-    """As in case_late, but the connection ends before the program has written its file: when the collector looks at the
-    live memory later, its trace is a duplicate, too."""
+    """As in case_late, but the connection ends before the program has written its file. When the collector looks at the
+    live memory later, it must see that its own trace is a duplicate, and remove it."""
     ended, own_file = 56, 64  # offsets in struct ws_live (src/record/live.h)
     with Place(build) as place:
         place.start()

@@ -28,8 +28,8 @@ def rows(place, trace, family):
 
 
 def case_start(build):
-    """Recording is started and stopped in a program with a dormant shim. Every launch meanwhile is recorded or counted
-    as lost."""
+    """Recording is started and stopped in a program with a dormant shim (it is loaded, but does not record). Every launch
+    in between is recorded or counted as lost."""
     with Place(build) as place:
         place.start()
         check("no such process" in ctl(place, "status").stderr, ctl(place, "status"))

@@ -40,7 +40,7 @@ def report(place, folder):
 
 
 def case_request(build):
-    """A dump has the last second of two programs, and reads as a complete trace of that time."""
+    """A dump has the last second of two programs, and each of its traces is complete for that time."""
     with Place(build) as place:
         place.start("--flight", "1s")
         programs = [place.program(COUNT, 12000, RANK=str(rank)) for rank in range(2)]
@@ -124,7 +124,7 @@ def case_wrong(build):
 
 
 def case_memory(build):
-    """Little memory: the newest frames stay, and the dump says that earlier ones are left out."""
+    """Little memory: the newest frames (blocks of rows) stay, and the dump says that earlier ones are left out."""
     with Place(build) as place:
         place.start("--flight", "1h", "--flight-size", "128k")
         program = place.program(COUNT * 5, 3000)
@@ -161,7 +161,7 @@ def the_hang(place):
     with open(f"{folder}/hang.txt", encoding="utf-8") as file:
         text = file.read()
     check(len(glob.glob(f"{folder}/*.wst")) == 8, os.listdir(folder))
-    time.sleep(4)  # the hang must be reported only once
+    time.sleep(4)  # time for a second report, which must not come
     lines = [line for line in place.words().splitlines() if "hang: " in line and "next:" not in line]
     check(len(lines) == 1 and len(dumps(place, "hang")) == 1, place.words())
     wait_for(lambda: os.path.exists(f"{place.job}/manifest.json") and place.manifest().get("events"), "the manifest")
@@ -196,8 +196,8 @@ def case_asleep(build):
 
 
 def hang_after(build, end):
-    """The message and the text after rank 5 got the signal `end` between two collectives. The signal may find the rank
-    within a collective: then all ranks are in it, and it is tried again."""
+    """Sends rank 5 the signal `end` between two collectives. Returns the text in hang.txt. The signal may come while the
+    rank is in a collective: then all ranks are in that collective, and the test tries again."""
     for _ in range(4):
         with Place(build) as place:
             place.start("--flight", "5s", "--hang", "3s")
@@ -224,7 +224,7 @@ def case_killed(build):
 
 
 def case_kernel(build):
-    """A kernel that does not end, on one rank: the other ranks wait in a collective that this rank has entered."""
+    """On one rank, a kernel does not end. The other ranks wait in a collective that this rank has entered, too."""
     with Place(build) as place:
         place.start("--flight", "5s", "--hang", "3s")
         with eight_ranks(place, "kernel", 12):

@@ -102,8 +102,8 @@ def case_frames(build):
     with Place(build) as place:
         place.start()
         trace = a_trace(place)
-        # One wrong bit, anywhere in the trace: the collector keeps what comes before the wrong frame, and nothing after
-        # it.
+        # One wrong bit, anywhere in the trace: the collector keeps what comes before the wrong frame (a block of rows), and
+        # nothing after it.
         for number in range(60):
             at = chance.randrange(len(trace))
             wrong = bytearray(trace)

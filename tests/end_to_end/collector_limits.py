@@ -58,7 +58,7 @@ def ended(place, job=None):
 
 
 def case_close(build):
-    """A client sends 200 messages, closes, and never reads an answer. The collector has all of its trace."""
+    """A client sends 200 messages, closes, and never reads an answer. The collector must have the whole trace."""
     with Place(build) as place:
         trace = a_trace(place)
         place.start()
@@ -74,7 +74,8 @@ def case_close(build):
 
 
 def case_half(build):
-    """The collector ends a client that begins a frame and sends nothing more. Other clients stay."""
+    """The collector ends a client that begins a frame (a block of rows) and does not complete it in time. Other clients
+    stay."""
     with Place(build) as place:
         trace = a_trace(place)
         place.start("--patience", "1s")
@@ -139,7 +140,8 @@ def largest_frame(trace, size):
 
 
 def case_full(build):
-    """A full disk: the collector waits. If its client has gone, it keeps what fitted, and ends the recording."""
+    """A full disk: the collector waits. If the client has gone, the collector keeps the part of the trace that fitted, and
+    ends the recording."""
     if subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False).returncode:
         print("no mount namespaces here")
         sys.exit(77)
@@ -156,7 +158,7 @@ def case_full(build):
                 client.trace(trace)
                 client.send(message(GOODBYE, len(trace)))
         wait_for(lambda: os.path.exists(f"{inside}/{numbers[-1]}.wst") or "No space" in place.words(), "a full disk")
-        time.sleep(2.5)  # two ticks, in which the collector sees that the clients are gone
+        time.sleep(2.5)  # time for the collector's timer to find that the clients are gone
         check(place.collector.poll() is None, place.words())
         descriptors = len(os.listdir(f"/proc/{place.collector.pid}/fd"))
         check(descriptors < 25, f"{descriptors} descriptors are open still")

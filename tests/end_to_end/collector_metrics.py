@@ -158,8 +158,8 @@ def case_while(build):
 
 
 def case_killed(build):
-    """Records that the collector salvages from killed programs are counted. A program that is killed right after a
-    flush leaves none."""
+    """The figures count the records that the collector saves from the memory of killed programs. A program that is killed
+    right after a flush leaves none, so several are killed."""
     with Place(build) as place:
         start(place)
         saved = []

@@ -40,7 +40,7 @@ def free_port():
 
 
 class Remote:
-    """The collector that gets the traces."""
+    """The other collector, to which the first one relays the traces."""
 
     def __init__(self, place, host="127.0.0.1", before=()):
         self.place, self.host, self.before = place, host, before
@@ -100,8 +100,8 @@ def traces(folder):
 
 
 def all_there(place, remote, job="test"):
-    """Checks that both collectors have the same traces, byte by byte, that both say the same of each trace's end, and
-    that there are no others."""
+    """Checks that both collectors have the same traces, byte by byte, and no others, and that both name the same end of
+    each trace."""
     def is_there():
         here = {client["file"]: client["ended"] for client in place.manifest()["clients"]}
         return here and "still recording" not in here.values() and remote.ended(job) == here

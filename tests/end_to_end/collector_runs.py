@@ -91,7 +91,8 @@ class Place:
         return subprocess.run([f"{self.build}/tools/wallshim", *words], check=True, capture_output=True, text=True).stdout
 
     def counts(self, path):
-        """Of a trace: operations, calls, and how many of both were lost as the trace could not be written."""
+        """The numbers of operations and of calls in a trace, and how many of both were lost because the trace could not be
+        written."""
         rows = [json.loads(line) for family in ("op", "call", "loss")
                 for line in self.wallshim("dump", "--json", "--family", family, path).splitlines()]
         unwritten = sum(row["count"] for row in rows if row["family"] == "loss" and row["reason"] == 10)

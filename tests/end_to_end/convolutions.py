@@ -34,7 +34,7 @@ def main():
             made = [line.split() for line in lines]
     assert recorded == alone, f"{recorded!r} with the shim, {alone!r} without"
 
-    # The second last execution used other sizes than those of its plan.
+    # The shim must leave out the second last execution, because it overrides the sizes of its plan.
     assert made[-2][0] == made[-1][0], made[-2:]
     del made[-2]
     flops, moved = collections.Counter(), collections.Counter()

@@ -78,7 +78,7 @@ def check_values(trace, labels):
         if counted["memory and time"]:
             assert counted["bytes"] == byte_count, f"{configuration}: {counted}, not {byte_count}"
         elif counted["flops"]:
-            # This group of metrics counts this precision, or a part of it.
+            # The launch was counted with a group of metrics that has the kernel's precision, or a part of it.
             assert counted["flops"] == flops or configuration[0] == "mixed_fp16", f"{configuration}: {counted}"
     return collections.Counter(shapes[op["shape"]] for op in ops.values() if op["flags"] & COUNTED)
 

@@ -1,6 +1,6 @@
 """Tests programmatic dependent launches. The shim must record no event between a launch and its dependent launch,
-because the event would prevent their overlap. The simulated GPU's truth shows all events. In the trace the begins of
-dependent launches must be marked as inferred.
+because the event would prevent their overlap. The simulated GPU's list of what it ran shows all events. In the trace the
+begins of dependent launches must be marked as inferred.
 
     dependent.py BUILD shared|pairs
 """
@@ -33,8 +33,8 @@ def main():
     order = sorted((row for row in rows if row["stream"] == stream), key=lambda row: int(row["correlation"]))
     kernels = [i for i, row in enumerate(order) if row["kind"] == "kernel"]
     assert len(kernels) == CHAINS * (LENGTH + 1), f"{len(kernels)} kernels happened"
-    # The shim learns from the first chain that this stream has dependent launches. So an event is allowed only behind
-    # the first kernel of that chain.
+    # A chain is a launch with the dependent launches behind it. Only from the first chain does the shim learn that this
+    # stream has dependent launches. So an event is allowed behind the first kernel of that chain, and nowhere else.
     between = [n for n in range(1, len(kernels)) if n % (LENGTH + 1) and kernels[n] != kernels[n - 1] + 1]
     assert between in ([], [1]), f"events before the dependent launches {between}"
 

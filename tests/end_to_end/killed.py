@@ -40,7 +40,8 @@ def dump(build, trace, family):
 
 
 def complete(build, trace):
-    """Runs `wallshim info`, which removes the trace's live memory, even if the trace is empty."""
+    """Runs `wallshim info`, which removes the trace's live memory (a file in RAM with the records that are not in the trace
+    yet), even if the trace is empty."""
     subprocess.run([f"{build}/tools/wallshim", "info", trace], capture_output=True, check=False)
 
 
@@ -50,8 +51,8 @@ def counts_of(path, threads):
 
 
 def run_until_killed(build, folder, threads, after, environment, is_ready=lambda: True):
-    """Starts the program, kills it `after` seconds after its first launch and when it is ready. Returns its counts and
-    its process id."""
+    """Starts the program. Waits for its first launch and until is_ready(), then kills it `after` seconds later. Returns
+    its counts and its process id."""
     counts = f"{folder}/counts"
     program = subprocess.Popen([f"{HERE}/../run_preloaded.sh", build, f"{build}/tests/programs/counting", counts,
                                 str(threads)], env=environment, stdin=subprocess.DEVNULL)
@@ -81,7 +82,8 @@ def check_trace(build, trace, counts):
     check(all(functions.get(shapes[row["shape"]]["function"]) for row in launches), "a launch without its name")
     threads = len(counts)
     losses = dump(build, trace, "loss")[0]
-    full = sum(row["count"] for row in losses if row["reason"] == RING_FULL)  # the drain thread was kept waiting
+    # Records that found a full ring (a thread's buffer), because the shim's thread that empties it came late.
+    full = sum(row["count"] for row in losses if row["reason"] == RING_FULL)
     for what, expected, found in (
             ("launches", sum(c[0] for c in counts), len(launches)),
             ("memsets", sum(c[1] for c in counts), len(ops) - len(launches)),
@@ -172,7 +174,7 @@ def check_same_name(build):
         os.remove(f"{folder}/counts")
         counts, _ = run_until_killed(build, folder, 1, 0.1, environment, has_flushed)
         check(os.readlink(f"{trace}.live") != memory and not os.path.exists(memory), "the older memory is still there")
-        # Otherwise records may be missing, as in `once`.
+        # If records could not be saved from the live memory, the counts say nothing, as in `once`.
         if "not_salvaged" not in {row["key"] for row in dump(build, trace, "meta")[0]}:
             check_trace(build, trace, counts)
 

@@ -1,5 +1,5 @@
-"""Tests native stacks: compares the stacks that the shim finds by unwind tables with those that the programs write of
-themselves.
+"""Tests native stacks: compares the stacks that the shim finds by unwind tables with those that the programs themselves
+write.
 
     native.py BUILD CASE|--list"""
 import collections
@@ -47,8 +47,8 @@ def of_probe(frame):
 
 
 def case_probe(build):
-    """Functions of all kinds, without frame pointers; signal frames; plugins that are loaded at the same address; other
-    stacks."""
+    """Functions of all kinds, without frame pointers; frames of signals; plugins that are loaded at the same address, one
+    after another; stacks of coroutines."""
     with tempfile.TemporaryDirectory() as folder:
         trace, seen = record_probe(build, folder)
         found = found_in(build, trace, of_probe)
@@ -108,7 +108,7 @@ def case_python(build):
         with_native += count if outer < len(frames) else 0
     wrong = [f"{count} {stack}" for stack, count in (truth - of_python).items()]
     assert not wrong, f"{len(wrong)} are missing:\n" + "\n".join(wrong[:8])
-    assert with_native >= sum(truth.values()), (with_native, sum(truth.values()))  # those of pauses have none
+    assert with_native >= sum(truth.values()), (with_native, sum(truth.values()))  # stacks taken between calls have none
     assert "ffi_call" in native, native
     assert not any(name.startswith("_PyEval") for name in native), native
     return 0

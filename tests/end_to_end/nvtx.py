@@ -101,7 +101,7 @@ def case_older(build):
 
 
 def case_report(build):
-    """The report has the ranges, the work launched in them, and steps from those that are named so."""
+    """The report has the ranges, the work launched in them, and steps from the ranges named "step"."""
     with tempfile.TemporaryDirectory() as folder:
         trace = Trace(build, folder, kernel_ns=5000000)
         device = trace.report()["processes"][0]["devices"][0]

@@ -130,7 +130,7 @@ def case_backend(build):
                               env={**os.environ, "WALLSHIM_LIBRARY": "/dev/null"}, check=False).stdout
         check("\nWALLSHIM_EVENT_PLACEMENT=pairs\n" in said, f"record {switch}: {said}")
     run = Run(build, ["300"], new)
-    # On a busy machine the drain may make more events too late. Launches without a free event have the flag 0x200.
+    # On a busy machine the shim's thread may make more events too late. Launches without a free event have the flag 0x200.
     timed = [row for row in run.kernels() if not row["flags"] & 0x200]
     check(len(timed) >= 200 and all(row["flags"] & 3 in (1, 2) for row in timed), "pairs: begins measured or bounded")
     check(not [row for row in timed if row["flags"] & 0x400], "pairs are no samples")
@@ -145,8 +145,9 @@ def case_backend(build):
 
 
 def case_overhead(build):
-    """If the records alone cost more than the allowed overhead, the shim only counts some launches, and none is
-    missing. On a busy machine launches may be too slow for that case, so one of three runs must show it."""
+    """If the records alone cost more than the allowed overhead, the shim records some launches and only counts the others.
+    None is missing. On a busy machine launches may be so slow that the records cost less, so one of three runs must show
+    it."""
     counted, launches = 0, 400000  # enough to last until recording pauses
     for _ in range(3):
         run = Run(build, [str(launches), "burst"], {"WALLSHIM_OVERHEAD": "0.1%"})
@@ -211,9 +212,10 @@ def case_full(build):
 
 
 def case_events(build):
-    """Launches at a driver's pace must always find free events: there are enough at first, and the drain makes more
-    before the pool is empty. On a busy machine the drain may be late, so the best of five runs counts. If few events
-    are allowed, the report must give no verdict on the few launches with times, and say how many have none."""
+    """Launches as fast as a real driver's must always find a free event of the shim: there are enough at first, and the
+    drain (the shim's thread that writes the trace) makes more before the pool is empty. On a busy machine the drain may be
+    late, so the best of five runs counts. If few events are allowed, the report must give no verdict on the few launches
+    with times, and say how many have none."""
     fast = {"SIMGPU_LAUNCH_NS": "2000", "SIMGPU_EVENT_RECORD_NS": "0", "WALLSHIM_EVENT_PLACEMENT": "shared"}
     dry = []
     for _ in range(5):
@@ -244,8 +246,8 @@ def case_quiet(build):
 
 
 def case_capture(build):
-    """Streams that the shim does not know are captured, in and outside of what it records. A question about a captured
-    stream would end the capture, as on an H200."""
+    """The sample captures streams, while the shim records and while it does not. The shim must not ask the driver about a
+    stream that it does not know: if the stream is captured, such a call ends the capture here, as on an H200."""
     build = os.path.abspath(build)
     command = [f"{ROOT}/tests/run_preloaded.sh", build, f"{build}/samples/probe", "capture"]
     with tempfile.TemporaryDirectory() as folder:

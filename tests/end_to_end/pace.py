@@ -3,9 +3,9 @@
 
     pace.py BUILD
 
-idle: in an idle program, the threads hardly run. few: launches that find few free events do not keep the drain running.
-dormant: launches that are not recorded do not keep it running either. after-idle, slowly: launches after a pause are in
-the file soon, because a SIGKILL loses all others."""
+The drain is the shim's thread that writes the trace. idle: in an idle program, the threads hardly run. few: if the shim
+has few CUDA events left, launches do not keep the drain running. dormant: launches that are not recorded do not keep the
+drain running either. after-idle, slowly: launches after a pause are in the trace soon, even if a SIGKILL follows."""
 import os
 import subprocess
 import sys

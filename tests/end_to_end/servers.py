@@ -51,7 +51,7 @@ class Running:
         for name in os.listdir(f"/proc/{self.pid}/fd"):
             with contextlib.suppress(FileNotFoundError):
                 links.append(os.readlink(f"/proc/{self.pid}/fd/{name}"))
-        # The server opens this library itself; a sanitizer reads the list of mappings now and then.
+        # The server itself opens libprobe.so, and a sanitizer opens the list of mappings now and then.
         return sorted(link for link in links if not link.endswith(("libprobe.so", f"/proc/{self.pid}/maps")))
 
     def resident(self):

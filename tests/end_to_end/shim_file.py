@@ -34,7 +34,7 @@ def main():
     if any(re.match(r"lib[atu][a-z]*san", name) for name in needed):
         print("skipped: this one is built with sanitizers, which need and export what they will")
         return 77
-    # In older C libraries libdl and libpthread are separate. With this one the shim must need only libc.
+    # Older C libraries have separate libdl and libpthread. With this machine's C library the shim must need only libc.
     if needed != ["libc.so.6"]:
         wrong.append(f"needs {needed}, should need libc.so.6 alone")
     if "TEXTREL" in readelf(library, "-d"):
@@ -63,7 +63,7 @@ def main():
             of_library = (name.startswith("cublas") and re.fullmatch(rf"{library}\.so\.1[123]", version) or
                           name.startswith("cudnn") and re.fullmatch(r"libcudnn(\.so\.8|(_graph|_ops|_cnn)?\.so\.9)", version))
             allowed = version == ("" if name in beside else "WALLSHIM")
-            # A library preloaded before the shim looks up the next dlsym with a version of libc's.
+            # A library that is preloaded before the shim may look up the next dlsym by its version in libc.
             if name == "dlsym":
                 allowed = re.fullmatch(r"@?GLIBC_2\.\d+(\.\d+)?", version)
             if not allowed and not of_library:

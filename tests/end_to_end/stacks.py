@@ -102,8 +102,8 @@ def case_probe(build):
 
 
 def case_subinterpreters(build):
-    """In a subinterpreter, the shim sees the subinterpreter's own frames from Python 3.12 on, and the frames that
-    called it before 3.12."""
+    """In a subinterpreter, the shim sees the subinterpreter's own frames from Python 3.12 on. Before 3.12 it sees the
+    frames that called the subinterpreter."""
     done = [compare(build, python, "stacks_switched", "subinterpreters", least=5) for python in tested(build)]
     return 0 if any(done) else 77
 
@@ -126,7 +126,7 @@ def case_captured(build):
 
 
 def case_collectives(build):
-    """The shim takes a stack for each collective, also in a group, which launches its kernels at its end."""
+    """The shim takes a stack for each collective, also in a group, although a group launches all kernels at its end."""
     for python in tested(build)[-2:]:
         compare(build, python, "stacks_kept", "collectives", least=2)
 

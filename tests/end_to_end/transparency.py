@@ -173,7 +173,7 @@ def flagged(build, trace, flags):
 
 
 def spoilt_at_last(build, trace, count):
-    """How many of the last `count` operations have no device times, or another thread's operation between their
+    """How many of the last `count` operations have no device times, or have another thread's operation between their two
     events."""
     rows = subprocess.run([os.path.join(build, "tools/wallshim"), "dump", "--json", "--family", "op", trace],
                           stdout=subprocess.PIPE, check=True).stdout

@@ -6,11 +6,11 @@ class Case:
     """A program with its arguments, and the expected results of a run with the shim.
 
     traces: the number of traces, a range of numbers, or None for any number; ops: the least number of operations in
-    the traces; says: messages of the shim on stderr are expected; faults: the C library functions that fail for the
+    the traces; says: messages of the shim on stderr are allowed; faults: the C library functions that fail for the
     shim (tests/programs/faults.c); driver: False takes the simulated driver away; plain_only: why the case cannot run
     in a build with sanitizers; bypassed: the trace must count look-ups that bypassed the shim (False: it must count
     none); only: there must be no more operations than `ops`; never: flags that no operation may have; seldom: flags that at
-    most a third of the operations may have, as a busy machine may hold the drain up; often: flags,
+    most a third of the operations may have, as a busy machine may delay the shim's thread; often: flags,
     and the least number of operations that must have them; captured: how many operations must be marked as captured;
     timed: every operation must have device times; longer_s: by how many seconds a run with the shim may be longer;
     accounted: the trace must hold or count as lost every operation that the driver got, and no others; end: how the
@@ -82,8 +82,8 @@ CASES = {
     # a signal interrupts calls at every few instructions of the shim; its handler launches or forks
     **{f"interrupted-{_what}-{_how}": Case("interrupted", _what, _how, accounted=True)
        for _what in ("launch", "copy", "wait", "product", "collective") for _how in ("launch", "fork")},
-    # the handler leaves the call by siglongjmp; the shim must free the call's events and locks, so that later launches
-    # have times
+    # the signal's handler leaves the call by siglongjmp; the shim must free the call's events and locks, so that later
+    # launches have times
     **{f"interrupted-{_what}-jump": Case("interrupted", _what, "jump", accounted=True, last=200)
        for _what in ("launch", "copy", "wait", "product", "collective", "capture")},
     "unsanitized/interrupted-launch-jump-events": Case("interrupted", "launch", "jump", last=200, never=POOL_DRY,
@@ -272,8 +272,8 @@ for _when in ("library", "preinit"):
 # the shim's use of memory in a process that has little memory, or locks all of it
 CASES["faults/locked-early"] = Case("limits", "locked", ops=4000, plain_only="a sanitizer locks nothing")
 CASES["faults/locked-later"] = Case("limits", "locked-later", ops=4000, plain_only="a sanitizer locks nothing")
-# Without gates: the simulated driver waits for values, and so for gates, in a thread of its own, whose heap takes 64 MB
-# of address space.
+# A gate is a wait for a value, which holds a stream (shim/timing/gates.h). The simulated driver waits for values in a
+# thread of its own, whose heap takes 64 MB of address space. So there are no gates here.
 NO_GATES = {"WALLSHIM_GATE": "off"}
 CASES["faults/little-address-space"] = Case("limits", "address-space", ops=2000, environment=NO_GATES, plain_only=ASLIMIT)
 CASES["faults/little-no-thread"] = Case("limits", "no-thread", traces=None, said="no thread could be started", plain_only=ASLIMIT)
@@ -304,7 +304,7 @@ for _mode in ("global", "thread-local", "relaxed"):
         CASES[f"capture-{_mode}-{_what}"] = Case("capture", _mode, _what, ops=50)
     CASES[f"capture-{_mode}-elsewhere"] = Case("capture", _mode, "elsewhere", ops=56, captured=5)
 
-# With native stacks at all calls that have one, in programs that leave functions in odd ways.
+# Programs that leave functions in odd ways, again, with native stacks at all calls that can have a stack.
 for _name in ("end-atexit", "end-destructor", "signal-storm", "signal-storm-interrupting", "signal-longjmp",
               "signal-longjmp-within", "signal-longjmp-from-launches", "signal-longjmp-then-deeper", "signal-stack-above",
               "signal-longjmp-from-threads", "threads-meeting", "own-zstd", "within-context", "within-reset"):

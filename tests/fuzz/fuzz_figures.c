@@ -1,7 +1,8 @@
 /* Fuzz target: the input is the frames of a client, as the live figures of the collector get them. The first byte
- * says whether the client runs on this machine, so that its clock is ours, and whether slow steps are looked for.
- * Each frame is a head of 10 bytes (family, flags, u16 rows, u16 size, u32
- * size when decompressed), and its payload. */
+ * says whether the client runs on this machine (bit 0), so that its clock is the collector's, and whether the
+ * collector looks for slow steps (bit 2). The byte divided by 2 also selects the format of the page with the figures.
+ * Each frame is a head of 10 bytes (family, flags, u16 rows, u16 size, u32 size when decompressed), and its
+ * payload. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

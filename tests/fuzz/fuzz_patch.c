@@ -1,8 +1,9 @@
 /* Fuzz target: the input is code, which the patcher reads as a function. If the patcher makes a trampoline, the
- * trampoline must have the same instructions with the same targets. Then no jump of the function may lead into the
- * bytes that the patch overwrites.
+ * trampoline must have the same instructions with the same targets. If the function's size is known, no jump of the
+ * function may then lead into the bytes that the patch overwrites.
  *
- * The first two bytes are not code: where the trampoline would be, and whether the function's size is known. */
+ * The first two bytes are not code. The first says whether the patcher knows the function's size, the second how far
+ * from the code the trampoline is. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>

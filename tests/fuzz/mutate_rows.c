@@ -54,7 +54,7 @@ static uint64_t odd_value(struct input *input, uint64_t value)
     }
 }
 
-/* A random row of the same family; the row itself where none is found. */
+/* Returns the number of a random row of the same family, or `item` if no row is found. */
 static size_t row_like(struct input *input, size_t item)
 {
     for (int attempts = 0; attempts < 50; attempts++) {

@@ -14,7 +14,7 @@ struct rows_job {
     size_t count;
 };
 
-/* Aborts, as a finding, when a file cannot be written. */
+/* Aborts if a file cannot be written. The fuzzer then reports the input. */
 void rows_job_write(struct rows_job *job, const uint8_t *data, size_t size);
 
 /* Removes the files. */

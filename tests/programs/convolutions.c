@@ -16,8 +16,8 @@ ws_cudnnStatus cudnnCreateConvolutionDescriptor(void **descriptor);
 #define CUDNN_ROW(part, symbol, parameters, ...) ws_cudnnStatus symbol parameters;
 #include "shim/hook/cudnn_table.h"
 
-/* All launches together need at most 512 events, which the shim makes at its start. The shim's thread may make
- * further events too late. Kernels without events have no times, and the report's figures leave them out. */
+/* All launches together need at most 512 events. The shim makes that many soon after its start, but may make further
+ * events too late. Then some kernels may have no times, and the report's figures leave these kernels out. */
 enum { STEPS = 10, THREADS = 4, EACH = 10, OPERANDS = 4 };
 enum {
     FORWARD = WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,

@@ -1,9 +1,11 @@
 /* Preloaded before the shim: makes functions of the C library fail when the shim calls them. The environment variable
- * FAULTS lists these functions.
+ * FAULTS lists what fails:
  *
- *   FAULTS=mmap,pthread_create,open,proc,write,…
+ *   FAULTS=mmap,pthread_create,open,proc,write,malloc
  *
- * Only calls from libwallshim.so fail, so that the program itself behaves the same with and without the shim. */
+ * "proc" stands for opening a file of /proc, "write" also for pwrite and writev, "malloc" also for calloc and
+ * realloc. Only calls from libwallshim.so fail, so that the program itself behaves the same with and without the
+ * shim. */
 /* If this macro is defined, `open` is another name of open64, but this file defines both. */
 #undef _FILE_OFFSET_BITS
 #include <dlfcn.h>

@@ -1,14 +1,15 @@
-"""A launcher, like torchrun: launcher.py BUILD WORDS… starts the CUDA server of tests/programs for each word:
+"""A launcher, like torchrun: launcher.py BUILD WORDS… starts a child for each word, in most cases the server of server.c:
 
-    plain        a child without the shim; a thread other than the first starts it
-    asleep       a child that has the shim preloaded but not started
-    grandchild   a child of a child, without the shim
-    grandchildren  two children of a child, without the shim
-    sandboxed    a child that cannot be attached to
+    plain        the server without the shim; a thread of the launcher other than its first thread starts it
+    asleep       the server with the shim preloaded, but not recording (WALLSHIM_START=off)
+    grandchild   a child that starts one server without the shim
+    grandchildren  a child that starts two servers without the shim
+    sandboxed    no server: a child that cannot be attached to (attachable.c)
     idle         no server: a child without CUDA
 
-The launcher prints the name and the process id of each child, and then "ready". For each line of its input it starts
-another plain server. At the end of its input it ends all children, and prints how they have ended."""
+For each server, the launcher prints the word and the server's process id; without a server, the child's. Then it prints
+"ready". For each line of its input it starts another plain server. At the end of its input it ends all children, and prints
+how the servers have ended."""
 import os
 import signal
 import subprocess

@@ -1,7 +1,7 @@
 /* A server under load, for tests that attach to it: server WORKERS LIBRARY. Each worker answers requests: it copies
- * numbers to the device, launches its own kernel, copies the results back, and checks them. Meanwhile other threads
- * allocate memory, load and unload LIBRARY, and start short-lived threads. The server ends at SIGTERM, and prints how
- * many requests it has answered, and how many of them wrongly. */
+ * numbers to the device, launches the kernel "even" or "odd" (by the worker's number), copies the numbers back, and
+ * checks them. Meanwhile other threads allocate memory, load and unload LIBRARY, and start short-lived threads. The
+ * server ends at SIGTERM, and prints how many requests it has answered, and how many calls or results were wrong. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ static void pause_us(long us)
     nanosleep(&(struct timespec){ 0, us * 1000 }, NULL);
 }
 
-/* Returns whether what came back is what was sent. */
+/* Answers one request. Returns whether all calls succeeded and the numbers came back unchanged. */
 static bool request(ws_CUstream stream, ws_CUdeviceptr memory, ws_CUfunction kernel, uint32_t seed)
 {
     uint32_t sent[WORDS], back[WORDS] = { 0 };

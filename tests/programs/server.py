@@ -1,4 +1,5 @@
-"""A server in Python under load, as server.c: server.py WORKERS LIBRARY. It reaches the driver by ctypes."""
+"""A server like that of server.c, in Python: server.py WORKERS LIBRARY. It calls the driver through ctypes. Meanwhile other
+threads load and unload LIBRARY, and start short-lived threads."""
 import ctypes
 import signal
 import sys

@@ -1,5 +1,6 @@
-"""Makes calls whose stacks the shim takes apart from its budget for ordinary launches: launches that are captured into
-a graph, and collectives. Writes the stack of each as the interpreter itself sees it.
+"""Makes launches that are captured into a graph, or collectives, and writes the stack of each as the interpreter itself sees
+it. The shim must record the stack of each captured launch, even when its time budget for stacks is used up. It must record
+the stack of each collective, even in a group, where the call launches no kernel.
 
     stacks_kept.py FILE captured|collectives        writes lines as stacks_probe.py does"""
 import ctypes
@@ -35,7 +36,7 @@ def captured():
             launch(depth - 1)
         else:
             see(), gpu.launch(function, *block, stream, pointers, None)
-    for _ in range(2000):  # more launches than the budget for stacks pays for
+    for _ in range(2000):  # so many that their stacks use up the shim's budget for stacks
         gpu.launch(function, *block, stream, pointers, None)
         gpu.synchronize(stream)
     gpu.call("cuStreamBeginCapture_v2", stream, ctypes.c_int(RELAXED))

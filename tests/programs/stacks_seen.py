@@ -1,4 +1,4 @@
-"""Stacks as the interpreter itself sees them, in the words of `wallshim export --format folded`."""
+"""Stacks as the interpreter itself sees them, in the format of `wallshim export --format folded`."""
 DEEPEST = 64
 
 

@@ -1,9 +1,10 @@
-"""Takes as many stacks as it is told, from all kinds of code, while other threads make and drop objects, collect garbage,
-compile code, start and end. Counts each stack as the interpreter itself sees it.
+"""Makes WALKS CUDA calls from all kinds of Python code; the shim reads the stack (a walk) at each. Meanwhile other threads
+make and drop objects, collect garbage and compile code, and threads start and end. Counts each stack as the interpreter
+itself sees it.
 
     stacks_soak.py FILE WALKS SEED      writes a line for each different stack: its count and the stack, as stacks_probe.py
 
-Runs on CPython 3.8 and later. Each walk is a CUDA call that does nothing, and that releases the interpreter's lock."""
+Runs on CPython 3.8 and later. Each CUDA call does nothing, but releases the interpreter's lock."""
 import collections
 import ctypes
 import functools
@@ -62,7 +63,7 @@ def numbers():
 
 
 def from_generator(choose):
-    """A generator that another thread may have begun, and that another may end."""
+    """Continues a generator that another thread may have begun. Then hands it on to other threads, or drops it."""
     try:
         generator = handed.get_nowait() if choose.random() < 0.8 else numbers()
     except queue.Empty:
@@ -91,8 +92,8 @@ def from_coroutine(_):
 
 
 def executed(choose):
-    """Code that is made, called and dropped at once, so that the next is likely to lie at the same address. Names have
-    the same length, and tables of lines differ in their middle alone."""
+    """Makes code, calls it and drops it at once, so that the next code object is likely to get the same address. The code
+    objects are hard to tell apart: their names have the same length, and their line tables differ only in the middle."""
     number = choose.randrange(24)
     before = " 0\n" * (number % 3)
     source = f"def made_{number:02}():\n{before} see(), call(), call(), call(), call()\n" + " 0\n" * (2 - number % 3)
@@ -106,7 +107,7 @@ def template():
 
 
 def replaced(choose):
-    """Copies of a function with another name or first line, each at a new or a used address."""
+    """Calls a copy of a function with another name or first line. Its code may get an address that was used before."""
     old = template.__code__
     new = {"co_name": f"copy_{choose.randrange(9)}", "co_firstlineno": old.co_firstlineno + choose.randrange(5)}
     if hasattr(old, "co_qualname"):
@@ -167,7 +168,7 @@ def main():
     cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
     gc.set_threshold(50)
     sys.setswitchinterval(0.0005)
-    short = walks // 8  # walks in threads that end at once
+    short = walks // 8  # walks in short-lived threads
     share = (walks - short) // WALKERS
     busy = [threading.Thread(target=churn) for _ in range(2)]
     threads = [threading.Thread(target=walk, args=(number, share)) for number in range(WALKERS)]

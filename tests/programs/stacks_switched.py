@@ -26,7 +26,9 @@ def see(times=1):
     out.flush()
 
 
-# --- subinterpreters: up to 3.11 the shim sees the frames that called one, from 3.12 on those within it ----------------
+# --- subinterpreters ----------------------------------------------------------------------------------------------------
+# A call within a subinterpreter: up to Python 3.11 the shim sees the frames that called the subinterpreter, from Python 3.12
+# on the frames within it.
 
 SEES_WITHIN = sys.version_info >= (3, 12)
 WITHIN = """

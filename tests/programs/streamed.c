@@ -1,6 +1,6 @@
-/* Launches at an even pace, for tests that do something to the collector meanwhile: streamed COUNT MILLISECONDS
- * [killed]. COUNT launches are spread over MILLISECONDS. With "killed", the program ends by SIGKILL half a second
- * after that. */
+/* Launches at an even pace, for tests of the collector (the process that receives the traces of many programs):
+ * streamed COUNT MILLISECONDS [killed]. COUNT launches are spread over MILLISECONDS. With "killed", the program ends
+ * by SIGKILL half a second after that. */
 #include <signal.h>
 #include <time.h>
 

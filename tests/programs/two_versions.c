@@ -1,5 +1,5 @@
-/* Loads two libraries that are linked with two versions of cuBLAS. The calls of each library must reach the version
- * with which it is linked, whichever library calls first. */
+/* Is linked with two libraries, which are linked with two different versions of cuBLAS. The calls of each library
+ * must reach the version with which it is linked, whichever library calls first. */
 #include <stdio.h>
 
 #include "abi/cuda.h"

@@ -1,6 +1,6 @@
 /* Makes traces for tests. A test states which operations ran at which times; everything else has defaults. At its
- * first use, a function, label or shape (what all launches of one kind have in common) gets an identifier and a row
- * in the trace. Device times are in ns of the device's clock, all other times in ns of the host's clock. */
+ * first use, a function or a shape (what all launches of one kind have in common) gets an identifier and a row in the
+ * trace. Device times are in ns of the device's clock, all other times in ns of the host's clock. */
 #ifndef WALLSHIM_TESTS_BUILDER_H
 #define WALLSHIM_TESTS_BUILDER_H
 
@@ -42,8 +42,8 @@ void build_device(struct builder *builder, uint32_t device, const char *name, in
 void build_stream(struct builder *builder, uint32_t stream, uint32_t context);
 void build_thread(struct builder *builder, uint32_t thread, uint32_t tid, const char *name);
 
-/* Return the identifier of a name, a shape or parameters. If the trace does not have these yet, their row is added.
- * build_shape fills in the shape's identifier. */
+/* Return the identifier of a name, a shape or parameters. If the trace does not have the name or shape yet, its row
+ * is added. build_params adds a row at every call. build_shape fills in the shape's identifier. */
 uint32_t build_function(struct builder *builder, const char *name);
 uint32_t build_driver_function(struct builder *builder, const char *name, enum ws_call_family family);
 uint32_t build_shape(struct builder *builder, const struct ws_shape *shape);

@@ -14,7 +14,7 @@ struct built {
     struct builder *traces[BUILT_MOST]; /* one builder for each trace; each builder writes its own file */
     char paths[BUILT_MOST][64];
     size_t count;
-    enum ws_steps_choice steps; /* how steps are found; set it before built_report */
+    enum ws_steps_choice steps; /* how steps are found; set it between built_begin and built_report */
     struct ws_model *model;
     struct ws_report *report;
 };

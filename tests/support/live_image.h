@@ -1,5 +1,7 @@
 /* Makes the live memory (record/live.h) of a process that was killed, and the trace that the process had written.
- * Live memory is shared memory with all that the trace file may still lack. */
+ * Live memory is shared memory with all that the trace file may still lack. Its journal is a log of the rows that
+ * were added since the last flush of the file. Its ring holds the launches and calls of a thread that are not rows
+ * yet. */
 #ifndef WALLSHIM_TESTS_LIVE_IMAGE_H
 #define WALLSHIM_TESTS_LIVE_IMAGE_H
 
@@ -13,7 +15,7 @@ enum {
     LIVE_JOURNAL = 3, /* operations in the journal; the file has them as well, written after that flush */
     LIVE_WAITING = 2, /* operations that wait for device times; one of them is in the journal too */
     LIVE_RING = 4,    /* operations in the ring; the first one is also among those that wait */
-    LIVE_DRY = 2,     /* operations for which no event was free: the journal's first one, and one more in the ring */
+    LIVE_DRY = 2,     /* operations without times, as no event was free: the journal's first, one more in the ring */
     LIVE_CALLS = 1,   /* calls in the ring */
     LIVE_NESTED = 5,  /* calls made inside other calls, which the trace does not count yet */
     LIVE_RING_LOST = 7, /* records lost because the ring was full, which the trace does not count yet */

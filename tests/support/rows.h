@@ -11,8 +11,8 @@
 
 enum { TEST_ROW_BYTES = 256 }; /* large enough for a row of any family */
 
-/* Fills one row of this family with random values. Every fourth value is the least or greatest of its type. Texts
- * have up to max_text bytes, in memory that is never freed. */
+/* Fills one row of this family with random values. About every fourth value is an extreme one, such as 0 or
+ * INT64_MAX. Texts have up to max_text bytes, in memory that is never freed. */
 void test_row_fill(uint32_t family, void *row, uint64_t *state, uint32_t max_text);
 
 /* Returns row i of a block as a structure of its family. If the block stores operations as columns, the row is put

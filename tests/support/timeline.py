@@ -9,8 +9,8 @@ ADAM = "void at::native::multi_tensor_apply_kernel<at::native::FusedAdamMathFunc
 
 
 class Timeline:
-    """A trace that grows. Each operation on the device has a correlation id of its own, in the order of the calls
-    that the test makes."""
+    """A trace that grows. Each call has a correlation id of its own, in the order in which the test adds the calls. An
+    operation on the device has the id of the call that launched it."""
 
     def __init__(self, first_id=1000):
         self.events, self.number = [], first_id
@@ -19,13 +19,14 @@ class Timeline:
         self.events.append(event(category, name, begin, length, arguments))
 
     def call(self, name, begin, length):
-        """Adds a call. No operation in the trace belongs to it."""
+        """Adds a call, but no operation on the device."""
         self.number += 1
         self.events.append(event("cuda_runtime", name, begin, length, {"correlation": self.number}))
 
     def kernel(self, begin, length, launch=None, took=5, name=GEMM, stream=7, function="cudaLaunchKernel", category="kernel",
                **arguments):
-        """Adds a kernel or copy, and the call that launched it at time `launch` (None: without the call)."""
+        """Adds a kernel or copy, and the call that launched it at time `launch`. None: adds no call; the kernel has the id of
+        the latest call."""
         if launch is not None:
             self.call(function, launch, took)
         arguments = {"device": 0, "context": 1, "stream": stream, "correlation": self.number, **arguments}

@@ -4,9 +4,9 @@ the truth:
     loops.py BUILD [NAME...]
 
 Steps must have the true length within 2 % (of the median or mean, as in steps.py). Nearly all true begins must be
-found, after one constant shift of a trace's begins. The wall, its cause and whether the program trains must be as
-in LOOPS. For a server, the idle time with the cause "input" must be as long as the time in which there was truly
-no request.
+found, after the begins of a trace are shifted by a constant, as in steps.py. The wall, its cause and whether the
+program trains must be as in LOOPS. For a server, the idle time with the cause "input" must be as long as the time in
+which there was truly no request.
 """
 import json
 import os

@@ -4,10 +4,12 @@
 
 A trace is right if the median length of its steady steps is within 2 % of the truth. If the quartiles of the step
 lengths differ by more than 5 %, as with sequences of different lengths, the mean is compared instead: a median
-would fall between two kinds of steps. A true begin after the warm-up counts as found if a step of the report
-begins within 5 % of a step's length of it, after one constant shift of the trace's begins. Nine in ten traces must
-be right, nine in ten true begins must be found, and nine in ten steady steps of the report must be true steps. The
-report must find no steps in a control.
+would fall between two kinds of steps.
+
+A true begin after the warm-up counts as found if a step of the report begins near it: nearer than 5 % of a step's
+length. Before that, all begins of a trace are shifted by the constant that gives most matches, because the report
+may divide the loop into steps at another place. Nine in ten traces must be right, nine in ten true begins must be
+found, and nine in ten steady steps of the report must be true steps. The report must find no steps in a control.
 
 If the folder of given traces exists, traces of real programs that mark their steps are tested, too (markers.py).
 The report is told not to use the markers.

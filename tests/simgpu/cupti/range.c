@@ -14,7 +14,7 @@ struct ws_CUpti_RangeProfiler {
     void *context;
     uint8_t *data; /* the counter data image, in the caller's memory */
     uint32_t passes;
-    uint64_t metrics; /* hash of the names for which a size was asked first; 0: none was asked yet */
+    uint64_t metrics; /* hash of the metrics' names in the first call that asks for a size; 0: no such call */
     bool popped;      /* the session's one range has ended */
     struct simgpu_counters before, after;
 };
@@ -85,7 +85,8 @@ static uint64_t hash_of(const struct ws_cupti_range_data_size *params)
     return hash;
 }
 
-/* An object is good for one set of metrics, as that of CUPTI 13.0: for another set it answers CUPTI_ERROR_UNKNOWN. */
+/* As in CUPTI 13.0, a profiler object serves only one set of metrics. For another set, this call returns
+ * CUPTI_ERROR_UNKNOWN. */
 CUPTI_API cuptiRangeProfilerGetCounterDataSize(struct ws_cupti_range_data_size *params)
 {
     struct ws_CUpti_RangeProfiler *object = params->pRangeProfilerObject;
@@ -101,7 +102,7 @@ CUPTI_API cuptiRangeProfilerGetCounterDataSize(struct ws_cupti_range_data_size *
     return WS_CUPTI_SUCCESS;
 }
 
-/* Where no size was asked for, CUPTI 13.0 crashes. */
+/* CUPTI 13.0 crashes here if cuptiRangeProfilerGetCounterDataSize was not called before. So this function aborts. */
 CUPTI_API cuptiRangeProfilerCounterDataImageInitialize(struct ws_cupti_range_data *params)
 {
     struct data_image image = { .magic = DATA_IMAGE };

@@ -146,7 +146,7 @@ ws_CUresult sim_capture_unsafe(void)
     return result;
 }
 
-/* With SIMGPU_CAPTURE_STRICT, a question about a captured stream ends its capture. */
+/* With SIMGPU_CAPTURE_STRICT, a query of a capturing stream invalidates its capture. */
 void sim_capture_minds(struct sim_stream *stream)
 {
     if (!sim_config.capture_strict)

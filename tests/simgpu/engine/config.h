@@ -17,8 +17,8 @@
     X(kernel_ns, "SIMGPU_KERNEL_NS", -1) /* ns of each kernel; -1: computed from its name */                       \
     X(submit_ns, "SIMGPU_SUBMIT_NS", 1500)                                                                         \
     X(dispatch_ns, "SIMGPU_DISPATCH_NS", 930)                                                                      \
-    X(event_dispatch_ns, "SIMGPU_EVENT_DISPATCH_NS", -1) /* -1: dispatch_ns and 330 ns */                          \
-    X(after_event_ns, "SIMGPU_AFTER_EVENT_NS", -1)       /* -1: event_dispatch_ns and 900 ns */                    \
+    X(event_dispatch_ns, "SIMGPU_EVENT_DISPATCH_NS", -1) /* -1: dispatch_ns plus 330 ns */                         \
+    X(after_event_ns, "SIMGPU_AFTER_EVENT_NS", -1)       /* -1: event_dispatch_ns plus 900 ns */                   \
     X(launch_ns, "SIMGPU_LAUNCH_NS", 1500)                                                                         \
     X(event_record_ns, "SIMGPU_EVENT_RECORD_NS", 2500)                                                             \
     X(event_create_ns, "SIMGPU_EVENT_CREATE_NS", 4000)                                                             \

@@ -396,7 +396,7 @@ struct sim_range {
     struct sim_context *context;
     struct sim_device *device;
     struct sim_pool *pool;
-    bool mapped; /* made by virtual memory management (cuMemMap), so cuMemUnmap frees it */
+    bool mapped; /* mapped by cuMemMap or cuIpcOpenMemHandle; cuMemFree refuses it */
 };
 enum { SIM_POOL_THRESHOLD = 4, SIM_POOL_RESERVED, SIM_POOL_RESERVED_HIGH, SIM_POOL_USED, SIM_POOL_USED_HIGH };
 struct sim_pool {

@@ -1,4 +1,4 @@
-/* The truth file: a line for each operation that ended. Begin and end are times of the operation's device. */
+/* The truth file: a line for each operation that ended. Start and end are times on the device's clock. */
 #include "engine/engine.h"
 
 #include <fcntl.h>

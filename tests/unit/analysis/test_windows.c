@@ -79,8 +79,8 @@ static void the_time_of_day(void **state)
     }
 }
 
-/* What a window (a part of the recording) keeps: losses that were counted in the window or soon after it; whole step
- * markers only; of other ranges, the part that lies in the window. */
+/* What a window (a part of the recording) keeps: losses that were counted in the window or soon after it, or that
+ * have no time (0); whole step markers only; of other ranges, the part that lies in the window. */
 static void rows_of_a_window(void **state)
 {
     const struct ws_window window = { .begin = 1000 * ms, .end = 2000 * ms };

@@ -16,7 +16,7 @@
 
 /* Code that the child cannot write to. It returns 1; once it is patched, it returns 2. */
 static uint8_t *code;
-/* first: mov $1, %eax; ret */
+/* first: mov $1, %eax; ret. second: mov $2, %eax, which a patch writes over the first instruction */
 static const uint8_t first[] = { 0xb8, 1, 0, 0, 0, 0xc3 }, second[] = { 0xb8, 2, 0, 0, 0 };
 
 static void make_code(void)
@@ -58,7 +58,8 @@ static void waits_for_patch(int end)
         ;
 }
 
-static uint32_t block_state = WS_LATE_PREPARED; /* each child gets a copy of its own */
+/* In a child: the state that its shim would report. Each child has a copy of its own. */
+static uint32_t block_state = WS_LATE_PREPARED;
 
 static int apply(pid_t child, uint64_t begin_at, uint64_t end_at)
 {
@@ -118,7 +119,8 @@ static void on_signal(int number)
         pause();
 }
 
-/* Runs the one instruction at `begin + 2`, a jump to itself, until a signal's handler interrupts it. */
+/* Runs the one instruction at `code + 2`, a jump to itself, until a signal handler interrupts it. The handler never
+ * returns. */
 static void stays_in_handler(int end)
 {
     ready_end = end;

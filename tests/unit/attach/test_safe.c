@@ -121,8 +121,8 @@ static void a_thread_that_runs_its_function_is_safe(void **state)
     }
 }
 
-/* Two stacks have no room to run code on: that of a fiber (not the thread's own), and a thread's stack of which only
- * the last page is free. */
+/* Two stacks are refused, because code may find no room on them: a stack that is not the thread's own (a fiber's),
+ * and a thread's stack of which only the last page is free. */
 static void small_stacks_are_unsafe(void **state)
 {
     enum { SIZE = 256 << 10, NEAR_END = 200 << 10 };

@@ -69,8 +69,8 @@ static void add(enum ws_family family, const void *row)
 
 #define ADD(family, ...) add(WS_FAMILY_##family, &(struct ws_##family){ __VA_ARGS__ })
 
-/* Describes one device, whose clock began at `start`, and three shapes: 1 is a kernel, 2 a copy to the device, 3 a
- * kernel of NCCL. */
+/* Describes one device, whose clock began at `start`, and three shapes (kinds of launches): 1 is a kernel, 2 a copy
+ * to the device, 3 a kernel of NCCL. */
 static void add_tables(void)
 {
     ADD(driver_function, .id = 7, .family = WS_CALL_SYNC, .name = text("cuCtxSynchronize"));

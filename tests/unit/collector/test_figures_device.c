@@ -49,8 +49,8 @@ static int64_t all_gaps(void)
     return sum;
 }
 
-/* Adds random operations, each at most 300 places from the place that it has in order of time. The results are
- * compared with a table of what runs at each time. */
+/* Adds random operations out of their order in time: each place of the list is swapped with one at most 299 places
+ * later. The results are compared with a table of what runs at each time. */
 static void times_are_unions(void **state)
 {
     (void)state;
@@ -173,7 +173,8 @@ static void a_long_launch_call_is_the_cause(void **state)
     assert_int_equal(device.gap_ns[FIGURES_CAUSE_LAUNCH], 10 * MS);
 }
 
-/* Adds kernels of this length for 0.4 s. Each is launched `apart` after the one before. */
+/* Adds kernels of this length for 0.4 s. Each begins `apart` ns after the one before, and was launched `queue` ns
+ * before it begins. */
 static void run_evenly(int64_t length, int64_t apart, int64_t queue)
 {
     for (int64_t at = 0; at < 400 * MS; at += apart)

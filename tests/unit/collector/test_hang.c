@@ -15,7 +15,7 @@
 
 enum { RANKS = 8 };
 
-/* The report on its progress that a process sends, as the test fills it in. */
+/* The parts of a progress report, as a process sends it to the collector. Tests fill them in. */
 static struct ws_progress_head head;
 static struct ws_progress_stream streams[2];
 static struct ws_progress_comm comm;
@@ -110,11 +110,11 @@ static void wrong_answers_are_refused(void **state)
     assert_int_equal(strlen(progress.streams[0].first.name), WS_PROGRESS_NAME - 1);
 }
 
-/* Fills in eight ranks. Those with a bit in `outside` have ended collective 11; all others are in collective 12. */
 static struct recording ranks[RANKS];
 static struct progress of_ranks[RANKS];
 static struct job job;
 
+/* Fills in eight ranks. Those with a bit in `outside` have ended collective 11; all others are in collective 12. */
 static void make_ranks(unsigned outside)
 {
     job = (struct job){ .name = "job" };

@@ -1,4 +1,5 @@
-/* Tests of finding steps in a stream of launches while they arrive, and of which steps are called slow. */
+/* Tests of finding steps in a program's launches while they arrive, and of which steps are called slow. The number of
+ * a launch's shape says what is launched: equal launches have the same shape. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -114,8 +115,9 @@ static void what_is_usual_is_not_slow(void **state)
     assert_true(found <= RHYTHM_RARE + 1);
 }
 
-/* A second thread launches on a second stream. The collector gets the launches of each thread in pieces; only inside
- * a piece are they in order. */
+/* Thread 1 also launches on a second stream, and thread 2 launches on the first one. The launches arrive in pieces of
+ * some steps. In each piece, all launches of thread 1 on stream 1 come first. So the launches are in order of time
+ * only within a lane (a thread's launches on one stream). */
 static void lanes_come_in_pieces(void **state)
 {
     (void)state;
@@ -157,7 +159,7 @@ static void marks_come_first(void **state)
         train(0);
         found += rhythm_mark(rhythm, 20 * MS, &slow);
     }
-    train(300 * MS); /* the marked step still takes 20 ms, so it is not slow */
+    train(300 * MS); /* the program marks its steps, so the times of launches do not count */
     assert_int_equal(found, 0);
     assert_true(rhythm_mark(rhythm, 60 * MS, &slow));
     assert_int_equal(slow.median_ns, 20 * MS);

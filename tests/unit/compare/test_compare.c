@@ -126,8 +126,8 @@ static void a_step_changes_by_what_its_parts_do(void **state)
     assert_int_equal(compared.sides[0].per[WS_PER_STEP].count, 8);
     check_times(change_of(&compared, WS_CHANGE_TIME, "length"), 1520 * us, 1020 * us, false);
     check_times(change_of(&compared, WS_CHANGE_TIME, "busy"), 1020 * us, 920 * us, false);
-    /* The first of eight steps has no wait for input before its first kernel, but 11 µs from its marker to that
-     * kernel. The last step's wait is 11 µs short. */
+    /* Each marker begins 11 µs before the step's first kernel. In the first of eight steps, these 11 µs are launch
+     * time; in all others, they are the end of the wait for input. */
     check_times(change_of(&compared, WS_CHANGE_PART, "input"), 500 * us - 11 * us / 8, 100 * us - 11 * us / 8, false);
     check_times(change_of(&compared, WS_CHANGE_PART, "launch"), 11 * us / 8, 11 * us / 8, true);
     check_times(change_of(&compared, WS_CHANGE_PART, "compute"), 1020 * us, 920 * us, false);

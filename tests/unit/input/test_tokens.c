@@ -1,5 +1,5 @@
-/* Tests of the tokens of a JSON file: their order, broken items, texts larger than a batch, cut files, and a reader
- * that stops early. */
+/* Tests of the tokens of a JSON file: their order, broken items, texts larger than a batch (the tokens of one piece
+ * of the file), cut files, and a reader that stops early. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>

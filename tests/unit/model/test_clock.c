@@ -1,3 +1,5 @@
+/* Tests of the conversion of device times to host times (model/clock.h). It follows from clock comparisons: each is a
+ * reading of both clocks at one moment, with an error. */
 #include "check.h"
 
 #include "model/clock.h"

@@ -119,8 +119,8 @@ static void threads_come_back_whatever_they_are(void **state)
 
 enum { TIMES = 700000, RUNS = 5 }; /* so many that several threads share the sorting */
 
-/* Times in blocks of 1000 rows: close together, further apart than 32-bit offsets reach, and at the limits of
- * int64_t. */
+/* Times in blocks of 1000 rows, by turns: random, further apart than 32-bit offsets reach, at the limits of int64_t,
+ * and close together. */
 static int64_t time_of(size_t row, uint64_t *random)
 {
     switch (row / 1000 % 4) {
@@ -170,7 +170,8 @@ static int by_time(const void *a, const void *b)
     return s != t ? (s > t) - (s < t) : (x > y) - (x < y);
 }
 
-/* Sorts and merges runs with many equal times; one run is empty. */
+/* Sorts each of several lists of rows (runs) by time, and merges the sorted runs. Many times are equal; one run is
+ * empty. */
 static void runs_merge_as_they_would_sort(void **state)
 {
     (void)state;
@@ -215,7 +216,7 @@ struct scene {
     struct ws_arena texts;
 };
 
-/* Stream s + 1 has shape s; the last shape has no stream. */
+/* Shape s (what equal launches have in common) belongs to stream s + 1; the last shape has no stream. */
 static struct scene *make_scene(void)
 {
     struct scene *scene = calloc(1, sizeof(*scene));

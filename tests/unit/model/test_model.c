@@ -398,7 +398,7 @@ static void names_need_not_be_utf8(void **state)
     struct built built;
     struct builder *trace = built_begin(&built);
     (void)state;
-    /* No GPU of the table has this name, so its peaks are computed from these figures. */
+    /* The table of GPUs does not have this name, so the GPU's peaks are computed from these figures. */
     struct ws_device device = { .id = 1,
                                 .cc_major = 9,
                                 .sms = 132,

@@ -1,5 +1,5 @@
-/* Tests of the lines of code objects, and of the places that stacks show (model/stacks.h). The tables of lines come
- * from CPython itself. */
+/* Tests of the lines of Python's code objects, and of the places (lines of the program) that stacks show
+ * (model/stacks.h). The tables of lines come from CPython itself. A pause is a thread's time between two calls. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -125,8 +125,8 @@ static const char *place_at(const struct built *built, int64_t time, int64_t rea
     return text;
 }
 
-/* A thread without stacks, such as PyTorch's thread for the backward pass, launches while thread 1 waits in a call
- * that makes no calls of CUDA. */
+/* Thread 2 has no stacks, as PyTorch's thread for the backward pass has none. While thread 1 is in a pause, thread 2
+ * launches work. These launches have the line at which thread 1 waits. */
 static void a_thread_without_stacks_has_the_line_that_waits_for_it(void **state)
 {
     struct built built = { 0 };
@@ -134,10 +134,10 @@ static void a_thread_without_stacks_has_the_line_that_waits_for_it(void **state)
     (void)state;
     build_kernel(trace, 1, "k", 0, 100);
     build_stack(trace, 3, 1000, 0, false);
-    build_stack(trace, 4, 5000, 0, true); /* sampled in the pause */
+    build_stack(trace, 4, 5000, 0, true); /* sampled in the pause from 1000 to 9000 */
     build_stack(trace, 3, 9000, 0, false);
     build_stack(trace, 3, 10000, 0, false);
-    build_stack(trace, 3, 900000, 0, false); /* ends a pause without sample, at the place where the first one ended */
+    build_stack(trace, 3, 900000, 0, false); /* the pause before it has no sample, but ends as the first pause did */
     build_stack(trace, 4, 912000, 0, true);  /* the last pause: the thread may have ended */
     built_read(&built);
     const struct ws_process *process = ws_model_process(built.model, 0);

@@ -128,7 +128,7 @@ static int begin_anew(void **state)
 }
 
 /* The true device time at the host time `host`, in terms of the context's clock: the time of its current base event
- * plus the ns since that event. */
+ * (from which the driver measures other events) plus the ns since that event. */
 static int64_t truth(int64_t host)
 {
     const struct clock_base *base = &context.base[context.current_base];

@@ -16,16 +16,15 @@ static void a_probe_lies_between_its_call_and_its_query(void **state)
     assert_int_equal(row.host_ns, last_probe.before + took / 2);
     assert_int_equal(row.error_ns, took / 2 + RESOLUTION);
     assert_in_range(llabs(truth(row.host_ns) - row.device_ns), 0, row.error_ns);
-    /* submit_ns is twice the time that an empty event takes to pass: the event's time, and as much again for real
-     * work. */
+    /* submit_ns is twice the time that an event takes to pass in an idle stream: the event's time, and as much again
+     * for real work. */
     assert_int_equal(context.shortest_submit, last_probe.seen - last_probe.recorded + RESOLUTION);
     assert_int_equal(context.submit_ns, 2 * context.shortest_submit);
     assert_int_equal(context.settle_ns, context.shortest_submit);
     assert_int_equal(context.arrival.probes, 1);
     assert_int_equal(context.arrival.base, row.device_ns - last_probe.recorded);
-    assert_true(context.arrival.var ==
-                /* plus half of `took`, as the first probe may be slow */
-                200.0 * 200 + (double)took / 2 * (double)took / 2);
+    /* the second term: the first probe may be slow, so half of `took` is its standard deviation */
+    assert_true(context.arrival.var == 200.0 * 200 + (double)took / 2 * (double)took / 2);
     assert_false(device_clock_keep(&context, now, &row)); /* it is too early for a new comparison */
     /* The second comparison follows soon after the first, so that the drift is soon known. */
     int64_t began = now;
@@ -60,6 +59,7 @@ static void work_takes_as_long_as_the_shortest_lately(void **state)
     assert_true(context.arrival.var > before);
 }
 
+/* If only some operations get events (WS_EVENTS_SAMPLED), the first comparisons follow each other more closely. */
 static void sampled_events_need_the_drift_sooner(void **state)
 {
     (void)state;
@@ -118,7 +118,7 @@ static void events_are_measured_from_the_last_base(void **state)
         assert_in_range(error, RESOLUTION, RESOLUTION + 123); /* beyond one second, float32 has steps of 122 ns */
         assert_in_range(llabs(truth(0) - origin), 0, 10 * 31);
     }
-    assert_in_range(changes, 8, 10); /* the base event changes once a second */
+    assert_in_range(changes, 8, 10); /* the base event, from which others are measured, changes once a second */
 }
 
 /* A comparison makes three probes and uses the shortest of them. */
@@ -196,7 +196,7 @@ static void a_good_comparison_is_not_waited_for_long(void **state)
 }
 
 /* The device is so busy that the shim's events never pass in time. That means that the program's work and the shim's
- * share one hardware queue. From then on the clock is kept without events of the shim's own. */
+ * share one hardware queue. From then on the shim records no events of its own for the clock. */
 static void a_device_that_is_always_busy_has_one_queue(void **state)
 {
     (void)state;

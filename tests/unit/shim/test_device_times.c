@@ -1,6 +1,7 @@
 /* Tests of shim/timing/device_clock: times and their errors in exact numbers, and the clock of a device with one
- * hardware queue. Such a clock is kept by the events of the program's operations, since events of the shim's own
- * would wait behind the program's work. */
+ * hardware queue. On such a device, events of the shim's own would wait behind the program's work. So its clock is
+ * followed by the events of the program's operations. One of these events is the base, from which the driver measures
+ * the times of the others. */
 #include <sys/mman.h>
 
 #include "fake_device.h"

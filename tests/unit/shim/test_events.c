@@ -178,7 +178,7 @@ static void few_is_half_until_no_more_can_be_made(void **state)
     assert_int_equal(pool.few, 16);
     assert_true(event_pool_is_to_grow(&pool, 64));
     assert_false(event_pool_is_to_grow(&pool, 32));
-    event_pool_keep(&pool, 64, 10); /* while all events are free, makes more in advance, at most so many at once */
+    event_pool_keep(&pool, 64, 10); /* makes more in advance, though all are free, but at most 10 at once */
     assert_int_equal(pool.made, 42);
     event_pool_keep(&pool, 64, LIMIT);
     assert_int_equal(pool.made, 64);
@@ -300,9 +300,8 @@ static void every_change_has_its_number(void **state)
         event_release(&pool, event);
         assert_int_equal(pool.free_top >> 32, ++number);
     }
-    pool.free_top |= (uint64_t)UINT32_MAX
-                     /* sets the last number, which is followed by 0; the stack of free events stays as it is */
-                     << 32;
+    /* sets the last number, which is followed by 0; the stack of free events stays as it is */
+    pool.free_top |= (uint64_t)UINT32_MAX << 32;
     event_release(&pool, take_free(&pool, 1));
     all_are_free();
 }

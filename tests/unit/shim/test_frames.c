@@ -240,10 +240,8 @@ static void the_shims_own_work_is_marked_as_a_call(void **state)
     uintptr_t word = 0, inner = 0;
     within_between = 1;
     assert_true(frame_guard(thread, &word));
-    assert_int_equal(within_between,
-                     /* 0: thread->within is set last, so a call in a signal handler never finds it without the word
-                      * to which it points */
-                     0);
+    /* thread->within is set last, so a call in a signal handler never finds it without the word to which it points */
+    assert_int_equal(within_between, 0);
     assert_int_equal(thread->within, (uintptr_t)&word);
     assert_int_equal(word, (uintptr_t)thread);
     assert_false(frame_guard(thread, &inner));

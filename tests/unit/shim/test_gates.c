@@ -130,7 +130,7 @@ static void a_name_of_before_opens_nothing(void **state)
     uint64_t kept, old = gate_close(&context, NULL, &kept);
     gate_open(old);
     uint64_t gate = gate_close(&context, NULL, &kept);
-    /* the low 32 bits of both names are equal: they mean the same place in the context's gates */
+    /* gate_close returns a name for the gate; its low 32 bits are the gate's place, and both gates have the same */
     assert_int_equal((uint32_t)gate, (uint32_t)old);
     assert_false(gate_open(old));
     gate_open(gate);
@@ -225,7 +225,7 @@ static void *send_signals(void *unused)
 }
 
 /* Closes and opens a gate, as a launch does. A signal handler may leave this code by a jump at any point. Then the
- * function opens the gate after the jump, as op_give_up does. */
+ * function opens the gate after the jump, as the shim's op_give_up does. */
 static bool close_and_open(void)
 {
     static volatile bool jumped;

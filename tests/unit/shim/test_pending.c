@@ -128,8 +128,8 @@ static void a_begin_event_counts_only_after_a_wait(void **state)
     }
 }
 
-/* The window must wait: an operation before its event may still be in the ring of another thread, if the drain read
- * that ring too early in this round. */
+/* The drain (the shim's own thread) reads the rings of all threads in each round. If the event was recorded after the
+ * round began, an operation before it may still be unread, in the ring of another thread. So the window must wait. */
 static void a_window_waits_until_all_before_its_event_is_read(void **state)
 {
     (void)state;

@@ -341,7 +341,7 @@ static void addresses_are_used_again(void **state)
     assert_ptr_equal(after.code, before.code);
     assert_int_not_equal(after.checksum, before.checksum);
     struct python_function function;
-    assert_false(python_function_of(&before, true, &function)); /* the code was freed before the drain reads it */
+    assert_false(python_function_of(&before, true, &function)); /* the code was freed before it was read */
 }
 
 static uint64_t key_in_death;

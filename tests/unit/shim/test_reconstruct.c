@@ -21,7 +21,7 @@
 
 enum {
     DELAY = 1500,
-    DISPATCH = 1000 /* after an operation */,
+    DISPATCH = 1000 /* ns from an operation's end to the next one's begin */,
     AFTER_EVENT = DISPATCH - AFTER_KERNEL + AROUND_KERNEL,
     EVENT_CALL = 2500,
     OPS = 64,
@@ -109,6 +109,7 @@ static uint32_t put_event(int64_t time)
     return ++event_count;
 }
 
+/* The events of a launch: none, one behind it, one before and one behind it, or these two behind a gate. */
 enum measured { NOT, END, PAIR, GATED };
 
 /* ns from queueing an operation and its events until its gate (a wait that holds the stream) is opened */
@@ -201,6 +202,8 @@ static void queued_work_follows_what_is_before_it(void **state)
     assert_true(ops[19].op.begin_error > ops[1].op.begin_error);
 }
 
+/* An anchor is an event that had to wait for the operations before it, so its time tells their end. A run is a series
+ * of operations without a pause. */
 static void an_anchor_corrects_the_run_before_it(void **state)
 {
     (void)state;

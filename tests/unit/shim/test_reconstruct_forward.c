@@ -12,8 +12,8 @@
 
 #include "timed_ops.h"
 
-/* Until probes tell more, a launch is assumed to arrive at the device half a round trip after its call returns. The
- * standard deviation of this time is half of the clock's error. */
+/* Until probes (events of the shim's own) have measured it, a launch is assumed to arrive at the device half a round
+ * trip after its call returns. The standard deviation of this time is half of the clock's error. */
 static void what_is_not_sure_adds_up(void **state)
 {
     (void)state;
@@ -90,7 +90,8 @@ static void a_stream_that_should_be_free_may_not_be(void **state)
     assert_true(line.guessed);
 }
 
-/* A few launches that take much longer than most widen the spread. The next launch may arrive during a long one. */
+/* A few launches of a kernel that take much longer than most widen the spread of its duration. The next launch may
+ * arrive during a long one. */
 static void a_launch_may_come_during_a_long_one(void **state)
 {
     (void)state;
@@ -99,7 +100,7 @@ static void a_launch_may_come_during_a_long_one(void **state)
     line_begin(&line, 2500, 10000.0 * 10000);
     advance(&stream, &ops[0], &line);
     assert_true(2500 + STATED * 10000 <= (double)ops[0].op.begin + STATED * ws_root((double)ops[0].begin_var));
-    assert_true(line_var(&line) < (double)ops[0].begin_var); /* this uncertainty is not passed on in full */
+    assert_true(line_var(&line) < (double)ops[0].begin_var); /* not all of this uncertainty is passed on */
 }
 
 /* If the thread was held up in the call, the launch may have arrived long before the call's return. */

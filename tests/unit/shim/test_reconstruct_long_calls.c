@@ -33,7 +33,8 @@ static void long_is_what_takes_more_than_twice_the_usual_time(void **state)
     assert_false(duration_call_is_long(duration_of(1), 5.0 * USUAL));
 }
 
-/* The first launch call of a kernel loads code and may take long. Later launch calls are not compared with it. */
+/* The first launch call of a kernel loads code and may take long. Only a few us of it count as the usual time, so
+ * that a long call later is still recognized. */
 static void the_first_call_counts_little(void **state)
 {
     (void)state;
@@ -71,8 +72,8 @@ static void error_covers_what_is_queued_behind_a_long_call(void **state)
     assert_in_range(ops[2].op.begin_error, SYSTEMATIC, 2 * SYSTEMATIC);
 }
 
-/* The operation ended so early that its launch must have arrived before the call returned. So it began when the call
- * began. */
+/* The operation ended so early that its launch must have arrived long before the call returned. So the operation's
+ * begin is moved to an earlier time, too. */
 static void what_ends_early_began_within_the_call(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 /* Tests of shim/timing/runs. A run is a series of operations of a stream without a pause. The tests check how the
- * event at its end corrects the times in the run and the durations of its kernels. */
+ * event at its end corrects the times in the run and the durations of its kernels. A line is all computed times of a
+ * stream. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +22,8 @@ static void a_run_begins_where_the_stream_was_idle(void **state)
     assert_ptr_equal(run.last, &ops[3]);
     assert_int_equal(run.count, 2);
     ops[2].queued = true;
-    run = run_until(&ops[1], &ops[3]); /* the run began with ops[0], but this window begins with ops[1] */
+    /* the run began with ops[0], but only the times from ops[1] on are computed together */
+    run = run_until(&ops[1], &ops[3]);
     assert_ptr_equal(run.first, &ops[1]);
     assert_int_equal(run.count, 3);
 }
@@ -80,7 +82,8 @@ static void each_kernel_takes_its_share_of_a_run(void **state)
     assert_true(duration_of(1)->mean == 0); /* the mean does not fall below 0 */
 }
 
-/* Kernels that changed before may change again, by about as much. If a run is off by much more, it was held up. */
+/* A kernel whose duration changed before may change again, by about as much. If a run is off by much more, something
+ * delayed it. */
 static void one_run_shows_a_change_that_came_before(void **state)
 {
     (void)state;
@@ -203,8 +206,8 @@ static void a_run_that_is_too_long_is_pressed(void **state)
     check_op(&ops[1], 600, 600, (double)ops[1].begin_var, 0);
 }
 
-/* A run may be far off, or its kernels may be changing their durations. Then the whole difference may have arisen at
- * one end of the run. */
+/* A run may end far from its computed end, or the durations of its kernels may be changing. Then the whole difference
+ * may have arisen at one end of the run. */
 static void a_change_may_come_anywhere_in_a_run(void **state)
 {
     (void)state;

@@ -66,7 +66,8 @@ static void end_entry(struct made *made, size_t begin)
 
 #define TEXT(...) (const uint8_t[]){ __VA_ARGS__ }, sizeof((const uint8_t[]){ __VA_ARGS__ })
 
-/* The rule at the begin of each function of x86-64: CFA = rsp + 8, return address directly below the CFA. */
+/* The rule at the begin of each function of x86-64. The CFA (canonical frame address) is rsp + 8, and the return
+ * address lies directly below it. */
 static const uint8_t usual[] = { 0x0c, 7, 8, 0x90, 1 };
 
 static void make(struct made *made, const char *letters, const uint8_t *common, size_t common_size,

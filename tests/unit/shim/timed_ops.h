@@ -12,7 +12,7 @@
 enum { KINDS = 3, OPS = 4, FIRST = 1, SECOND = 2 };
 
 static struct pending ops[OPS];
-static struct line line;
+static struct line line; /* the computed times of the stream so far */
 
 static int begin_all(void **state)
 {
@@ -41,7 +41,7 @@ static int begin_test(void **state)
         *duration_of(kind) = (struct duration){ 0 };
     line = (struct line){ .free = INT64_MIN / 2, .seen = 1, .scale = 1 };
     context.shortest_submit = 3000;
-    /* an operation begins 1000 ns after the one before it */
+    /* an operation begins 1000 ns after the end of the one before it */
     context.dispatch = (struct dispatch){ .mean = 1000 - AFTER_KERNEL, .var = 500 * 500, .count = 1 };
     return 0;
 }

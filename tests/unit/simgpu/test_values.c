@@ -5,7 +5,8 @@
 
 #include "simgpu.h"
 
-enum { EVENT_DISPATCH = 1260, AFTER_EVENT = 900 /* more */, KERNEL = 7000, MOST_HOLDS = 1024 };
+/* In ns. By default, an operation directly behind an event begins EVENT_DISPATCH + AFTER_EVENT after the event. */
+enum { EVENT_DISPATCH = 1260, AFTER_EVENT = 900, KERNEL = 7000, MOST_HOLDS = 1024 };
 
 static char path[] = "/tmp/simgpu-values-XXXXXX";
 

@@ -48,7 +48,8 @@ static void put_at(size_t offset, const void *bytes, size_t size)
     assert_int_equal(pwrite(file, bytes, size, (off_t)offset), size);
 }
 
-/* Counts the rows of each family in the first `count` pieces of the file, without the piece `left_out`. */
+/* Counts the rows of each family in the first `count` pieces of the file, without the piece `left_out`. A piece is
+ * the file's header, a frame, or the trailer. */
 static void rows_in_pieces(const struct small_trace *trace, size_t count, size_t left_out,
                            uint32_t rows[WS_FAMILY_COUNT])
 {
@@ -158,7 +159,7 @@ static void a_wrong_byte_costs_its_frame_only(void **state)
     }
 }
 
-/* Removes each piece of the file in turn. The reader must count what is missing. */
+/* Removes each frame but the footer in turn. The reader must count what is missing. */
 static void a_missing_frame_is_counted(void **state)
 {
     (void)state;

@@ -20,7 +20,7 @@
 
 struct found {
     unsigned ops, untimed, calls, functions, stated_untimed, stated_dry, stated_lost, stated_nested;
-    uint64_t correlations; /* bit n: an operation with this number was read */
+    uint64_t correlations; /* bit n: the operation with correlation n was read */
     bool killed, left, whole;
 };
 

@@ -155,7 +155,7 @@ static void gaps_by_value_and_by_group(void **state)
     ws_map_finish(&groups);
 }
 
-/* Rows that repeat one after another on each stream take almost no bytes, which is the purpose of the coding. */
+/* Rows whose lengths and gaps repeat on each stream take almost no bytes, which is the purpose of the coding. */
 static void what_repeats_costs_nothing(void **state)
 {
     (void)state;

@@ -67,8 +67,8 @@ static int begin_anew(void **state)
     return ws_frame_writer_start(&writer);
 }
 
-/* Adds a plane (the bytes of a part of a column). The bytes are all equal if the plane shall shrink; else each byte
- * differs from its neighbours. */
+/* Adds a plane (the bytes of a part of a column). `tag`: the plane's number, which is the same in all frames of a
+ * family. The bytes are all equal if the plane shall shrink; else each byte differs from its neighbours. */
 static void put_plane(uint8_t tag, uint32_t size, bool shrinks)
 {
     struct ws_encoded *encoded = &writer.encoded;
@@ -179,7 +179,8 @@ static void what_does_not_fit_is_not_written(void **state)
     }
 }
 
-/* The largest number of chunks, none of which shrinks, in a buffer of exactly the promised bound. */
+/* Writes a frame with the largest number of planes, none of which shrinks. The buffer has exactly the size that
+ * ws_frame_writer_bound promises to be enough. */
 static void a_frame_is_never_larger_than_its_bound(void **state)
 {
     (void)state;

@@ -147,8 +147,8 @@ static void busy_bounds_hold_for_any_true_times(void **state)
         for (int world = 0; world < WORLDS; world++) {
             struct ws_interval_set truth = { 0 };
             for (int i = 0; i < OPS; i++) {
-                /* In every second round, each operation takes a random time within its errors. In the other rounds,
-                 * all operations are as short, or all as long, as the errors allow. */
+                /* In every second world (set of true times), the true times are random within the errors. In the
+                 * other worlds, all operations are as short, or all as long, as the errors allow. */
                 uint64_t left = world % 2   ? next_random(&random) % (2 * (uint64_t)begin_errors[i] + 1)
                                 : world % 4 ? 0
                                             : 2 * (uint64_t)begin_errors[i];
@@ -313,7 +313,7 @@ static void gaps_are_passed_by_in_any_number(void **state)
 
 /* Another profiler begins to record while the main stream still runs work from before the recording. So the stream's
  * first recorded operation waits for 50 ms; this does not count as idle time. A later wait does count, because the
- * operations around it were launched during the recording. */
+ * operations around it were launched during the recording. In a trace that wallshim recorded, both waits count. */
 static void what_was_queued_before_the_recording_is_no_wait_of_the_program(void **state)
 {
     const int64_t ms = 1000000, us = 1000;

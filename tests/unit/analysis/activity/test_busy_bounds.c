@@ -1,3 +1,5 @@
+/* Tests of the bounds of a device's busy time. Only some launches (samples) have measured times. The times of the
+ * others are computed, and have large errors. */
 #include "check.h"
 
 #include "built.h"
@@ -42,8 +44,8 @@ static void samples_bound_a_sum_that_single_errors_do_not(void **state)
     const struct ws_track_activity *activity = built_activity(&built, 0);
     int64_t busy = (int64_t)LAUNCHES * LENGTH;
     assert_int_equal(activity->busy, busy);
-    /* Per launch: 100 ns for the difference of two events, and 69 ns for the mean of 20 samples (three standard
-     * errors: 3 × 103 ns / √20). */
+    /* Per launch: 100 ns for a constant error in the time between two CUDA events, and 69 ns for the mean of 20
+     * samples (three standard errors: 3 × 103 ns / √20). */
     assert_in_range(busy - activity->busy_least, LAUNCHES * 160, LAUNCHES * 175);
     assert_in_range(activity->busy_most - busy, LAUNCHES * 160, LAUNCHES * 175);
     built_finish(&built);

@@ -131,7 +131,7 @@ static void a_straggler_is_late_in_half_of_the_steps(void **state)
         assert_int_equal(ranks_rank(&job, 1)->late, 4 * late);
         assert_int_equal(ranks_rank(&job, 1)->late_steps, late == 2 ? 8 : 12);
         assert_int_equal(ranks_rank(&job, 1)->straggler, late == 3);
-        if (late == 3) { /* the saving is an average per steady step */
+        if (late == 3) { /* the saving is an average over the 19 steps */
             int64_t saving = 12 * 300 * us / 19;
             ranks_assert_advised(&job, 0, "straggler", WS_PART_EXPOSED_COMM, saving);
         }
@@ -277,8 +277,8 @@ static void odd_jobs_are_told(void **state)
     built_finish(&job);
 }
 
-/* The operations that have the same number on two ranks do not overlap in time. They count as "apart", not as "found
- * on one rank only". */
+/* In one round, the operations that have the same number on two ranks do not overlap in time. They count as "apart",
+ * not as "found on one rank only". */
 static void collectives_apart_are_not_told_as_those_of_one_rank(void **state)
 {
     struct built job;

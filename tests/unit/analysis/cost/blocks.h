@@ -1,6 +1,6 @@
 /* Helpers for the tests of parameter blocks (the memory with a launch's arguments). A test fills a block as a launch
- * would. The helpers pick the words that the shim would record, and compute the launch's cost (its bytes and FLOPs)
- * from them. */
+ * would. The helpers pick the words (numbers and addresses) that the shim, wallshim's library in the program, would
+ * record. From these words they compute the launch's cost (its bytes and FLOPs). */
 #ifndef WALLSHIM_TESTS_BLOCKS_H
 #define WALLSHIM_TESTS_BLOCKS_H
 

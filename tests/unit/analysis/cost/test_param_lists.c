@@ -8,9 +8,9 @@ static const char adam[] =
     "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_32FusedOptimizerTensorListMetadataILi4EEENS1_"
     "20FusedAdamMathFunctorIfLi4ELNS0_9ADAM_MODEE0ELb0EEEJPKfddddbdS8_EEEvT_T0_DpT1_";
 
-/* Fills the list with three tensors: one of a piece (LIST_CHUNK elements) and 5 elements, one of half a piece, and
- * one of three pieces. Pieces of the first tensor before number `from` belong to another launch. Returns the number
- * of pieces. */
+/* Fills the list with three tensors. Their lengths are one piece (LIST_CHUNK elements) plus 5 elements, half a
+ * piece, and three pieces. Pieces of the first tensor before number `from` belong to another launch. Returns the
+ * number of pieces. */
 static uint32_t pieces(struct tensor_list *list, uint32_t from)
 {
     static const int64_t sizes[] = { LIST_CHUNK + 5, LIST_CHUNK / 2, 3 * LIST_CHUNK };
@@ -202,7 +202,7 @@ static void joined_arrays_are_read_and_written(void **state)
         join(&block, &joined, sizeof(joined), 3);
         block_costs(names[i], &block, 2 * 1200 * 4, 0);
     }
-    join(&block, &joined, sizeof(joined), 4); /* 4 inputs, but the structure has room for three */
+    join(&block, &joined, sizeof(joined), 4); /* the grid is for 4 inputs, but the structure has three */
     block_costs(names[0], &block, 0, 0);
     joined.offset[2]++;
     join(&block, &joined, sizeof(joined), 3);

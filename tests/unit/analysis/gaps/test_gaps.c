@@ -188,8 +188,8 @@ static void queued_work(void **state)
     built_finish(&built);
 }
 
-/* The nodes of a graph in an imported trace. One call launched them all, long before they ran. If a gap between two
- * nodes is longer than a dispatch can be, the second node waited for something. */
+/* Two nodes of a graph: one call launched both, long before they ran. If the gap between them is longer than a
+ * dispatch (the start of the next queued operation) can take, the second node waited for something. */
 static void between_nodes_of_a_graph(void **state)
 {
     static const struct {

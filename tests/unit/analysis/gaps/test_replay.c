@@ -1,3 +1,5 @@
+/* Tests of the replay, which computes how long a recorded program would have taken without some activities of the
+ * host, such as its waits. */
 #include "check.h"
 
 #include "analysis/gaps/gaps.h"

@@ -115,8 +115,8 @@ static void a_wait_ends_a_storm(void **state)
     built_finish(&built);
 }
 
-/* Compiled code launches kernels of 60 µs every 134 µs. There is no series of short kernels, but as a CUDA graph the
- * code would have no idle time. */
+/* Compiled code launches kernels of 60 µs every 134 µs. They are no series of short kernels. But as a CUDA graph the
+ * code would have almost no idle time. The same kernels do not count if the code is not compiled. */
 static void compiled_code_becomes_a_graph(void **state)
 {
     static const char *const names[] = { "/tmp/torchinductor_root/ov/cov4.py(25): call", "model.py(12): forward" };
@@ -144,8 +144,8 @@ static void compiled_code_becomes_a_graph(void **state)
     }
 }
 
-/* Four steps of 11 kernels each, after a first step of 200 kernels, which is warm-up. Counts and times are those of
- * the four steps. */
+/* A first step of 200 kernels, which is warm-up, and then five steps of 11 kernels each. Nothing runs after the last
+ * step, so it need not count. Counts and times must be those of steps of 11 kernels. */
 static void compiled_code_counts_per_step(void **state)
 {
     struct built built;

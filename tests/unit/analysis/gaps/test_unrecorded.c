@@ -41,8 +41,8 @@ static void queued_work_did_not_wait_if_operations_may_be_missing(void **state)
     }
 }
 
-/* A recording by wallshim that lost many operations is incomplete. A recording that lost a single operation of many
- * counts as complete. */
+/* A recording by wallshim that lost a large share of its operations is incomplete. A recording that lost one
+ * operation of a thousand counts as complete. */
 static void losses_may_be_what_ran(void **state)
 {
     (void)state;
@@ -136,8 +136,9 @@ static void a_call_that_takes_long_is_named(void **state)
     }
 }
 
-/* A blocking copy to the host is queued when its call begins, so the time in the call is not the host's fault. In a
- * copy from the host it is, because the call first moves the data to a buffer. */
+/* A blocking copy to the host is queued when its call begins. So the host does not cause the gap before the copy. A
+ * copy from the host is queued later, because its call first moves the data to a buffer. So that call causes the
+ * gap. */
 static void a_copy_waits_in_its_call(void **state)
 {
     (void)state;
@@ -194,8 +195,8 @@ static void operations_from_before_were_queued(void **state)
     }
 }
 
-/* Makes steps of 10 ms: kernels of 2 ms, then a CUDA graph. Of the graph, the trace has only the first kernel, which
- * begins `missing` ns after the last kernel before the graph. */
+/* Makes steps of 10 ms: a kernel, then a CUDA graph. Of the graph, the trace has only the last kernel, which begins
+ * `missing` ns after the kernel before the graph and lasts 1 ms. */
 static void run_graphs(struct builder *trace, int64_t missing)
 {
     for (int64_t step = 0; step < 8; step++) {

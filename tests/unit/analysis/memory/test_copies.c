@@ -164,7 +164,7 @@ static void only_steady_steps_are_advised_on(void **state)
     (void)state;
     build_thread(trace, 1, 1, "main");
     for (int64_t step = 0; step < 8; step++) {
-        /* the first step (warm-up) is slow */
+        /* the copy of the first step takes long, but the step lasts as long as all others, so it is no warm-up */
         int64_t at = 100000 + step * 1000000, copy = step ? 100000 : 700000;
         build_range(trace, WS_RANGE_STEP, 1, "ProfilerStep", at - 10500, at + 80000);
         build_copy(trace, 1, WS_SPACE_PAGEABLE, WS_SPACE_DEVICE, MIB, at, at + copy);

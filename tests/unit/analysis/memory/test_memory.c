@@ -209,7 +209,8 @@ static void another_profiler_may_leave_sizes_out(void **state)
     built_finish(&built);
 }
 
-/* The framework's allocator reports how many bytes it has handed out in total; the analysis uses that number. */
+/* With each event, the framework's allocator reports how many bytes are handed out at that time. The analysis uses
+ * this number. */
 static void what_the_framework_hands_out_is_taken_from_its_own_words(void **state)
 {
     struct built built;

@@ -44,6 +44,7 @@ static const struct {
     { "void vllm::rms_norm_kernel<c10::BFloat16>()", WS_PIECE_OTHER },
 };
 
+/* Indices into `names`. */
 enum { CAST = 7, POW = 0, MEAN = 1, ADD = 4, RSQRT = 2, MUL = 5, OTHER = 13 };
 
 static const int rms_norm[] = { CAST, POW, MEAN, ADD, RSQRT, MUL, CAST, MUL };

@@ -9,7 +9,8 @@
 
 enum { STEP_NS = 100000000, ALL_KNOWN = (1 << WS_HEALTH_FIELD_COUNT) - 1 };
 
-/* A sample of the clocks of device 1, with all values known. */
+/* A sample of the clocks of device 1, with all values known. `reasons`: NVML's bits that say why the clocks are low
+ * (0x4: power cap; 0x20 and 0x40: heat). */
 static struct ws_health sample(int64_t at, uint32_t mhz, uint64_t reasons)
 {
     return (struct ws_health){ .device = 1,

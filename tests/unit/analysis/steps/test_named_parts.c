@@ -155,7 +155,8 @@ static void ranges_that_count_iterations_leave_them_steps(void **state)
     built_finish(&built);
 }
 
-/* An evaluation runs now and then and has ranges; the steps have none. Those ranges say nothing about the steps. */
+/* The steps have no ranges. But after the launches of every eighth step, the program sets a range ("save"). These
+ * ranges say nothing about the steps. */
 static void ranges_outside_the_steps_do_not_judge_them(void **state)
 {
     struct built built;

@@ -242,7 +242,7 @@ static void figures_of_a_step_are_of_the_steady_ones(void **state)
         annotate(trace, MAIN, "forward", 1000 * i + 100, 1000 * i + 300);
         annotate(trace, MAIN, "optimizer", 1000 * i + 900, 1000 * i + 980);
         launch(trace, MAIN, 1, 1000 * i + 150, 1000 * i + 350, 1000 * i + 750);
-        /* Kernels that begin in this step; the last one runs on into the next step. */
+        /* launched in this step, but it ends 10 µs after the next step's first kernel has begun */
         launch(trace, MAIN, 2, 1000 * i + 950, 1000 * i + 1150, 1000 * i + 1360);
     }
     built_report(&built);

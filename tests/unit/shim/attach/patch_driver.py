@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Compiles the simulated driver with -O0 to -O3, with and without endbr64 at each function, and patches all functions of the
-driver table. Then programs that test the driver run. They must pass, and each call must reach the replacement of its
-function.
+"""Compiles the simulated driver with -O0 to -O3, with and without endbr64 at each function. Programs that test the driver run
+with each of these drivers. A preloaded library patches all functions of the driver table (those that the shim wraps). The
+programs must pass, almost all functions must be patched, and calls must reach the replacements.
 
     patch_driver.py BUILD PATCH_ALL_LIBRARY COMPILER PROGRAM…
 

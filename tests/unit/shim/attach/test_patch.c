@@ -1,6 +1,6 @@
 /* Tests of patching (overwriting a function's first instructions with a jump) for functions of every kind. The
- * patcher must refuse some of them. Each function is called in four ways: unpatched, patched, through its trampoline,
- * and after the patch was removed. */
+ * patcher must refuse some of them. Each function is called in four ways: unpatched, patched, through its trampoline
+ * (a copy of the overwritten instructions that then jumps to the rest), and after the patch was removed. */
 #include <dlfcn.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,8 +14,7 @@
 #include "check_patch.h"
 #include "shim/attach/patch.h"
 
-/* Each row is a function of two numbers, in assembly. `refusal`: what patch_prepare must return for it. `size`: the
- * size of the function that the test gives to patch_prepare; END: the true size, 0: the size is not known. */
+/* Each row is a function of two numbers: its name, what patch_prepare must return for it, and its assembly code. */
 #define CET "endbr64; "
 #define FUNCTIONS(ROW)                                                                                               \
     ROW(plain, PATCH_OK, "push %rbp; mov %rsp, %rbp; lea (%rdi,%rsi), %rax; pop %rbp; ret")                          \

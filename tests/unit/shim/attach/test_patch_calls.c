@@ -1,7 +1,9 @@
 /* Calls functions of the CUDA toolkit's libraries that need no device: unpatched, patched, and through their
- * trampolines.
+ * trampolines (copies of the instructions that the patches overwrite).
  *
- * test_shim_patch_calls FOLDER skips libraries that FOLDER lacks, and exits with 77 if FOLDER has none of them */
+ * test_shim_patch_calls FOLDER
+ *
+ * Skips libraries that FOLDER lacks. Exits with 77 if FOLDER has none of them. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdint.h>

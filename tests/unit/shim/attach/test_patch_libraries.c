@@ -1,8 +1,11 @@
 /* Patches each function that libraries export. The libraries are mapped, but none of their code runs. Each trampoline
- * is decoded again and compared with its function. Then the test writes the jumps of all patches into the mapped code
- * and removes them. After that the code must equal that of the file again.
+ * (a copy of the instructions that a patch overwrites) is decoded again and compared with its function. Then the test
+ * writes the jumps of all patches into the mapped code and removes them. After that the code must equal that of the
+ * file again.
  *
- * test_shim_patch_libraries FILE… -v: also lists the refused functions
+ * test_shim_patch_libraries [-v] FILE…
+ *
+ * -v: also lists the refused functions.
  *
  * Prints how many functions were patched, and how many were refused for each reason. It prints these numbers for all
  * exported functions, and for the ones that the shim replaces. Exits with 77 if none of the files exists. */

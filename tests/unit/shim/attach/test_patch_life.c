@@ -1,5 +1,6 @@
-/* Tests of what may happen to a patch: it is prepared or applied twice, it shares a page with other patches, or its
- * page was changed by another tool. Others test the memory that removed patches leave behind. */
+/* Tests of what may happen to a patch (a jump that overwrites a function's first instructions): it is prepared or
+ * applied twice, it shares a page with other patches, or its page was changed by another tool. After the patches of a
+ * page are removed, the page must be mapped from the program's file again. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <linux/filter.h>
@@ -22,8 +23,8 @@
 
 typedef int function(void);
 
-/* The functions return 1, 2 and so on, and have five bytes to overwrite. All are on one page of their own. The third
- * one's first instructions cross into the next page. */
+/* The functions return 1, 2 and 3. A patch overwrites five bytes of each. All begin on one page, which has no other
+ * code. The first instruction of the third one crosses into the next page. */
 __asm__(".pushsection .text.life, \"ax\", @progbits; .p2align 12;"
         "life_one: .globl life_one; mov $1, %eax; ret; .p2align 4;"
         "life_two: .globl life_two; push %rbx; mov $2, %eax; pop %rbx; ret;"
@@ -122,7 +123,7 @@ static void test_again(void **state)
     assert_int_equal(call(life_one), 10);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(patch_remove(&first), PATCH_OK);
-    for (unsigned i = 0; i < 2000; i++) { /* more patches than there are trampolines in a block */
+    for (unsigned i = 0; i < 2000; i++) { /* more patches than a block of memory has trampolines */
         prepare(&second, life_one, twenty);
         assert_ptr_equal(patch_trampoline(&second), patch_trampoline(&first));
     }
