@@ -88,7 +88,8 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     return MEASURE_PAIR;
 }
 
-/* Decides whether a copy, memset or graph launch is measured. All are measured while the budget lasts. */
+/* Decides whether a copy, memset or graph launch is measured. All are measured while the budget lasts, but for copies
+ * and memsets that a request would feel. Graphs are measured then, too: they are most of what their programs run. */
 static enum measure measure_of_other(struct shim_thread *thread, struct shape_entry *shape, uint64_t now)
 {
     struct thread_measuring *measuring = &thread->measuring;
@@ -96,7 +97,7 @@ static enum measure measure_of_other(struct shim_thread *thread, struct shape_en
     bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
     measuring->unmeasured++;
     measuring->early = early && !paid && now >= measuring->early_paid_until;
-    bool allowed = paid ? early || may_sample(thread) : measuring->early || !shape->sample_gap;
+    bool allowed = paid ? early || shape->is_graph || may_sample(thread) : measuring->early || !shape->sample_gap;
     if (!allowed)
         return MEASURE_NOTHING;
     shape->sample_gap = ws_clamp(2 * shape->sample_gap, (uint32_t)FIRST_GAP, (uint32_t)LONGEST_GAP);

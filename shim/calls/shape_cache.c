@@ -152,6 +152,7 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
         .until_sample = first_sample(thread, id <= known),
         .stream = stream,
         .computable = is_computable(row, key->grid_x),
+        .is_graph = row->kind == WS_OP_GRAPH,
     };
     return entry;
 }

@@ -39,6 +39,7 @@ struct shape_entry {
     uint32_t counters;
     /* A copy, memset or graph launch whose device times can be computed from those of earlier ones with this key. */
     bool computable;
+    bool is_graph;
 };
 
 /* A call stack of the thread that was recorded before. */

@@ -354,6 +354,16 @@ static void copies_keep_to_the_share(void **state)
         measure_was_paid(thread, &stream, now, COST);
     }
     assert_true((double)took <= (double)now * 0.02 + 20 * COST && measured > 100);
+    /* a request that would feel the measurement of a copy, but not of a graph */
+    thread->measuring.sample_cost = COST;
+    thread->measuring.paid_until = 0;
+    between = 10000;
+    shape.sample_gap = 256;
+    thread->activity.waits = thread->measuring.waits_at_felt = 7;
+    assert_int_equal(measure_of_other(thread, &shape, now), MEASURE_NOTHING);
+    shape.is_graph = true;
+    assert_int_equal(measure_of_other(thread, &shape, now), MEASURE_PAIR);
+    shape.is_graph = false;
     thread->measuring.paid_until = thread->measuring.early_paid_until = UINT64_MAX;
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
     assert_int_equal(measure_of_op(thread, &record, &shape, true), MEASURE_PAIR);
