@@ -30,8 +30,10 @@ enum {
     AFTER_EFFECTS = 5,
     /* a measurement that took longer is charged with this time only, because its thread was preempted */
     MEASURE_MOST_NS = 100000,
-    FELT_ONE_IN = 160,
-    WHOLE = 1000000, /* shim_options.overhead is in millionths of the time */
+    FELT_ONE_IN = 400,   /* a request may wait several times */
+    FELT_POSTPONES = 32, /* launches from a sample that did not come to the next try */
+    DEBT_WINDOWS = 4,    /* the budget may be used up for so many times WINDOW_NS at most */
+    WHOLE = 1000000,     /* shim_options.overhead is in millionths of the time */
 };
 
 static bool sample_is_due(struct shape_entry *shape)
@@ -71,15 +73,16 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
     bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
     measuring->early = early && !paid && now >= measuring->early_paid_until;
     bool allowed = paid || measuring->early;
-    if (allowed && sample && !early) /* anchors have their turn, too */
-        allowed = !(anchor && measuring->anchor_next) && may_sample(thread);
+    bool is_felt = allowed && sample && !early && !may_sample(thread);
+    if (is_felt || (sample && !early && anchor && measuring->anchor_next)) /* anchors have their turn, too */
+        allowed = false;
     if (!allowed) {
-        shape->until_sample += sample; /* postpones the sample to the shape's next launch */
+        shape->until_sample += is_felt ? FELT_POSTPONES : sample; /* postpones the sample */
         sample = false;
         if (now < measuring->paid_until || !anchor)
             return MEASURE_NOTHING;
     }
-    measuring->anchor_next = sample;
+    measuring->anchor_next = measuring->is_sample = sample;
     if (!sample)
         return MEASURE_END;
     shape->sample_gap = ws_clamp(2 * shape->sample_gap, (uint32_t)FIRST_GAP, (uint32_t)LONGEST_GAP);
@@ -89,7 +92,8 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
 }
 
 /* Decides whether a copy, memset or graph launch is measured. All are measured while the budget lasts, but for copies
- * and memsets that a request would feel. Graphs are measured then, too: they are most of what their programs run. */
+ * and memsets that a request would feel. Graphs are measured then, too: they are most of what their programs run.
+ * What the drain thread cannot compute yet is always measured. */
 static enum measure measure_of_other(struct shim_thread *thread, struct shape_entry *shape, uint64_t now)
 {
     struct thread_measuring *measuring = &thread->measuring;
@@ -97,9 +101,10 @@ static enum measure measure_of_other(struct shim_thread *thread, struct shape_en
     bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
     measuring->unmeasured++;
     measuring->early = early && !paid && now >= measuring->early_paid_until;
-    bool allowed = paid ? early || shape->is_graph || may_sample(thread) : measuring->early || !shape->sample_gap;
-    if (!allowed)
+    bool allowed = paid ? early || shape->is_graph || may_sample(thread) : measuring->early;
+    if (!allowed && duration_is_known(shape->shape, shape->key.grid_x))
         return MEASURE_NOTHING;
+    measuring->is_sample = true;
     shape->sample_gap = ws_clamp(2 * shape->sample_gap, (uint32_t)FIRST_GAP, (uint32_t)LONGEST_GAP);
     return MEASURE_PAIR;
 }
@@ -136,21 +141,23 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
         measuring->paid_until = now - ws_min(now, ticks_in(ADVANCE_NS));
     /* Time in which the thread earns what this measurement costs. */
     uint64_t earns = activity_stretch(&thread->activity, now, (cost + own) * WHOLE / shim_options.overhead);
-    uint64_t most = activity_stretch(&thread->activity, now, window);
+    uint64_t most = ws_min(activity_stretch(&thread->activity, now, window), DEBT_WINDOWS * window);
     /* Some operations are measured even when the budget is used up (measure_of_op). The limit `now + most` keeps
      * them from stopping all other measurements for long. */
     measuring->paid_until = ws_min(ws_max(measuring->paid_until, window_began) + earns, now + most);
     if (measuring->early)
         measuring->early_paid_until = now + EARLY_SHARE * ws_min(earns, most);
-    if (measuring->anchor_next)
+    if (measuring->is_sample)
         measuring->sample_cost = cost;
+    measuring->is_sample = false;
     measuring->early = false;
     measuring->unmeasured = 0;
     uint64_t interval = anchor_interval(now, measuring->paid_until, window);
     atomic_store_explicit(&stream->anchor_due, now + interval, memory_order_relaxed);
 }
 
-/* Is the thread the only one that ever launched into the stream? */
+/* Is the thread the only one that ever launched into the stream? If not, the drain thread sorts the operations of
+ * several threads (drain/pending.c). */
 static bool is_only_user(struct shim_stream *stream, const struct shim_thread *thread)
 {
     uint32_t user = atomic_load_explicit(&stream->user, memory_order_relaxed);
@@ -183,7 +190,11 @@ bool measure_leaves_out(struct shim_thread *thread, struct ws_ring_op *record, s
 enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *record, struct shape_entry *shape,
                            bool fresh)
 {
-    if (!(shape->function || shape->computable) || fresh ||
+    bool alone = !(record->inner & WS_RING_OP_ENGINE_BUSY); /* else copies of other streams may delay this one */
+    thread->measuring.is_sample = false;
+    if (shape->computable)
+        is_only_user(shape->stream, thread);
+    if (!(shape->function || (shape->computable && alone)) || fresh ||
         record->header.detail & (WS_OP_BLOCKING | WS_OP_IN_COLLECTIVE))
         return MEASURE_PAIR;
     if (shape->computable)

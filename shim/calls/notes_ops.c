@@ -66,7 +66,7 @@ struct shape_entry *kernel_new(struct shim_thread *thread, const struct shape_ke
         .block_y = key->block_y,
         .block_z = key->block_z,
         .shared_bytes = key->shared,
-        .inputs = shape_inputs_label(thread->library_inputs),
+        .inputs = thread->library_inputs,
     };
     return shape_fill(thread, key, &row);
 }

@@ -92,12 +92,21 @@ static uint32_t first_sample(const struct shim_thread *thread, bool known)
 }
 
 /* May the drain thread compute times of the operation? A copy whose call takes about as long as the copy is measured:
- * its start cannot be computed from the return of its call. size_class: of a copy. */
+ * its start cannot be computed from the return of its call. So is what has an unknown size. size_class: of a copy or
+ * memset (shapes.h). */
 static bool is_computable(const struct ws_shape *row, uint32_t size_class)
 {
     bool small = size_class < shape_size_class(SHAPE_TAKEN_ASIDE);
-    return row->kind == WS_OP_MEMSET || row->kind == WS_OP_GRAPH ||
-           (row->kind == WS_OP_COPY && !shape_is_staged(row, small ? 0 : UINT64_MAX, false));
+    switch (row->kind) {
+    case WS_OP_GRAPH:
+        return row->function;
+    case WS_OP_MEMSET:
+        return size_class;
+    case WS_OP_COPY:
+        return size_class && row->from_space && row->to_space && !shape_is_staged(row, small ? 0 : UINT64_MAX, false);
+    default:
+        return false;
+    }
 }
 
 struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_key *key, struct ws_shape *row)
@@ -151,7 +160,7 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
         .function = row->kind == WS_OP_KERNEL ? row->function : 0,
         .until_sample = first_sample(thread, id <= known),
         .stream = stream,
-        .computable = is_computable(row, key->grid_x),
+        .computable = !simplified && is_computable(row, key->grid_x),
         .is_graph = row->kind == WS_OP_GRAPH,
     };
     return entry;

@@ -12,29 +12,15 @@
 #include "shim/objects/contexts.h"
 #include "shim/objects/thread.h"
 
-/* A thread's launches within a call of cuBLAS or cuDNN have the label of the call's inputs as a part of their shapes:
- * GEMMs that differ only in k may have the same kernel and grid, but they take different times. So that launches need
- * no further comparison, the label is added to the count of changed handles (shim_page.handles), in bits that the
- * count does not reach for long. A label that does not fit, or that comes after so many changes, counts as not known.
- */
-enum { SHAPE_INPUTS_BIT = 20 };
-
-static inline uint32_t shape_inputs(uint32_t label, uint32_t handles)
-{
-    bool fits = label < 1u << (32 - SHAPE_INPUTS_BIT) && handles < 1u << SHAPE_INPUTS_BIT;
-    return fits ? label << SHAPE_INPUTS_BIT : 0;
-}
-
-static inline uint32_t shape_inputs_label(uint32_t inputs)
-{
-    return inputs >> SHAPE_INPUTS_BIT;
-}
-
-/* The stamp that a cache entry of a launch has while it is valid. handles: shim_page.handles. Other operations have
- * `handles` itself as stamp. */
+/* The stamp that the cache entry of a launch has while it is valid. handles: shim_page.handles. Other operations have
+ * `handles` itself as stamp.
+ *
+ * Launches within a call of cuBLAS or cuDNN have the label of the call's inputs as a part of their shapes: GEMMs that
+ * differ only in k may have the same kernel and grid, but they take different times. The label changes the stamp, so
+ * that launches need no comparison more. */
 HOT uint32_t shape_stamp(const struct shim_thread *thread, uint32_t handles)
 {
-    return handles + thread->library_inputs;
+    return handles + thread->inputs_stamp;
 }
 
 /* The first of the two neighbouring places in the thread's cache where an entry with this key may be. Two places are

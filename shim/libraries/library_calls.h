@@ -47,8 +47,8 @@ HOT struct shim_thread *library_call_begins(uintptr_t *frame)
  * part of their shapes. */
 HOT void library_call_labelled(struct shim_thread *thread, const struct call_label *label)
 {
-    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_relaxed);
-    thread->library_inputs = label ? shape_inputs(label->inputs, handles) : 0;
+    thread->library_inputs = label ? label->inputs : 0;
+    thread->inputs_stamp = thread->library_inputs * 0x9e3779b1u;
 }
 
 /* Records the call. If it is not known what the call computes (`label` is NULL or has no inputs), the call is not
@@ -57,7 +57,7 @@ HOT void library_call_ended(struct shim_thread *thread, const struct call_label 
 {
     uintptr_t word;
     thread->in_library = 0;
-    thread->library_inputs = 0;
+    thread->library_inputs = thread->inputs_stamp = 0;
     if (!label || !label->inputs)
         return;
     /* marks the thread as inside a wrapped call: until the commit, calls of signal handlers write no record */

@@ -33,8 +33,8 @@ enum { RECORD_NS = 40 };
 
 /* How much of its time the thread works (timing/activity.h). Times are in ticks. */
 struct thread_activity {
-    uint64_t in_calls;              /* time that the thread has spent in calls that may wait for the device */
-    uint64_t read_at, next_read;    /* when the thread's CPU time was read, and is to be read again; 0: never read */
+    uint64_t in_calls;           /* time that the thread has spent in calls that may wait for the device */
+    uint64_t read_at, next_read; /* when the thread's CPU time was read, and is to be read again; 0: never read */
     uint64_t waited_at, between; /* end of the last wait; usual time from the end of one wait to that of the next */
     uint32_t waits;              /* how often the thread has waited */
     uint64_t cpu_ns, then_in_calls; /* the CPU time and in_calls at that reading */
@@ -53,9 +53,11 @@ struct thread_measuring {
     /* the last measurement was a sample (of an operation's duration), so the next is an anchor (of an operation's
      * end) if both are due */
     bool anchor_next;
-    uint64_t sample_cost;   /* of the last sample */
-    uint32_t waits_at_felt; /* number of the thread's waits at the last sample that was long for the time between two */
-    uint64_t spent; /* ticks that recording events and stacks has taken so far; read relaxed by the drain */
+    bool is_sample;       /* the measurement under way is a sample */
+    uint64_t sample_cost; /* of the last sample */
+    uint32_t
+        waits_at_felt; /* number of the thread's waits at the last sample that was long for the time between two */
+    uint64_t spent;    /* ticks that recording events and stacks has taken so far; read relaxed by the drain */
 };
 
 /* A thread that is ending may still make calls, in destructors of thread-specific data. The thread is gone only when
@@ -104,8 +106,8 @@ struct shim_thread {
     uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: no copy between host and device */
     uintptr_t in_library;     /* like `within`, for the cuBLAS or cuDNN call under way; cuBLAS and cuDNN calls that it
                                  makes are not recorded */
-    uint32_t library_inputs;  /* label of the inputs of that call, made by shape_inputs; 0: no such call, or not
-                                 known */
+    uint32_t library_inputs;  /* label of the inputs of that call; 0: no such call, or not known */
+    uint32_t inputs_stamp;    /* library_inputs times a large odd number, for shape_stamp (calls/shape_cache.h) */
     uintptr_t in_nccl;        /* like `within`, for the NCCL call under way; launches that it makes are flagged */
     struct thread_nested nested[NESTED_KNOWN];
     uint32_t captures_beginning; /* how many captures the call under way begins; shim_page.phase has them counted */

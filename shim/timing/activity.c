@@ -8,24 +8,29 @@
 enum {
     /* Time from one reading of the thread's CPU time to the next, ns. */
     READ_NS = 50000000,
-    FIRST_READ_NS = 5000000,
+    EARLY_READ_NS = 5000000, /* after the first reading, and while the thread works little */
     ONE = 256,               /* unit of thread_activity.stretch */
+    MUCH = 16 * ONE,
     STRETCH_MOST = 64 * ONE, /* even a thread that works less than this is measured now and then */
 };
 
-/* A call that takes longer than this has waited, ns. */
-enum { WAIT_NS = 3000, WAITS_MEANT = 16 };
+enum {
+    WAIT_NS = 3000, /* a wait that takes less did not wait */
+    WAITS_MEANT = 16,
+    LONGER_MOST = 4, /* the program was idle if a time between two waits is so many times the usual one */
+};
 
-void activity_called(struct thread_activity *activity, uint64_t begin, uint64_t end)
+void activity_called(struct thread_activity *activity, uint64_t begin, uint64_t end, bool waits)
 {
     activity->in_calls += end - begin;
-    if (end - begin < ticks_in(WAIT_NS))
+    if (!waits || end - begin < ticks_in(WAIT_NS))
         return;
-    if (activity->waits++) {
-        int64_t more = (int64_t)(end - activity->waited_at - activity->between);
-        activity->between =
-            (uint64_t)((int64_t)activity->between + (activity->waits == 2 ? more : more / WAITS_MEANT));
-    }
+    uint64_t since = end - activity->waited_at, usual = activity->between;
+    if (activity->waits == 1)
+        activity->between = since;
+    else if (activity->waits)
+        activity->between = usual - usual / WAITS_MEANT + ws_min(since, LONGER_MOST * usual) / WAITS_MEANT;
+    activity->waits++;
     activity->waited_at = end;
 }
 
@@ -50,7 +55,8 @@ static void read_again(struct thread_activity *activity, uint64_t now)
     if (activity->read_at && cpu)
         activity->stretch = (uint32_t)ws_clamp((now - activity->read_at) * ONE / ws_max(worked, (uint64_t)1),
                                                (uint64_t)ONE, (uint64_t)STRETCH_MOST);
-    activity->next_read = now + ticks_in(activity->read_at ? READ_NS : FIRST_READ_NS);
+    bool often = !activity->read_at || activity->stretch > MUCH;
+    activity->next_read = now + ticks_in(often ? EARLY_READ_NS : READ_NS);
     activity->read_at = now;
     activity->cpu_ns = cpu;
     activity->then_in_calls = activity->in_calls;

@@ -9,8 +9,9 @@
 
 #include "shim/objects/thread.h"
 
-/* Called when a call that may wait for the device has returned. begin, end: when it began and ended, in ticks. */
-void activity_called(struct thread_activity *activity, uint64_t begin, uint64_t end);
+/* Called when a call has returned that took from `begin` to `end`, in ticks. waits: the call waits for the device, if
+ * the device has work. */
+void activity_called(struct thread_activity *activity, uint64_t begin, uint64_t end, bool waits);
 
 /* The time in which the thread usually works from one wait for the device to the next, as for one request or one
  * step, in ticks. 0: not known, or the thread does not wait. */

@@ -287,6 +287,30 @@ bool duration_varies(uint32_t shape)
     return atomic_load_explicit(&varying[shape % sizeof(varying)], memory_order_relaxed);
 }
 
+static _Atomic uint32_t learned[4096]; /* by hash: shape and size class, as in learned_key */
+
+static uint32_t learned_key(uint32_t shape, uint32_t size_class)
+{
+    return shape << 8 | size_class;
+}
+
+static _Atomic uint32_t *learned_place(uint32_t key)
+{
+    return &learned[key * 0x9e3779b1u >> 20];
+}
+
+void duration_learned(uint32_t shape, uint32_t size_class)
+{
+    uint32_t key = learned_key(shape, size_class);
+    atomic_store_explicit(learned_place(key), key, memory_order_relaxed);
+}
+
+bool duration_is_known(uint32_t shape, uint32_t size_class)
+{
+    uint32_t key = learned_key(shape, size_class);
+    return atomic_load_explicit(learned_place(key), memory_order_relaxed) == key;
+}
+
 bool duration_call_is_long(struct duration *duration, double took)
 {
     double usual = duration->call > 0 ? (double)duration->call : ws_min(took, FIRST_CALL_NS);

@@ -2,6 +2,7 @@
 
 #include "base/minmax.h"
 #include "base/root.h"
+#include "shim/objects/shapes.h"
 #include "shim/timing/arrival.h"
 #include "shim/timing/device_clock.h"
 #include "shim/timing/dispatch.h"
@@ -31,7 +32,7 @@ struct instant {
 /* Continues the line (the stream's computed times) behind this event. */
 static void line_pass_event(struct line *line, const struct pool_event *event)
 {
-    if (event->time >= line->free)
+    if (event->time > line->free)
         line_begin(line, event->time, event_noise);
     line->behind_event = event->time >= line->free;
 }
@@ -409,14 +410,17 @@ static void state_times(const struct shim_context *context, struct pending *firs
 static void learn_other(const struct shim_stream *stream, const struct pending *pending,
                         const struct pool_event *begin)
 {
+    bool computable = pending->kind == WS_OP_COPY || pending->kind == WS_OP_MEMSET || pending->kind == WS_OP_GRAPH;
     bool known = (pending->op.flags & WS_OP_END_QUALITY) == WS_TIME_MEASURED << 2 && begin && !pending->staged &&
-                 pending->kind != WS_OP_MEMORY_OP && !times_copies_beside(stream, pending);
-    if (!known)
+                 !times_copies_beside(stream, pending);
+    if (!computable || !known)
         return;
     bool measured = (pending->op.flags & WS_OP_BEGIN_QUALITY) == WS_TIME_MEASURED;
+    double begin_error = (double)pending->op.begin_error / STATED, end_error = (double)pending->op.end_error / STATED;
     duration_sample(duration_of_pending(pending), (double)(pending->op.end - pending->op.begin),
-                    event_noise + ws_square((double)pending->op.begin_error / STATED),
+                    event_noise + ws_square(begin_error) + ws_square(end_error),
                     measured ? SAMPLE_EXACT : SAMPLE_LIKELY);
+    duration_learned(pending->op.shape, pending->kind == WS_OP_GRAPH ? 0 : shape_size_class(pending->op.bytes));
 }
 
 /* Sets the times of `last`, which has the end event, and corrects the times of the operations from `first` to
@@ -440,7 +444,8 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     if (!is_computed(last)) {
         times_resolve(stream, last, end_event);
         learn_other(stream, last, begin);
-        line_begin(line, last->op.end, ws_square((double)last->op.end_error / STATED));
+        bool at_event = last->op.end == end->time; /* the event waited for the operation's end */
+        line_begin(line, last->op.end, at_event ? event_noise : ws_square((double)last->op.end_error / STATED));
         return;
     }
     enum told told = settle_last(stream, last, begin, end, line);

@@ -49,9 +49,10 @@ uint32_t times_copies_beside(const struct shim_stream *stream, const struct pend
 {
     if (pending->direction >= COPY_DIRECTIONS)
         return 0;
-    uint32_t all = atomic_load(&stream->context->copies[pending->direction]);
+    /* A copy of this stream that is counted between the two loads makes the number too large, never too small. */
     uint32_t own = atomic_load(&stream->copies[pending->direction]);
-    return all - own - pending->copies_before + (pending->inner & WS_RING_OP_ENGINE_BUSY ? 1 : 0);
+    uint32_t others = atomic_load(&stream->context->copies[pending->direction]) - own - pending->copies_before;
+    return pending->inner & WS_RING_OP_ENGINE_BUSY ? ws_max(others, 1u) : others;
 }
 
 static bool engine_shared(const struct shim_stream *stream, const struct pending *pending)
@@ -186,8 +187,8 @@ static bool is_wide(struct span span)
     return span.high - span.low > HELD_UP;
 }
 
-/* Did the operation start right after the event before it? It did if it was in the stream when the event completed,
- * and if nothing else can have delayed it. */
+/* Did the operation most likely start right after the event before it? It did if it was in the stream when the event
+ * completed, and if the span of its start ends soon after the event. */
 static bool follows_event(const struct shim_context *context, const struct known *known, struct span begin)
 {
     const struct pool_event *event = known->before;

@@ -46,7 +46,7 @@ static void a_thread_that_waits_is_stretched(void **state)
     now += 100 * MS; /* it did nothing but make this call */
     assert_int_equal(activity_stretch(&activity, now, 1000), 64000);
     now += 100 * MS; /* it waited for the device, and slept meanwhile */
-    activity_called(&activity, now - 50 * MS, now);
+    activity_called(&activity, now - 50 * MS, now, true);
     assert_int_equal(activity_stretch(&activity, now, 1000), 2000);
     now += 100 * MS;
     thread_cpu += 101 * MS; /* the clocks do not agree to the nanosecond */
@@ -63,8 +63,9 @@ static void time_between_waits_is_learned(void **state)
     for (int i = 0; i < 100; i++) {
         now += 2 * MS;
         thread_cpu += 1 * MS;
-        activity_called(&activity, now - 100000, now);
-        activity_called(&activity, now, now + 1000); /* too short to have waited */
+        activity_called(&activity, now - 100000, now, true);
+        activity_called(&activity, now, now + 1000, true);    /* too short to have waited */
+        activity_called(&activity, now - 500000, now, false); /* an allocation, say */
         activity_stretch(&activity, now, 0);
     }
     assert_int_equal(activity.waits, 100);
@@ -72,7 +73,7 @@ static void time_between_waits_is_learned(void **state)
     for (int i = 0; i < 200; i++) {
         now += 4 * MS;
         thread_cpu += 4 * MS;
-        activity_called(&activity, now - 100000, now);
+        activity_called(&activity, now - 100000, now, true);
         activity_stretch(&activity, now, 0);
     }
     assert_in_range(activity_between_waits(&activity), 4 * MS - 1000, 4 * MS);

@@ -360,6 +360,22 @@ static void copies_of_one_size_class_are_the_same(void **state)
     assert_true(all_kernels.mean == mean && all_kernels.samples == samples && all_kernels.repeated == repeated);
 }
 
+static void what_was_learned_is_known(void **state)
+{
+    (void)state;
+    unsigned count = 0;
+    assert_false(duration_is_known(3, 17));
+    duration_learned(3, 17);
+    assert_true(duration_is_known(3, 17) && !duration_is_known(3, 18) && !duration_is_known(4, 17));
+    for (uint32_t shape = 10; shape < 60; shape++)
+        for (uint32_t size_class = 40; size_class < 50; size_class++)
+            duration_learned(shape, size_class);
+    for (uint32_t shape = 10; shape < 60; shape++)
+        for (uint32_t size_class = 40; size_class < 50; size_class++)
+            count += duration_is_known(shape, size_class);
+    assert_in_range(count, 460, 500); /* few share a place of the table */
+}
+
 static void sizes_of_a_class_differ_by_a_quarter_at_most(void **state)
 {
     (void)state;
@@ -378,6 +394,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(copies_of_one_size_class_are_the_same, begin_anew),
+        cmocka_unit_test(what_was_learned_is_known),
         cmocka_unit_test(sizes_of_a_class_differ_by_a_quarter_at_most),
         cmocka_unit_test_setup(a_sample_counts_by_how_sure_it_is, begin_anew),
         cmocka_unit_test_setup(a_mean_is_never_too_sure, begin_anew),

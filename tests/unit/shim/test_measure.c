@@ -28,6 +28,14 @@ bool duration_varies(uint32_t of_shape)
     return varies;
 }
 
+static bool known = true; /* whether the drain thread has learned the durations of copies */
+
+bool duration_is_known(uint32_t of_shape, uint32_t size_class)
+{
+    (void)of_shape, (void)size_class;
+    return known;
+}
+
 static uint64_t stretch; /* the time that passes while a thread works for one ns */
 
 uint64_t activity_stretch(struct thread_activity *activity, uint64_t now, uint64_t ticks)
@@ -334,8 +342,8 @@ static void what_is_not_computed_is_measured(void **state)
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
 }
 
-/* Copies, memsets and graph launches are measured while the budget lasts. The first one of a shape and size is always
- * measured, so that there is a duration to compute from. */
+/* Copies, memsets and graph launches are measured while the budget lasts. Those of
+ * which the drain thread has learned no duration are always measured. */
 static void copies_keep_to_the_share(void **state)
 {
     (void)state;
@@ -370,8 +378,16 @@ static void copies_keep_to_the_share(void **state)
     record.header.detail = WS_OP_BLOCKING;
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
     record.header.detail = 0;
-    shape.sample_gap = 0;
+    record.inner = WS_RING_OP_ENGINE_BUSY;
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
+    record.inner = 0;
+    known = false;
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
+    known = true;
+    /* A stream into which another thread launches has operations of several threads. */
+    stream.user = 2;
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
+    assert_true(stream.user == STREAM_SHARED);
 }
 
 int main(void)

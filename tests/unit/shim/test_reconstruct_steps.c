@@ -375,6 +375,7 @@ static void copies_are_computed_from_measured_ones(void **state)
     reconstruct(&stream, &ops[2], &ops[2], 0);
     assert_near((double)ops[2].begin_var, ws_square(2.0 * (double)length / STATED));
     assert_true(ops[2].begin_var > alone && ops[2].op.begin == 151000);
+    assert_true(duration_is_known(1, shape_size_class(4096)) && !duration_is_known(1, shape_size_class(8192)));
     /* A copy that may have waited for others says nothing about their duration. */
     struct duration before = *duration_of_other(1, 4096);
     ops[3].detail = 0;
