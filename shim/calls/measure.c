@@ -15,10 +15,8 @@ enum {
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */
     LONGEST_GAP = 256,     /* largest number of launches from one sample of a shape to the next */
     VARYING_GAP = 32,      /* largest such number for a shape whose launches take very different times */
-    EARLY_GAP = 128,       /* samples that follow the last one after fewer launches are called early, and may
-                              overdraw the budget */
-    /* an early sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
-     * most this far in the future */
+    /* An early sample (MEASURE_EARLY_GAP) may overdraw the budget if paid_until (the time until which the budget is
+     * used up) is at most this far in the future. */
     ADVANCE_NS = 20000000,
     /* one part in EARLY_SHARE of the budget is kept for early samples. Calls that wait, and operations that waited
      * for other work, are always measured, and may use up the rest of the budget */
@@ -35,11 +33,6 @@ enum {
     DEBT_WINDOWS = 4,    /* the budget may be used up for so many times WINDOW_NS at most */
     WHOLE = 1000000,     /* shim_options.overhead is in millionths of the time */
 };
-
-static bool sample_is_due(struct shape_entry *shape)
-{
-    return shape->until_sample && !--shape->until_sample;
-}
 
 /* Would a sample make a request of the program longer than --overhead allows? A request is what the thread does from
  * one wait to the next. Such a sample may come in one of FELT_ONE_IN requests: the latency that 99 % of the requests
@@ -59,17 +52,12 @@ static bool may_sample(struct shim_thread *thread)
     return allowed;
 }
 
-enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
-                               uint64_t now)
+enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
+                                   uint64_t now, bool sample)
 {
     struct thread_measuring *measuring = &thread->measuring;
-    bool sample = sample_is_due(shape);
     bool anchor = now >= atomic_load_explicit(&stream->anchor_due, memory_order_relaxed);
-    measuring->unmeasured++;
-    measuring->early = false;
-    if (!sample && !anchor)
-        return MEASURE_NOTHING;
-    bool early = sample && shape->sample_gap < EARLY_GAP;
+    bool early = sample && shape->sample_gap < MEASURE_EARLY_GAP;
     bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
     measuring->early = early && !paid && now >= measuring->early_paid_until;
     bool allowed = paid || measuring->early;
@@ -97,7 +85,7 @@ enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *s
 static enum measure measure_of_other(struct shim_thread *thread, struct shape_entry *shape, uint64_t now)
 {
     struct thread_measuring *measuring = &thread->measuring;
-    bool early = shape->sample_gap < EARLY_GAP;
+    bool early = shape->sample_gap < MEASURE_EARLY_GAP;
     bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
     measuring->unmeasured++;
     measuring->early = early && !paid && now >= measuring->early_paid_until;
@@ -156,9 +144,7 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     atomic_store_explicit(&stream->anchor_due, now + interval, memory_order_relaxed);
 }
 
-/* Is the thread the only one that ever launched into the stream? If not, the drain thread sorts the operations of
- * several threads (drain/pending.c). */
-static bool is_only_user(struct shim_stream *stream, const struct shim_thread *thread)
+bool measure_is_only_user(struct shim_stream *stream, const struct shim_thread *thread)
 {
     uint32_t user = atomic_load_explicit(&stream->user, memory_order_relaxed);
     if (user == thread->number || (!user && atomic_compare_exchange_strong(&stream->user, &user, thread->number)))
@@ -168,32 +154,13 @@ static bool is_only_user(struct shim_stream *stream, const struct shim_thread *t
     return false;
 }
 
-bool measure_leaves_out(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape)
-{
-    enum { MEASURED = WS_OP_BLOCKING | WS_OP_DEPENDENT | WS_OP_IN_COLLECTIVE };
-    struct shim_stream *stream = shape->stream;
-    if (!shape->function || record->header.detail & MEASURED || !stream->context->timed ||
-        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE ||
-        !is_only_user(stream, thread) || atomic_load_explicit(&stream->fresh, memory_order_relaxed))
-        return false;
-    if (stream_other_side_moved(stream)) {
-        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
-        return false;
-    }
-    thread->measure = (uint8_t)measure_of_launch(thread, stream, shape, record->ticks_begin);
-    if (thread->measure != MEASURE_NOTHING)
-        return false;
-    record->header.detail |= WS_RING_OP_COMPUTED;
-    return true;
-}
-
 enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *record, struct shape_entry *shape,
                            bool fresh)
 {
     bool alone = !(record->inner & WS_RING_OP_ENGINE_BUSY); /* else copies of other streams may delay this one */
     thread->measuring.is_sample = false;
     if (shape->computable)
-        is_only_user(shape->stream, thread);
+        measure_is_only_user(shape->stream, thread);
     if (!(shape->function || (shape->computable && alone)) || fresh ||
         record->header.detail & (WS_OP_BLOCKING | WS_OP_IN_COLLECTIVE))
         return MEASURE_PAIR;

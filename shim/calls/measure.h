@@ -22,14 +22,58 @@ enum measure {
                      which holds the stream until the operation and both events are in it */
 };
 
+/* Samples that follow the last one after fewer launches are called early, and may overdraw the budget. */
+enum { MEASURE_EARLY_GAP = 128 };
+
+/* Like measure_of_launch, for a launch for which a sample (sample) or an anchor is due. */
+enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
+                                   uint64_t now, bool sample);
+
+/* Is the thread the only one that ever launched into the stream? If not, the drain thread sorts the operations of
+ * several threads (drain/pending.c). */
+bool measure_is_only_user(struct shim_stream *stream, const struct shim_thread *thread);
+
 /* Decides which events measure a launch. This function also counts the launch, so call it at most once per launch.
  * now: the tick counter now. */
-enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
-                               uint64_t now);
+static inline enum measure measure_of_launch(struct shim_thread *thread, struct shim_stream *stream,
+                                             struct shape_entry *shape, uint64_t now)
+{
+    bool sample = shape->until_sample && !--shape->until_sample;
+    thread->measuring.unmeasured++;
+    if (__builtin_expect(!sample && now < atomic_load_explicit(&stream->anchor_due, memory_order_relaxed), 1))
+        return MEASURE_NOTHING;
+    if (now < thread->measuring.paid_until && shape->sample_gap >= MEASURE_EARLY_GAP) {
+        shape->until_sample += sample; /* postpones the sample to the shape's next launch */
+        return MEASURE_NOTHING;
+    }
+    return measure_of_due_launch(thread, stream, shape, now, sample);
+}
 
 /* Does the launch get no event? True for most launches: the shim skips all other steps of op_begin_slowly for them,
  * and the drain thread later computes their times. */
-bool measure_leaves_out(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape);
+static inline bool measure_leaves_out(struct shim_thread *thread, struct ws_ring_op *record,
+                                      struct shape_entry *shape)
+{
+    enum { MEASURED = WS_OP_BLOCKING | WS_OP_DEPENDENT | WS_OP_IN_COLLECTIVE };
+    struct shim_stream *stream = shape->stream;
+    bool is_only_user = atomic_load_explicit(&stream->user, memory_order_relaxed) == thread->number ||
+                        measure_is_only_user(stream, thread);
+    if (!shape->function || record->header.detail & MEASURED || !stream->context->timed ||
+        atomic_load_explicit(&stream->context->life, memory_order_relaxed) != CONTEXT_ALIVE || !is_only_user ||
+        atomic_load_explicit(&stream->fresh, memory_order_relaxed))
+        return false;
+    if (stream_other_side_moved(stream)) {
+        atomic_store_explicit(&stream->fresh, 1, memory_order_release);
+        return false;
+    }
+    enum measure measure = measure_of_launch(thread, stream, shape, record->ticks_begin);
+    if (__builtin_expect(measure != MEASURE_NOTHING, 0)) {
+        thread->measure = (uint8_t)measure;
+        return false;
+    }
+    record->header.detail |= WS_RING_OP_COMPUTED;
+    return true;
+}
 
 /* Decides which events measure an operation, unless measure_leaves_out has returned true for it. Copies, memsets and
  * graph launches are all measured while the budget lasts. After that, the drain thread computes their times.

@@ -402,8 +402,8 @@ __attribute__((noinline)) static void begin_slowly(struct shim_thread *thread, s
 
 void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, struct shape_entry *shape, uint32_t phase)
 {
-    if (ticks_are_ns) /* op_ready has read the tick counter, which this processor does not keep reliably: the clock
-                         is read instead */
+    if (__builtin_expect(ticks_are_ns, 0)) /* op_ready has read the tick counter, which this processor does not keep
+                         reliably: the clock is read instead */
         record->ticks_begin = ticks_now();
     thread->measure = MEASURE_UNDECIDED;
     if (phase != (SHIM_PLAIN | SHIM_TIMING) || !is_sampled() || !measure_leaves_out(thread, record, shape))
