@@ -46,12 +46,14 @@ const void *python_thread(void)
 
 static void (*_Atomic free_code)(void *code);
 static void (**free_slot)(void *code); /* where the interpreter finds the function that frees code objects */
+/* Threads cache stacks by the addresses of code objects. An address stands for the same code object only while this
+ * number, which is a part of the cache's keys, stays the same. */
 static _Atomic uint64_t generation;
 
-/* The interpreter calls this function instead of its own function that frees code objects (`next`). `generation`
- * grows before the call of `next`, because right after this call another thread may make a new object at the same
- * address. `generation` grows once more after the call, because `next` may run Python code, during which a stack
- * with the dying object may be recorded. */
+/* The interpreter calls this function instead of its own function that frees code objects (`next`). `generation` is
+ * increased before the call of `next`: as soon as `next` has freed the object, another thread may make a new one at
+ * the same address. `generation` is increased again after the call: `next` may run Python code, and a stack with the
+ * dying object may have been cached meanwhile. */
 static void count_and_free_code(void *code)
 {
     void (*next)(void *);

@@ -84,9 +84,9 @@ void live_compared(bool ticks_are_ns, const struct ws_live_clock *clock);
 void live_keeps(const void *memory, size_t size);
 void live_keeps_until(uint64_t begin, uint64_t end);
 
-/* Called when the program ends by _exit, _Exit or quick_exit. The process may be gone before the drain has finished
- * the trace. In that case another process completes the trace, and this mark tells it that nobody killed the program.
- */
+/* Marks in the live memory that the program has ended by _exit, _Exit or quick_exit. The process may be gone before
+ * the drain has finished the trace. Then another process completes the trace, and sees from the mark that nobody
+ * killed the program. */
 void live_left(void);
 
 /* For the drain: called when the trace is complete. */

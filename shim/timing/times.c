@@ -196,8 +196,9 @@ static bool follows_event(const struct shim_context *context, const struct known
            event->time - event->error > known->returned + known->return_error + context->submit_ns;
 }
 
-/* The operation's end within the span `end`, if this span is not wide. If the event waited in the stream for the
- * operation, the end is the event's time (dispatch_after_event). If not, it is the middle of the span. */
+/* The operation's end within the span `end`, if this span is not wide. If the event after the operation waited in the
+ * stream for the operation's end, the two count as simultaneous, as dispatch_after_event (timing/dispatch.h) assumes.
+ * If not, the end is the middle of the span. */
 static int64_t end_shown(const struct known *known, struct span end)
 {
     bool waited = known->after->time - known->after->error - end.low <= EVENT_DISPATCH;

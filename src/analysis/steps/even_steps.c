@@ -22,8 +22,9 @@ struct repeated {
     int64_t lasted, until; /* ns: sum of the ranges' durations; end of the last range (host clock) */
 };
 
-/* Returns an array with an entry for each label (name of ranges): a hash of the label's text without the counter. The
- * entry is 0 if the text does not name an iteration. */
+/* Returns an array with an entry for each label (name of ranges): a hash of the label's text without the number of
+ * the iteration, so that "step 7" and "step 8" have the same hash. The entry is 0 if the text does not name an
+ * iteration. */
 static uint64_t *read_names(const struct ws_process *process)
 {
     const struct ws_label *labels = process->labels.rows.data;
@@ -38,7 +39,7 @@ static uint64_t *read_names(const struct ws_process *process)
 }
 
 /* Returns the range at index `place` in ws_process.ranges, or NULL if its name does not name an iteration. Sets *name
- * to the hash of the range's name without the counter, or to 0. */
+ * to the range's hash from read_names. */
 static const struct ws_range *named_range(const struct ws_process *process, const uint64_t *names, uint32_t place,
                                           uint64_t *name)
 {

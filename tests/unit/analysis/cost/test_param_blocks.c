@@ -1,5 +1,5 @@
-/* Tests of the parameter blocks (launch arguments) of PyTorch's kernels, from which the bytes of a launch follow. If
- * a block contradicts itself, no bytes are computed. */
+/* Tests what the parameter blocks (launch arguments) of PyTorch's kernels tell about the number of bytes that a
+ * launch reads and writes in device memory. If fields of a block contradict each other, this number stays unknown. */
 #include "blocks.h"
 
 #include "tests/walls/pytorch.h"
