@@ -17,13 +17,14 @@ static void place_text(const struct ws_process *process, uint32_t place, char *t
         ws_stacks_text(&process->stacks, place, text, capacity);
 }
 
-/* Says what share of the nodes' time the classes have that take at least a twentieth of it, the largest first. */
+/* Says what share of the nodes' time each class has, the largest first. Classes below 1 % are counted together. */
 static void print_classes(const struct ws_report *report, const struct ws_graph *graph, struct ws_page *page)
 {
     const struct ws_graph_kernel *kernels = graph->kernels.data;
     int64_t of_class[WS_CLASS_COUNT] = { 0 };
     char text[512] = "", share[WS_FORMAT_SIZE];
     size_t used = 0;
+    int64_t rest = graph->outside;
     for (size_t i = 0; i < graph->kernels.count; i++)
         of_class[ws_report_class(report, kernels[i].name)] += kernels[i].outside;
     for (unsigned listed = 0; listed < WS_CLASS_COUNT; listed++) {
@@ -31,13 +32,15 @@ static void print_classes(const struct ws_report *report, const struct ws_graph 
         for (unsigned class = 1; class < WS_CLASS_COUNT; class++)
             if (of_class[class] > of_class[most])
                 most = class;
-        if (of_class[most] < graph->outside / 20 || !of_class[most])
+        if (of_class[most] < graph->outside / 100 || !of_class[most])
             break;
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "",
                                  ws_kernel_class_name(most), ws_format_share(share, of_class[most], graph->outside));
+        rest -= of_class[most];
         of_class[most] = 0;
     }
-    ws_page_text(page, "By class: %s.", text);
+    ws_page_text(page, "By class: %s%s%s.", text, rest > 0 ? ", rest " : "",
+                 rest > 0 ? ws_format_share(share, rest, graph->outside) : "");
 }
 
 static void print_kernels(const struct ws_report *report, size_t subject, const struct ws_graph *graph,
@@ -91,9 +94,9 @@ void ws_graphs_text(const struct ws_report *report, size_t subject, const void *
             ws_page_text(page, "%s: launched %s times, %s each, %s nodes. None of its kernels ran outside of it.",
                          ws_model_name(report->model, graphs[i].name)->text, launches, mean, nodes);
         else
-            ws_page_text(page, "%s: launched %s times, %s each, %s nodes, which take %s outside of it%s.",
+            ws_page_text(page, "%s: launched %s times, %s each. Launched one by one, its %s nodes take %s%s.",
                          ws_model_name(report->model, graphs[i].name)->text, launches, mean, nodes, outside,
-                         graphs[i].timed < graphs[i].nodes ? " as far as they ran there" : "");
+                         graphs[i].timed < graphs[i].nodes ? " (those that the program did launch so)" : "");
         if (graphs[i].timed)
             print_classes(report, &graphs[i], page);
         if (graphs[i].nodes)

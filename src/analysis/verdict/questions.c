@@ -138,7 +138,7 @@ static void print_steps(const struct ws_report *report, size_t track, struct ws_
     if (warm_up)
         snprintf(left_out, sizeof(left_out), "  (%zu warm-up %s left out)", warm_up, warm_up == 1 ? "step" : "steps");
     if (!steps->stable && steps->p95 <= steps->median / 100 * WS_STEPS_STABLE_P95)
-        snprintf(vary, sizeof(vary), ", half of them vary by %s",
+        snprintf(vary, sizeof(vary), ", the middle half differ by %s (stable: up to 10 %%)",
                  ws_format_share(more, steps->quartile_range, steps->median));
     if (steps->slow)
         snprintf(slow, sizeof(slow), ", %s slow", ws_format_count(count, steps->slow));
@@ -192,15 +192,17 @@ static const char *is_busy(const struct ws_track_wall *wall, int64_t busy)
 }
 
 /* Writes the lower and the upper limit of busy time. Writes "" if these limits are close together, because the errors
- * of the times are small. */
-static void write_bounds(const struct ws_track_activity *activity, char *text, size_t capacity)
+ * of the times are small. Returns whether the answer would be "no" at the one limit, and "yes" at the other. */
+static bool write_bounds(const struct ws_track_activity *activity, char *text, size_t capacity)
 {
     char least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];
     int64_t known = ws_activity_known(activity), upper = ws_min(activity->busy_most, known);
     *text = 0;
-    if (upper - activity->busy_least > known / 100 * UNSURE_LIMIT)
-        snprintf(text, capacity, " (over the recording between %s and %s, since times have errors)",
-                 ws_format_share(least, activity->busy_least, known), ws_format_share(most, upper, known));
+    if (upper - activity->busy_least <= known / 100 * UNSURE_LIMIT)
+        return false;
+    snprintf(text, capacity, " (over the recording between %s and %s, since times have errors)",
+             ws_format_share(least, activity->busy_least, known), ws_format_share(most, upper, known));
+    return activity->busy_least < known / 100 * BUSY_LIMIT && upper >= known / 100 * BUSY_LIMIT;
 }
 
 /* Writes that the idle times are upper limits, if the device waited for the host for at least SLOWED_LIMIT percent of
@@ -237,11 +239,15 @@ static void print_busy(const struct ws_report *report, size_t track, struct ws_p
                      *causes ? "," : "; idle:", ws_part_label((enum ws_part)order[i]),
                      ws_format_time(time, wall->parts[order[i]]));
     write_busy(wall, busy, text, sizeof(text));
-    write_bounds(ws_report_result(report, &ws_analysis_activity, track), bounds, sizeof(bounds));
+    bool unsure = write_bounds(ws_report_result(report, &ws_analysis_activity, track), bounds, sizeof(bounds));
     const char *is = is_busy(wall, busy);
+    unsure &= strcmp(is, "not known") != 0;
+    if (unsure && !strcmp(is, "no "))
+        is = "no";
     questions_write_slowed(report, track, slowed, sizeof(slowed));
-    snprintf(answer, sizeof(answer), "%s%s%s%s%s%s%s", is, is[strlen(is) - 1] == ':' ? " " : "  ", text, bounds,
-             causes, *causes && wall->per_step ? " a step" : "", slowed);
+    snprintf(answer, sizeof(answer), "%s%s%s%s%s%s%s%s", unsure ? "likely " : "", is,
+             is[strlen(is) - 1] == ':' ? " " : "  ", text, bounds, causes, *causes && wall->per_step ? " a step" : "",
+             slowed);
     ask(page, "2 GPU busy ≥", BUSY_LIMIT, "", answer);
 }
 
@@ -275,7 +281,9 @@ static void write_graph_matmuls(const struct ws_report *report, size_t track, ch
 {
     double share;
     if (ws_graphs_matmul_share(report, track, &share))
-        snprintf(text, capacity, "likely %s  about %.0f %% of the CUDA graphs, by their kernels' times outside of them",
+        snprintf(text, capacity,
+                 "likely %s  about %.0f %% of the CUDA graphs: GEMMs, convolutions and attention, by their times "
+                 "outside of them",
                  share * 100 >= MATMUL_LIMIT ? "yes" : "no", share * 100);
     else
         snprintf(text, capacity, "%s", IN_GRAPHS);
