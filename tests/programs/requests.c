@@ -1,7 +1,7 @@
-/* A server for scripts/bench: requests INTERVAL_US LAUNCHES KERNEL_NS FILE. It answers a request every INTERVAL_US (0:
- * one after the other). A request launches LAUNCHES kernels of KERNEL_NS and waits for them. The server prints "ready",
- * and ends at SIGTERM. FILE then holds, for each request, when it began (CLOCK_MONOTONIC) and how long it took, both in
- * ns, as pairs of int64_t. Needs the simulated GPU, where a kernel's parameter is its duration. */
+/* A server for scripts/bench: requests INTERVAL_US LAUNCHES KERNEL_NS FILE. It answers a request every INTERVAL_US
+ * (0: one after the other). A request launches LAUNCHES kernels of KERNEL_NS and waits for them. The server prints
+ * "ready", and ends at SIGTERM. FILE then holds, for each request, when it began (CLOCK_MONOTONIC) and how long it
+ * took, both in ns, as pairs of int64_t. Needs the simulated GPU, where a kernel's parameter is its duration. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <time.h>

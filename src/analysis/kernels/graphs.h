@@ -35,9 +35,9 @@ struct ws_track_graphs {
 
 extern const struct ws_analysis ws_analysis_graphs;
 
-/* Infers the share of matrix work in the time of the graphs that the device ran, from the times of their kernels outside
- * of them. Returns false if too few of the kernels ran there: most of each graph's nodes must have, in graphs that took
- * most of the time of all graphs. */
+/* Infers the share of matrix work in the time of the graphs that the device ran, from the times of their kernels
+ * outside of them. Returns false if too few of the kernels ran there: most of each graph's nodes must have, in graphs
+ * that took most of the time of all graphs. */
 bool ws_graphs_matmul_share(const struct ws_report *report, size_t track, double *share);
 
 /* defined in graphs_report.c */

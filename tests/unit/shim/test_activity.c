@@ -21,7 +21,7 @@ static int fake_clock_gettime(clockid_t clock, struct timespec *time)
 }
 
 #define clock_gettime fake_clock_gettime
-#include "shim/timing/activity.c"
+#include "shim/timing/activity.c" // NOLINT(bugprone-suspicious-include)
 
 _Atomic uint64_t ticks_a_second = 1000000000; /* a tick is a nanosecond */
 _Atomic bool ticks_are_ns;

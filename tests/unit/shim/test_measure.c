@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "shim/calls/measure.c"
+#include "shim/calls/measure.c" // NOLINT(bugprone-suspicious-include)
 #include "shim/timing/durations.h"
 #include "shim/timing/ticks.h"
 
