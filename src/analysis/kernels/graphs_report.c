@@ -29,9 +29,9 @@ static void print_classes(const struct ws_report *report, const struct ws_graph 
         of_class[ws_report_class(report, kernels[i].name)] += kernels[i].outside;
     for (unsigned listed = 0; listed < WS_CLASS_COUNT; listed++) {
         unsigned most = 0;
-        for (unsigned class = 1; class < WS_CLASS_COUNT; class ++)
-            if (of_class[class] > of_class[most])
-                most = class;
+        for (unsigned one = 1; one < WS_CLASS_COUNT; one++)
+            if (of_class[one] > of_class[most])
+                most = one;
         if (of_class[most] < graph->outside / 100 || !of_class[most])
             break;
         used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", used ? ", " : "",
