@@ -285,6 +285,10 @@ static int graphs_run(const struct ws_report *report, size_t subject, void *memo
     return status;
 }
 
+/* If the nodes' times outside differ from the graph's time by more than this factor, they are of no use: the kernels
+ * overlap much, or their times have large errors. */
+static const double ALIKE = 2;
+
 bool ws_graphs_matmul_share(const struct ws_report *report, size_t track, double *share)
 {
     const struct ws_track_graphs *result = ws_report_result(report, &ws_analysis_graphs, track);
@@ -293,8 +297,9 @@ bool ws_graphs_matmul_share(const struct ws_report *report, size_t track, double
     for (size_t i = 0; i < result->graphs.count; i++) {
         const struct ws_graph_kernel *kernels = graphs[i].kernels.data;
         double total = (double)graphs[i].total, outside = (double)graphs[i].outside;
+        double mean = total / (double)graphs[i].launches;
         all += total;
-        if (graphs[i].timed <= graphs[i].nodes / 2 || outside <= 0)
+        if (graphs[i].timed <= graphs[i].nodes / 2 || outside < mean / ALIKE || outside > mean * ALIKE)
             continue;
         known += total;
         for (size_t k = 0; k < graphs[i].kernels.count; k++)

@@ -36,8 +36,8 @@ struct ws_track_graphs {
 extern const struct ws_analysis ws_analysis_graphs;
 
 /* Infers the share of matrix work in the time of the graphs that the device ran, from the times of their kernels
- * outside of them. Returns false if too few of the kernels ran there: most of each graph's nodes must have, in graphs
- * that took most of the time of all graphs. */
+ * outside of them. Returns false if these tell too little: in graphs that took most of the time of all graphs, most
+ * nodes must have run outside, and must have taken about as long there as the graph. */
 bool ws_graphs_matmul_share(const struct ws_report *report, size_t track, double *share);
 
 /* defined in graphs_report.c */

@@ -162,6 +162,24 @@ static void few_times_tell_nothing_of_the_whole(void **state)
     built_finish(&built);
 }
 
+/* Times outside that are far from the graph's time tell nothing about it. */
+static void times_outside_must_fit_the_graph(void **state)
+{
+    static const int64_t lengths[] = { 10, 70, 150 }; /* us; the graph takes 70 us */
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        struct built built;
+        struct builder *trace = begin(&built);
+        double share;
+        build_kernel(trace, 1, "gemm", 100 * us, (100 + lengths[i]) * us);
+        node(trace, 0, "gemm", true);
+        replay(trace, 400 * us, 470 * us);
+        built_report(&built);
+        assert_int_equal(ws_graphs_matmul_share(built.report, 0, &share), i == 1);
+        built_finish(&built);
+    }
+}
+
 static void graphs_without_nodes_have_no_section(void **state)
 {
     struct built built;
@@ -176,9 +194,8 @@ static void graphs_without_nodes_have_no_section(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_have_times_and_lines),
-        cmocka_unit_test(a_line_is_known_without_the_order),
-        cmocka_unit_test(few_times_tell_nothing_of_the_whole),
+        cmocka_unit_test(nodes_have_times_and_lines),           cmocka_unit_test(a_line_is_known_without_the_order),
+        cmocka_unit_test(few_times_tell_nothing_of_the_whole),  cmocka_unit_test(times_outside_must_fit_the_graph),
         cmocka_unit_test(graphs_without_nodes_have_no_section),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
