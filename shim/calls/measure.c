@@ -39,7 +39,7 @@ enum {
  * stay below is then as without the shim. */
 static bool is_felt(const struct shim_thread *thread)
 {
-    uint64_t between = activity_between_waits(&thread->activity);
+    uint64_t between = activity_between_waits(thread);
     return between && thread->measuring.sample_cost > between * shim_options.overhead / WHOLE;
 }
 
@@ -128,8 +128,8 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     if (!measuring->paid_until) /* a new thread starts with the budget that it would save in ADVANCE_NS */
         measuring->paid_until = now - ws_min(now, ticks_in(ADVANCE_NS));
     /* Time in which the thread earns what this measurement costs. */
-    uint64_t earns = activity_stretch(&thread->activity, now, (cost + own) * WHOLE / shim_options.overhead);
-    uint64_t most = ws_min(activity_stretch(&thread->activity, now, window), DEBT_WINDOWS * window);
+    uint64_t earns = activity_stretch(thread, now, (cost + own) * WHOLE / shim_options.overhead);
+    uint64_t most = ws_min(activity_stretch(thread, now, window), DEBT_WINDOWS * window);
     /* Some operations are measured even when the budget is used up (measure_of_op). The limit `now + most` keeps
      * them from stopping all other measurements for long. */
     measuring->paid_until = ws_min(ws_max(measuring->paid_until, window_began) + earns, now + most);

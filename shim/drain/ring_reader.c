@@ -55,6 +55,7 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
     struct ws_op op =
         ws_ring_op_row(record, thread->id, ticks_to_ns(record->ticks_begin), ticks_to_ns(record->ticks_end));
     thread->pause_begin = op.host_end;
+    __atomic_store_n(&thread->in_ops, thread->in_ops + record->ticks_end - record->ticks_begin, __ATOMIC_RELAXED);
     op.params = record->inner & WS_RING_OP_HAS_PARAMS ? thread->params : 0;
     thread->params = 0;
     progress_note_op(&op);

@@ -33,12 +33,16 @@ enum { RECORD_NS = 40 };
 
 /* How much of its time the thread works (timing/activity.h). Times are in ticks. */
 struct thread_activity {
-    uint64_t in_calls;           /* time that the thread has spent in calls that may wait for the device */
-    uint64_t read_at, next_read; /* when the thread's CPU time was read, and is to be read again; 0: never read */
-    uint64_t waited_at, between; /* end of the last wait; usual time from the end of one wait to that of the next */
-    uint32_t waits;              /* how often the thread has waited */
-    uint64_t cpu_ns, then_in_calls; /* the CPU time and in_calls at that reading */
-    uint32_t stretch; /* in 256ths: the time that passed, divided by the time in which the thread worked */
+    uint64_t in_calls;       /* time that the thread has spent in calls that may wait for the device */
+    uint64_t waited_at;      /* end of the last wait */
+    uint64_t between;        /* usual time from the end of one wait to that of the next */
+    uint32_t waits;          /* how often the thread has waited */
+    uint32_t stretch;        /* in 256ths: the time that passed, divided by the time in which the thread worked */
+    uint64_t read_at;        /* when the thread's CPU time was read; 0: never */
+    uint64_t next_read;      /* when it is to be read again */
+    uint64_t cpu_ns;         /* the CPU time at the last reading */
+    uint64_t then_in_calls;  /* time in calls and operations at the last reading */
+    uint64_t passed, worked; /* time that passed, and in which the thread worked; older times count less */
 };
 
 /* What it costs this thread to measure device times. --overhead limits this cost (calls/measure.h). All times are in
@@ -147,7 +151,10 @@ struct shim_thread {
     uint32_t params;      /* id of the parameters read last, which belong to the operation after them in the ring */
     uint64_t touched;     /* number of the ring's slots whose pages are in memory (drain/ring_pages.h) */
     uint64_t head_before; /* the ring's head when the drain last brought pages into memory */
-    int64_t pause_begin;  /* host time, ns, at which the last call that the drain has read ended */
+    /* ticks that the thread spent in launches, copies …, as far as the drain has read their records; read relaxed by
+     * the thread */
+    uint64_t in_ops;
+    int64_t pause_begin; /* host time, ns, at which the last call that the drain has read ended */
     /* Used only by the thread itself, if native stacks are recorded: */
     struct own_stack own_stack;
     struct native_entry native[NATIVE_CACHE];

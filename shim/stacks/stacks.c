@@ -182,7 +182,7 @@ static __attribute__((noinline)) uint32_t whole_stack_here(struct shim_thread *t
 /* Counts the cost of a stack: `took` ticks. The cost delays the thread's next stack. */
 static void pay(struct shim_thread *thread, uint64_t now, uint64_t took)
 {
-    uint64_t earns = activity_stretch(&thread->activity, now, took * one_in);
+    uint64_t earns = activity_stretch(thread, now, took * one_in);
     thread->stacks_paid_until = ws_max(thread->stacks_paid_until, now) + earns;
     __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + took, __ATOMIC_RELAXED);
 }

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -26,75 +27,90 @@ static int fake_clock_gettime(clockid_t clock, struct timespec *time)
 _Atomic uint64_t ticks_a_second = 1000000000; /* a tick is a nanosecond */
 _Atomic bool ticks_are_ns;
 
+static struct shim_thread thread;
+
+static int begin_anew(void **state)
+{
+    (void)state;
+    memset(&thread, 0, sizeof(thread));
+    thread_cpu = 5 * MS;
+    reads = 0;
+    return 0;
+}
+
+/* Some turns of the same kind, after which all that the thread did before counts for nothing. */
+static uint64_t turns(uint64_t now, int64_t cpu, uint64_t in_call, uint64_t in_ops)
+{
+    for (int i = 0; i < 100; i++) {
+        now += 100 * (uint64_t)MS;
+        thread_cpu += cpu;
+        thread.in_ops += in_ops;
+        activity_called(&thread, now - in_call, now, true);
+        activity_stretch(&thread, now, 1000);
+    }
+    return now;
+}
+
 static void a_thread_that_waits_is_stretched(void **state)
 {
     (void)state;
-    struct thread_activity activity = { 0 };
     uint64_t now = 1000 * (uint64_t)MS;
-    reads = 0;
-    thread_cpu = 5 * MS;
-    assert_int_equal(activity_stretch(&activity, now, 1000), 1000); /* until more is known */
-    now += 6 * MS;
-    thread_cpu += 6 * MS;
-    assert_int_equal(activity_stretch(&activity, now, 1000), 1000);
+    assert_int_equal(activity_stretch(&thread, now, 1000), 1000); /* until more is known */
+    now = turns(now, 100 * MS, 0, 0);
+    assert_int_equal(activity_stretch(&thread, now, 1000), 1000);
+    unsigned before = reads;
     for (int i = 0; i < 40; i++)
-        assert_int_equal(activity_stretch(&activity, now += MS, 1000), 1000);
-    assert_int_equal(reads, 2);
-    now += 60 * MS;
-    thread_cpu += 25 * MS; /* of 100 ms */
-    assert_int_equal(activity_stretch(&activity, now, 1000), 4000);
-    now += 100 * MS; /* it did nothing but make this call */
-    assert_int_equal(activity_stretch(&activity, now, 1000), 64000);
-    now += 100 * MS; /* it waited for the device, and slept meanwhile */
-    activity_called(&activity, now - 50 * MS, now, true);
-    assert_int_equal(activity_stretch(&activity, now, 1000), 2000);
-    now += 100 * MS;
-    thread_cpu += 101 * MS; /* the clocks do not agree to the nanosecond */
-    assert_int_equal(activity_stretch(&activity, now, 1000), 1000);
+        assert_int_equal(activity_stretch(&thread, now += MS, 1000), 1000);
+    assert_int_equal(reads, before);
+    thread_cpu += 40 * MS;
+    now = turns(now, 25 * MS, 0, 0);
+    assert_in_range(activity_stretch(&thread, now, 1000), 3950, 4000);
+    now = turns(now, 25 * MS, 50 * MS, 0); /* it waited for the device, and slept meanwhile */
+    assert_in_range(activity_stretch(&thread, now, 1000), 1970, 2000);
+    now = turns(now, 1 * MS, 0, 100 * MS); /* the queue was full, so launches waited */
+    assert_int_equal(activity_stretch(&thread, now, 1000), 1000);
+    now = turns(now, 0, 0, 0); /* it did nothing but make this call */
+    assert_int_equal(activity_stretch(&thread, now, 1000), 64000);
+    now = turns(now, 101 * MS, 0, 0); /* the clocks do not agree to the nanosecond */
+    assert_int_equal(activity_stretch(&thread, now, 1000), 1000);
 }
 
 static void time_between_waits_is_learned(void **state)
 {
     (void)state;
-    struct thread_activity activity = { 0 };
     uint64_t now = 1000 * (uint64_t)MS;
-    thread_cpu = 5 * MS;
-    assert_int_equal(activity_between_waits(&activity), 0);
-    for (int i = 0; i < 100; i++) {
+    assert_int_equal(activity_between_waits(&thread), 0);
+    for (int i = 0; i < 400; i++) {
         now += 2 * MS;
         thread_cpu += 1 * MS;
-        activity_called(&activity, now - 100000, now, true);
-        activity_called(&activity, now, now + 1000, true);    /* too short to have waited */
-        activity_called(&activity, now - 500000, now, false); /* an allocation, say */
-        activity_stretch(&activity, now, 0);
+        activity_called(&thread, now - 100000, now, true);
+        activity_called(&thread, now, now + 1000, true);    /* too short to have waited */
+        activity_called(&thread, now - 500000, now, false); /* an allocation, say */
+        activity_stretch(&thread, now, 0);
     }
-    assert_int_equal(activity.waits, 100);
-    assert_int_equal(activity_between_waits(&activity), 1 * MS);
-    for (int i = 0; i < 200; i++) {
-        now += 4 * MS;
-        thread_cpu += 4 * MS;
-        activity_called(&activity, now - 100000, now, true);
-        activity_stretch(&activity, now, 0);
-    }
-    assert_in_range(activity_between_waits(&activity), 4 * MS - 1000, 4 * MS);
+    assert_int_equal(thread.activity.waits, 400);
+    assert_in_range(activity_between_waits(&thread), MS * 9 / 10, MS * 12 / 10);
+    uint64_t before = thread.activity.between;
+    now += 1000 * (uint64_t)MS;
+    activity_called(&thread, now, now + 100000, true); /* the program was idle */
+    assert_true(thread.activity.between < before * 5 / 4);
 }
 
 static void without_a_clock_all_time_counts(void **state)
 {
     (void)state;
-    struct thread_activity activity = { 0 };
     uint64_t now = 1000 * (uint64_t)MS;
     thread_cpu = -1;
     for (int i = 0; i < 3; i++)
-        assert_int_equal(activity_stretch(&activity, now += 100 * (uint64_t)MS, 1000), 1000);
+        assert_int_equal(activity_stretch(&thread, now += 100 * (uint64_t)MS, 1000), 1000);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_thread_that_waits_is_stretched),
-        cmocka_unit_test(time_between_waits_is_learned),
-        cmocka_unit_test(without_a_clock_all_time_counts),
+        cmocka_unit_test_setup(a_thread_that_waits_is_stretched, begin_anew),
+        cmocka_unit_test_setup(time_between_waits_is_learned, begin_anew),
+        cmocka_unit_test_setup(without_a_clock_all_time_counts, begin_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,17 +38,17 @@ bool duration_is_known(uint32_t of_shape, uint32_t size_class)
 
 static uint64_t stretch; /* the time that passes while a thread works for one ns */
 
-uint64_t activity_stretch(struct thread_activity *activity, uint64_t now, uint64_t ticks)
+uint64_t activity_stretch(struct shim_thread *of, uint64_t now, uint64_t ticks)
 {
-    (void)activity, (void)now;
+    (void)of, (void)now;
     return ticks * stretch;
 }
 
 static uint64_t between; /* ticks from one wait of the thread to the next; 0: it does not wait */
 
-uint64_t activity_between_waits(const struct thread_activity *activity)
+uint64_t activity_between_waits(const struct shim_thread *of)
 {
-    (void)activity;
+    (void)of;
     return between;
 }
 
