@@ -8,10 +8,13 @@
 #include "base/map.h"
 #include "base/minmax.h"
 
+enum { LEAST_ERROR = 100 }; /* ns: smaller errors do not count as smaller */
+
 /* A work: what operations and nodes of graphs have in common if they take about the same time. */
 struct work {
     uint64_t count; /* operations of this work that ran outside of graphs */
-    int64_t total;  /* ns that they took */
+    double total;   /* sum of the ns that they took, each divided by its error: the most exact ones count most */
+    double weights; /* sum of the reciprocals of these errors */
     uint32_t place; /* where one of them was captured; WS_NO_FRAME: not known */
 };
 
@@ -89,7 +92,9 @@ static int sum_works(struct finder *finder)
                 work->place = ws_stacks_of_shape(&process->stacks, ws_process_shape(process, ops->shape[op])->row.id);
         } else if (work && ws_op_is_timed(ops, op)) {
             work->count++;
-            work->total = ws_sum(work->total, ws_op_length(ops, op));
+            double error = (double)(LEAST_ERROR + ws_op_begin_error(ops, op) + ws_op_end_error(ops, op));
+            work->total += (double)ws_op_length(ops, op) / error;
+            work->weights += 1 / error;
         }
     }
     return 0;
@@ -199,13 +204,14 @@ static int list_nodes(struct finder *finder, struct ws_graph *graph)
         struct ws_graph_kernel *kernel = kernel_of(graph, ws_process_shape(process, shape)->name, place);
         if (!kernel)
             return -ENOMEM;
-        int64_t outside = work && work->count ? work->total / (int64_t)work->count : 0;
+        int64_t outside = work && work->count ? (int64_t)(work->total / work->weights) : 0;
         kernel->nodes++;
         kernel->timed += work && work->count;
         kernel->outside += outside;
         graph->nodes++;
         graph->timed += work && work->count;
         graph->outside += outside;
+        graph->outside_error += work && work->count ? (int64_t)((double)work->count / work->weights) : 0;
     }
     if (graph->kernels.count)
         qsort(graph->kernels.data, graph->kernels.count, sizeof(struct ws_graph_kernel), longest_first);
@@ -299,7 +305,8 @@ bool ws_graphs_matmul_share(const struct ws_report *report, size_t track, double
         double total = (double)graphs[i].total, outside = (double)graphs[i].outside;
         double mean = total / (double)graphs[i].launches;
         all += total;
-        if (graphs[i].timed <= graphs[i].nodes / 2 || outside < mean / ALIKE || outside > mean * ALIKE)
+        if (graphs[i].timed <= graphs[i].nodes / 2 || outside < mean / ALIKE || outside > mean * ALIKE ||
+            (double)graphs[i].outside_error > outside / ALIKE)
             continue;
         known += total;
         for (size_t k = 0; k < graphs[i].kernels.count; k++)

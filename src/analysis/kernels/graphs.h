@@ -14,7 +14,8 @@ struct ws_graph_kernel {
     uint32_t place;  /* where they were captured, as in model/stacks.h; WS_NO_FRAME: not known */
     uint64_t nodes;  /* number of nodes */
     uint64_t timed;  /* number of those whose kernel also ran outside of graphs, with the same grid and block */
-    int64_t outside; /* ns that the `timed` nodes take outside of graphs: the sum of their mean times */
+    int64_t outside; /* ns that the `timed` nodes take outside of graphs: the sum of the mean times of their kernels,
+                        in which the most exact ones count most */
 };
 
 /* A graph that the device ran. */
@@ -26,6 +27,7 @@ struct ws_graph {
     uint64_t nodes; /* number of enabled nodes: kernels, copies and memsets; 0: not known */
     uint64_t timed; /* as in struct ws_graph_kernel */
     int64_t outside;
+    int64_t outside_error;    /* ns by which `outside` may be wrong, because of the errors of times */
     struct ws_vector kernels; /* struct ws_graph_kernel, longest `outside` first */
 };
 
@@ -37,7 +39,8 @@ extern const struct ws_analysis ws_analysis_graphs;
 
 /* Infers the share of matrix work in the time of the graphs that the device ran, from the times of their kernels
  * outside of them. Returns false if these tell too little: in graphs that took most of the time of all graphs, most
- * nodes must have run outside, and must have taken about as long there as the graph. */
+ * nodes must have run outside, and must have taken about as long there as the graph, with errors of at most half of
+ * that. */
 bool ws_graphs_matmul_share(const struct ws_report *report, size_t track, double *share);
 
 /* defined in graphs_report.c */

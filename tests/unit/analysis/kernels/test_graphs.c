@@ -165,13 +165,17 @@ static void few_times_tell_nothing_of_the_whole(void **state)
 /* Times outside that are far from the graph's time tell nothing about it. */
 static void times_outside_must_fit_the_graph(void **state)
 {
-    static const int64_t lengths[] = { 10, 70, 150 }; /* us; the graph takes 70 us */
+    /* us; the graph takes 70 us */
+    static const int64_t lengths[] = { 10, 70, 150, 70 }, errors[] = { 0, 1, 1, 18 };
     (void)state;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 4; i++) {
         struct built built;
         struct builder *trace = begin(&built);
         double share;
-        build_kernel(trace, 1, "gemm", 100 * us, (100 + lengths[i]) * us);
+        build_launch(trace, &(struct launch){ .kernel = "gemm",
+                                              .begin = 100 * us,
+                                              .end = (100 + lengths[i]) * us,
+                                              .error = (uint32_t)(errors[i] * us) });
         node(trace, 0, "gemm", true);
         replay(trace, 400 * us, 470 * us);
         built_report(&built);
