@@ -34,22 +34,20 @@ enum {
     WHOLE = 1000000,     /* shim_options.overhead is in millionths of the time */
 };
 
-/* Would a sample make a request of the program longer than --overhead allows? A request is what the thread does from
- * one wait to the next. Such a sample may come in one of FELT_ONE_IN requests: the latency that 99 % of the requests
- * stay below is then as without the shim. */
-static bool is_felt(const struct shim_thread *thread)
-{
-    uint64_t between = activity_between_waits(thread);
-    return between && thread->measuring.sample_cost > between * shim_options.overhead / WHOLE;
-}
-
+/* May the thread take a sample now? If the sample would make a request of the program longer than --overhead allows,
+ * one in FELT_ONE_IN requests may have one: the latency that 99 % of the requests stay below is then as without the
+ * shim. A request is what the thread does from one wait to the next. */
 static bool may_sample(struct shim_thread *thread)
 {
+    struct thread_measuring *measuring = &thread->measuring;
+    uint64_t between = activity_between_waits(thread);
     uint32_t waits = thread->activity.waits;
-    bool felt = is_felt(thread), allowed = !felt || waits - thread->measuring.waits_at_felt >= FELT_ONE_IN;
-    if (felt && allowed)
-        thread->measuring.waits_at_felt = waits;
-    return allowed;
+    if (!between || measuring->sample_cost <= between * shim_options.overhead / WHOLE)
+        return true;
+    if (waits - measuring->waits_at_felt < FELT_ONE_IN)
+        return false;
+    measuring->waits_at_felt = waits;
+    return true;
 }
 
 enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
@@ -61,11 +59,11 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
     measuring->early = early && !paid && now >= measuring->early_paid_until;
     bool allowed = paid || measuring->early;
-    bool is_felt = allowed && sample && !early && !may_sample(thread);
-    if (is_felt || (sample && !early && anchor && measuring->anchor_next)) /* anchors have their turn, too */
+    bool felt = allowed && sample && !early && !may_sample(thread);
+    if (felt || (sample && !early && anchor && measuring->anchor_next)) /* anchors have their turn, too */
         allowed = false;
     if (!allowed) {
-        shape->until_sample += is_felt ? FELT_POSTPONES : sample; /* postpones the sample */
+        shape->until_sample += felt ? FELT_POSTPONES : sample; /* postpones the sample */
         sample = false;
         if (now < measuring->paid_until || !anchor)
             return MEASURE_NOTHING;

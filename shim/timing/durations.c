@@ -299,9 +299,10 @@ static _Atomic uint32_t *learned_place(uint32_t key)
     return &learned[key * 0x9e3779b1u >> 20];
 }
 
-void duration_learned(uint32_t shape, uint32_t size_class)
+void duration_sample_other(uint32_t shape, uint64_t bytes, double ns, double noise, enum sample kind)
 {
-    uint32_t key = learned_key(shape, size_class);
+    uint32_t key = learned_key(shape, shape_size_class(bytes));
+    duration_sample(duration_of_other(shape, bytes), ns, noise, kind);
     atomic_store_explicit(learned_place(key), key, memory_order_relaxed);
 }
 

@@ -67,10 +67,11 @@ void duration_as_expected(struct duration *duration);
 void duration_note(uint32_t shape, bool varies);
 bool duration_varies(uint32_t shape);
 
-/* duration_learned notes that a duration of copies and memsets of this shape and size class (objects/shapes.h), or of
- * this graph's launches (class 0), was learned. duration_is_known: was it? May be called by any thread. Few notes may
- * be forgotten. */
-void duration_learned(uint32_t shape, uint32_t size_class);
+/* Like duration_sample, for duration_of_other. */
+void duration_sample_other(uint32_t shape, uint64_t bytes, double ns, double noise, enum sample kind);
+
+/* Was duration_sample_other called for copies and memsets of this shape and size class (objects/shapes.h), or for
+ * this graph (class 0)? May be called by any thread. Now and then the answer is no although it was. */
 bool duration_is_known(uint32_t shape, uint32_t size_class);
 
 /* Learns an upper bound of a launch's duration. The bound is used until the kernel has a sample. */

@@ -2,11 +2,11 @@
 
 #include "base/minmax.h"
 #include "base/root.h"
-#include "shim/objects/shapes.h"
 #include "shim/timing/arrival.h"
 #include "shim/timing/device_clock.h"
 #include "shim/timing/dispatch.h"
 #include "shim/timing/durations.h"
+#include "shim/timing/instant.h"
 #include "shim/timing/runs.h"
 
 /* The variance of a begin event's time, ns². It is larger than that of an end event, because the program's own events
@@ -21,12 +21,6 @@ enum {
     LATE_BY = 1000,
     HELD_UP_NS = 20000, /* ns; a kernel in an idle stream that ends this much later than computed has begun late */
     OPENING_NS = 4000,  /* ns; a stream goes on at most this long after the gate (gates.h) that held it was opened */
-};
-
-/* A time and its variance. */
-struct instant {
-    int64_t time;
-    double var;
 };
 
 /* Continues the line (the stream's computed times) behind this event. */
@@ -70,29 +64,6 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 
 /* --- forward: what the device would have done --------------------------------------------------- */
 
-/* Returns the mean and the variance of the later of two uncertain times, which are normally distributed. The formulas
- * are from C. E. Clark, "The greatest of a finite set of random variables", Operations Research 9 (1961). The tables
- * hold the normal distribution and its density, at A_UNIT points for each standard deviation. */
-static struct instant later_of(struct instant a, struct instant b)
-{
-    enum { STEPS = 16, A_UNIT = 4 };
-    static const double below[] = { .5,    .5987, .6915, .7734, .8413, .8944, .9332, .9599, .9772,
-                                    .9878, .9938, .9970, .9987, .9994, .9998, .9999, 1,     1 };
-    static const double density[] = { .3989, .3867, .3521, .3011, .2420, .1826, .1295, .0863, .0540,
-                                      .0317, .0175, .0091, .0044, .0020, .0009, .0004, .0001, 0 };
-    if (a.time < b.time)
-        return later_of(b, a);
-    double apart = ws_root(a.var + b.var), ahead = (double)(a.time - b.time), at = ahead / apart * A_UNIT;
-    if (!(at < STEPS))
-        return a;
-    unsigned step = (unsigned)at;
-    double part = at - step, is_a = below[step] + part * (below[step + 1] - below[step]);
-    double lift = apart * (density[step] + part * (density[step + 1] - density[step]));
-    double mean = ahead * is_a + lift; /* mean of the later time, relative to b.time */
-    double square = (ws_square(ahead) + a.var) * is_a + b.var * (1 - is_a) + ahead * lift;
-    return (struct instant){ b.time + (int64_t)mean, ws_max(square - ws_square(mean), 0.0) };
-}
-
 /* A launch whose call took unusually long may have arrived at the device long before the call returned. In this case
  * the operation began earlier than computed, and so did the operations that queued behind it, but none before its own
  * launch arrived. Returns the variance that this case adds to the operation's times. This variance enlarges the
@@ -120,8 +91,8 @@ static double late_var(struct instant free, struct instant begin)
 
 static struct duration *duration_of_pending(const struct pending *pending)
 {
-    bool kernel = pending->kind == WS_OP_KERNEL;
-    return kernel ? duration_of(pending->op.shape) : duration_of_other(pending->op.shape, pending->op.bytes);
+    return pending->kind == WS_OP_KERNEL ? duration_of(pending->op.shape)
+                                         : duration_of_other(pending->op.shape, pending->op.bytes);
 }
 
 /* Copies of other streams may use the copy engine first. Returns the variance that covers such a delay. */
@@ -410,17 +381,16 @@ static void state_times(const struct shim_context *context, struct pending *firs
 static void learn_other(const struct shim_stream *stream, const struct pending *pending,
                         const struct pool_event *begin)
 {
-    bool computable = pending->kind == WS_OP_COPY || pending->kind == WS_OP_MEMSET || pending->kind == WS_OP_GRAPH;
-    bool known = (pending->op.flags & WS_OP_END_QUALITY) == WS_TIME_MEASURED << 2 && begin && !pending->staged &&
-                 !times_copies_beside(stream, pending);
-    if (!computable || !known)
+    bool is_other = pending->kind == WS_OP_COPY || pending->kind == WS_OP_MEMSET || pending->kind == WS_OP_GRAPH;
+    bool known = is_other && (pending->op.flags & WS_OP_END_QUALITY) == WS_TIME_MEASURED << 2 && begin &&
+                 !pending->staged && !times_copies_beside(stream, pending);
+    if (!known)
         return;
-    bool measured = (pending->op.flags & WS_OP_BEGIN_QUALITY) == WS_TIME_MEASURED;
     double begin_error = (double)pending->op.begin_error / STATED, end_error = (double)pending->op.end_error / STATED;
-    duration_sample(duration_of_pending(pending), (double)(pending->op.end - pending->op.begin),
-                    event_noise + ws_square(begin_error) + ws_square(end_error),
-                    measured ? SAMPLE_EXACT : SAMPLE_LIKELY);
-    duration_learned(pending->op.shape, pending->kind == WS_OP_GRAPH ? 0 : shape_size_class(pending->op.bytes));
+    duration_sample_other(pending->op.shape, pending->op.bytes, (double)(pending->op.end - pending->op.begin),
+                          event_noise + ws_square(begin_error) + ws_square(end_error),
+                          (pending->op.flags & WS_OP_BEGIN_QUALITY) == WS_TIME_MEASURED ? SAMPLE_EXACT
+                                                                                        : SAMPLE_LIKELY);
 }
 
 /* Sets the times of `last`, which has the end event, and corrects the times of the operations from `first` to

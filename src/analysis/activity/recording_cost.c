@@ -41,16 +41,22 @@ int ws_recording_cost(const struct ws_process *process, struct ws_recording_cost
     return threads_time(&process->ops, &cost->threads);
 }
 
+const char *ws_recording_cost_share(const struct ws_recording_cost *cost, char share[WS_FORMAT_SIZE])
+{
+    if (!cost->known || cost->threads <= 0)
+        return NULL;
+    return ws_format_share(share, cost->events + cost->records, cost->threads);
+}
+
 void ws_recording_cost_text(const struct ws_recording_cost *cost, struct ws_page *page)
 {
     char share[WS_FORMAT_SIZE], events[WS_FORMAT_SIZE], records[WS_FORMAT_SIZE];
-    if (!cost->known || cost->threads <= 0)
+    if (!ws_recording_cost_share(cost, share))
         return;
     ws_page_fact(page, "recording cost",
                  "%s of the launching threads' time: %s for events (measured), %s for records "
                  "(about)",
-                 ws_format_share(share, cost->events + cost->records, cost->threads),
-                 ws_format_time(events, cost->events), ws_format_time(records, cost->records));
+                 share, ws_format_time(events, cost->events), ws_format_time(records, cost->records));
 }
 
 int ws_recording_cost_json(const struct ws_recording_cost *cost, json_t *object)

@@ -16,6 +16,10 @@ struct ws_recording_cost {
 /* Returns 0 or -ENOMEM. */
 int ws_recording_cost(const struct ws_process *process, struct ws_recording_cost *cost);
 
+/* Writes the share of the launching threads' time that the recording took, "0.9 %". Returns `share`, or NULL if it is
+ * not known. */
+const char *ws_recording_cost_share(const struct ws_recording_cost *cost, char share[WS_FORMAT_SIZE]);
+
 void ws_recording_cost_text(const struct ws_recording_cost *cost, struct ws_page *page);
 int ws_recording_cost_json(const struct ws_recording_cost *cost, json_t *object);
 

@@ -20,8 +20,10 @@ struct work {
 
 struct finder {
     const struct ws_process *process;
+    size_t track;
     struct ws_map of_keys; /* key of a work → index in `works` + 1 */
     struct ws_vector works;
+    struct ws_map of_graphs;   /* id of a graph → index of its first node + 1 */
     uint32_t *of_shapes;       /* by index of a shape: index in `works` + 1; 0: no graph has such a node */
     struct ws_vector captured; /* size_t: captured operations, in the order of their records */
     size_t matched;            /* how many of them belong to nodes of the graphs so far */
@@ -55,6 +57,11 @@ static int make_works(struct finder *finder)
     const struct ws_process *process = finder->process;
     const struct ws_graph_node *nodes = process->graph_nodes.data;
     for (size_t i = 0; i < process->graph_nodes.count; i++) {
+        uint64_t *first = nodes[i].graph ? ws_map_put(&finder->of_graphs, nodes[i].graph) : NULL;
+        if (nodes[i].graph && !first)
+            return -ENOMEM;
+        if (first && !*first)
+            *first = i + 1;
         uint32_t shape = shape_of(process, &nodes[i]);
         if (shape == UINT32_MAX)
             continue;
@@ -90,7 +97,8 @@ static int sum_works(struct finder *finder)
             *captured = op;
             if (work && work->place == WS_NO_FRAME)
                 work->place = ws_stacks_of_shape(&process->stacks, ws_process_shape(process, ops->shape[op])->row.id);
-        } else if (work && ws_op_is_timed(ops, op)) {
+        } else if (work && ws_op_is_timed(ops, op) &&
+                   ws_process_shape(process, ops->shape[op])->track == finder->track) {
             work->count++;
             double error = (double)(LEAST_ERROR + ws_op_begin_error(ops, op) + ws_op_end_error(ops, op));
             work->total += (double)ws_op_length(ops, op) / error;
@@ -108,21 +116,22 @@ struct nodes {
 };
 
 /* The nodes of a graph, which the trace has one after the other. */
-static struct nodes nodes_of(const struct ws_process *process, uint32_t graph)
+static struct nodes nodes_of(const struct finder *finder, uint32_t graph)
 {
-    const struct ws_graph_node *all = process->graph_nodes.data;
-    size_t count = process->graph_nodes.count, first = 0, end;
-    while (first < count && all[first].graph != graph)
-        first++;
-    for (end = first; end < count && all[end].graph == graph; end++)
-        ;
+    const struct ws_graph_node *all = finder->process->graph_nodes.data;
+    const uint64_t *place = ws_map_get(&finder->of_graphs, graph);
+    size_t count = finder->process->graph_nodes.count, first = place ? *place - 1 : count, end = first;
+    while (end < count && all[end].graph == graph)
+        end++;
     return (struct nodes){ all + first, end - first };
 }
 
-/* May the operation have become the node? */
-static bool is_same_work(const struct ws_shape *node, const struct ws_shape *op)
+/* May the operation have become the node? Both are given by the indices of their shapes. */
+static bool is_same_work(const struct finder *finder, uint32_t node, uint32_t op)
 {
-    return node->kind == op->kind && (node->kind != WS_OP_KERNEL || work_key(node) == work_key(op));
+    uint32_t kind = ws_process_shape(finder->process, node)->row.kind;
+    return kind == ws_process_shape(finder->process, op)->row.kind &&
+           (kind != WS_OP_KERNEL || finder->of_shapes[node] == finder->of_shapes[op]);
 }
 
 /* Are the captured operations from `first` on these nodes? Nodes mostly have the order in which they were captured.
@@ -135,8 +144,7 @@ static bool were_captured_at(const struct finder *finder, struct nodes nodes, si
         return false;
     for (size_t i = 0; i < nodes.count; i++) {
         uint32_t node = shape_of(process, &nodes.first[i]), op = process->ops.shape[captured[first + i]];
-        if (node == UINT32_MAX ||
-            !is_same_work(&ws_process_shape(process, node)->row, &ws_process_shape(process, op)->row))
+        if (node == UINT32_MAX || !is_same_work(finder, node, op))
             return false;
     }
     return true;
@@ -190,7 +198,7 @@ static int longest_first(const void *a, const void *b)
 static int list_nodes(struct finder *finder, struct ws_graph *graph)
 {
     const struct ws_process *process = finder->process;
-    struct nodes nodes = nodes_of(process, graph->id);
+    struct nodes nodes = nodes_of(finder, graph->id);
     size_t captured = capture_of(finder, nodes);
     for (size_t i = 0; i < nodes.count; i++) {
         uint32_t shape = shape_of(process, &nodes.first[i]), place = WS_NO_FRAME;
@@ -268,6 +276,7 @@ static int graphs_run(const struct ws_report *report, size_t subject, void *memo
     struct ws_track_graphs *result = memory;
     struct finder finder = { .process =
                                  ws_model_process(report->model, ws_model_track(report->model, subject)->process),
+                             .track = subject,
                              .works = WS_VECTOR(struct work),
                              .captured = WS_VECTOR(size_t) };
     result->graphs = WS_VECTOR(struct ws_graph);
@@ -285,6 +294,7 @@ static int graphs_run(const struct ws_report *report, size_t subject, void *memo
         qsort(graphs, result->graphs.count, sizeof(*graphs), graphs_longest_first);
     }
     ws_map_finish(&finder.of_keys);
+    ws_map_finish(&finder.of_graphs);
     ws_vector_finish(&finder.works);
     ws_vector_finish(&finder.captured);
     free(finder.of_shapes);

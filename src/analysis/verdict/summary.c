@@ -88,18 +88,6 @@ static void summary_write_lost(const struct ws_report *report, size_t shown, cha
                  ws_format_count(count, lost));
 }
 
-/* Writes "; recording cost 0.9 %": the share of the launching threads' time that the recording took. */
-static void write_cost(const struct ws_report *report, size_t process, char *text, size_t capacity)
-{
-    const struct ws_process_overview *overview = ws_report_result(report, &ws_analysis_overview, process);
-    const struct ws_recording_cost *cost = &overview->cost;
-    char share[WS_FORMAT_SIZE];
-    *text = 0;
-    if (cost->known && cost->threads > 0)
-        snprintf(text, capacity, "; recording cost %s",
-                 ws_format_share(share, cost->events + cost->records, cost->threads));
-}
-
 /* Prints what was recorded: "train.py on NVIDIA H100: 99 steps, 1,024 operations, 1.07 s from the first to the last
  * on the GPU; nothing lost; recording cost 0.9 %". */
 static void summary_print_recorded(const struct ws_report *report, size_t shown, struct ws_page *page)
@@ -108,7 +96,7 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
     const struct ws_process *process = ws_model_process(report->model, track->process);
     const struct ws_track_steps *steps = ws_report_result(report, &ws_analysis_steps, shown);
     const char *program = ws_process_meta(process, "program");
-    char title[256], count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], lost[LOST_TEXT], cost[LOST_TEXT],
+    char title[256], count[WS_FORMAT_SIZE], time[WS_FORMAT_SIZE], lost[LOST_TEXT], cost[WS_FORMAT_SIZE],
         found[WS_FORMAT_SIZE + 32] = "";
     ws_report_track_title(report, shown, title, sizeof(title));
     if (steps->kinds[WS_STEP_STEADY])
@@ -117,11 +105,13 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
                  steps->kinds[WS_STEP_STEADY] == 1 ? "step" : "steps");
     int64_t known = ws_activity_known(ws_report_result(report, &ws_analysis_activity, shown));
     summary_write_lost(report, shown, lost);
-    write_cost(report, track->process, cost, sizeof(cost));
-    ws_page_text(page, "%s%s%s: %s%s operations, %s from the first to the last on the GPU%s; %s%s",
+    const struct ws_process_overview *overview = ws_report_result(report, &ws_analysis_overview, track->process);
+    const char *share = ws_recording_cost_share(&overview->cost, cost);
+    ws_page_text(page, "%s%s%s: %s%s operations, %s from the first to the last on the GPU%s; %s%s%s",
                  program ? program : "", program && *program ? " on " : "", title, found,
                  ws_format_count(count, track->count), ws_format_time(time, known),
-                 summary_step_is_longer(steps, known) ? " (a step begins before, on the host)" : "", lost, cost);
+                 summary_step_is_longer(steps, known) ? " (a step begins before, on the host)" : "", lost,
+                 share ? "; recording cost " : "", share ? share : "");
 }
 
 /* Prints a bar that shows each wall's (compute, communication …) share of a step, and a legend of the bar's marks. */

@@ -363,17 +363,26 @@ static void copies_of_one_size_class_are_the_same(void **state)
 static void what_was_learned_is_known(void **state)
 {
     (void)state;
+    locks_open();
+    registry_init();
     unsigned count = 0;
-    assert_false(duration_is_known(3, 17));
-    duration_learned(3, 17);
-    assert_true(duration_is_known(3, 17) && !duration_is_known(3, 18) && !duration_is_known(4, 17));
-    for (uint32_t shape = 10; shape < 60; shape++)
-        for (uint32_t size_class = 40; size_class < 50; size_class++)
-            duration_learned(shape, size_class);
-    for (uint32_t shape = 10; shape < 60; shape++)
-        for (uint32_t size_class = 40; size_class < 50; size_class++)
-            count += duration_is_known(shape, size_class);
-    assert_in_range(count, 460, 500); /* few share a place of the table */
+    uint32_t ids[50];
+    assert_true(registry_lock());
+    for (uint32_t i = 0; i < 50; i++)
+        ids[i] = registry_add(&registry.shape, &(struct ws_shape){ .kind = WS_OP_COPY, .stream = i + 1 });
+    registry_unlock();
+    assert_false(duration_is_known(ids[0], shape_size_class(4096)));
+    duration_sample_other(ids[0], 4096, 1000, NOISE, SAMPLE_EXACT);
+    assert_true(duration_is_known(ids[0], shape_size_class(4096)));
+    assert_false(duration_is_known(ids[0], shape_size_class(8192)) ||
+                 duration_is_known(ids[1], shape_size_class(4096)));
+    for (uint32_t i = 0; i < 50; i++)
+        for (unsigned log = 10; log < 20; log++)
+            duration_sample_other(ids[i], (uint64_t)1 << log, 1000, NOISE, SAMPLE_EXACT);
+    for (uint32_t i = 0; i < 50; i++)
+        for (unsigned log = 10; log < 20; log++)
+            count += duration_is_known(ids[i], shape_size_class((uint64_t)1 << log));
+    assert_in_range(count, 450, 500); /* few share a place of the table */
 }
 
 static void sizes_of_a_class_differ_by_a_quarter_at_most(void **state)

@@ -10,6 +10,7 @@
 /* reconstruct.c is compiled in here, so that its steps can be called one at a time. */
 #include "shim/timing/reconstruct.c" // NOLINT(bugprone-suspicious-include)
 
+#include "shim/objects/shapes.h"
 #include "timed_ops.h"
 
 /* --- back: an event corrects the times before it ---------------------------------------------- */
