@@ -340,8 +340,8 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
 }
 
 /* The process gave up waiting for this collector, and has written the whole trace into a file of its own. Removes the
- * part of the trace that the collector has, so that no report counts it twice. If that part is being relayed, or is
- * in the flight recorder's memory only, it stays. */
+ * part of the trace that the collector has, so that no report counts it twice. That part stays if it was relayed or
+ * is being relayed (--relay), or if it is only in the flight recorder's memory. */
 static void drop_duplicate(struct client *client)
 {
     struct recording *recording = client->recording;

@@ -47,7 +47,7 @@ struct client {
     uint64_t since;          /* when the client connected, in ms of uv_now() */
     bool greeted;            /* HELLO, the first message of a shim, has come */
     bool asks;               /* the client has sent ASK, so it is `wallshim ctl` */
-    unsigned dumps, dumped;  /* numbers of dumps that the client has requested: those not written yet; all */
+    unsigned dumps, dumped;  /* how many dumps the client has requested: not written yet (dumps), all (dumped) */
     enum client_state state; /* whether the process records now, as its last message STATE says */
     bool stuck;              /* a write failed because the disk is full; clients_tick tries again */
     bool owes;               /* the message TAKEN must be sent again, because the socket was full */
@@ -76,7 +76,7 @@ void client_cut_off(struct client *client, enum ws_channel_reason reason, size_t
 /* Reads and handles at most `most` messages. */
 void client_read(struct client *client, unsigned most);
 
-/* Tries again to write what did not fit onto the disk. */
+/* Tries again to write the part of the trace for which the disk had no room. */
 void client_retry(struct client *client);
 
 /* Tells libuv which events of the client's socket to poll for now. */

@@ -7,8 +7,8 @@
 /* Initializes members of `clients`. Before the call, the caller must set its members loop, jobs and the limits. */
 void clients_init(struct clients *clients);
 
-/* Takes over the connection. If there are too many connections, closes the oldest one that has sent no trace yet. If
- * all have sent some, refuses the new connection. */
+/* Takes over the connection. If there are too many connections, closes the oldest one that has sent no part of a
+ * trace yet. If all have sent one, refuses the new connection. */
 void client_accept(struct clients *clients, int fd);
 
 /* Like client_accept, for a connection from another collector, which has authenticated as `from`. That collector

@@ -30,9 +30,9 @@ static int64_t reach_of_all(const struct figures_device *device)
                   device->reach[FIGURES_MEMORY]);
 }
 
-/* Adds the time from device->now (where the time counted so far ends) to `next` to the busy times. No operation
- * begins in between. So each group of operations is busy from device->now to the latest end of its operations
- * (`reach`). */
+/* Counts for how long the device is busy between device->now (where the time counted so far ends) and `next`. No
+ * operation begins in between. So each group of operations is busy from device->now to the latest end of its
+ * operations (`reach`). */
 static void slice(struct figures_device *device, int64_t next)
 {
     int64_t runs[FIGURES_GROUPS];

@@ -18,9 +18,9 @@
 enum {
     TICK_MS = 100,
     SURVEY_MS = 5000, /* time between two searches of all folders for jobs that are not in memory */
-    /* A stream is a connection that sends one trace to the other collector. Most streams for traces that had ended
-     * before their stream began, so that there is room for traces that still grow. Also the most streams that the
-     * other collector has not yet answered with WELCOME. */
+    /* A stream is a connection that sends one trace to the other collector. At most this many streams at a time
+     * send traces that had ended before their stream began, so that there is room for traces that still grow. No
+     * stream starts while this many streams wait for WELCOME, the other collector's first answer. */
     ENDED_MAX = 16,
     BACKOFF_MIN_MS = 100, /* first wait between two attempts to connect; doubled each time */
     BACKOFF_MAX_MS = 5000,

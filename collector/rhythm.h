@@ -25,13 +25,13 @@ enum {
     RHYTHM_LANES = 64,
     RHYTHM_TIMES = 64, /* the median is taken of this many last steps */
     RHYTHM_LEAST = 16, /* no step can be slow before this many steps have come */
-    RHYTHM_RARE = 2,   /* a step is not slow if more than this many of the last steps were as slow */
+    RHYTHM_RARE = 2,   /* a step does not count as slow if more than this many of the last steps were slow too */
     /* A shape is a beat if at least this many intervals in a row between its launches have about the same number of
      * operations, and these intervals together take RHYTHM_STEADY_NS or more. */
     RHYTHM_EVEN = 32,
 };
-/* The kernels of a network's equal layers have even intervals too, but only until the step ends. Few steps last as
- * long as this, so the time keeps such kernels from being taken for beats. */
+/* Least time for which a beat has had even intervals, in ns. The kernels of a network's equal layers have even
+ * intervals too, but only until the step ends. Few steps last so long, so these kernels are not taken for beats. */
 static const int64_t RHYTHM_STEADY_NS = 3000000000;
 static const int64_t RHYTHM_NS = 500000; /* ns; intervals that are shorter on average are no steps */
 

@@ -4,8 +4,8 @@
 
 The collector is harmed in four ways: it is killed (and mostly started again), it is stopped by SIGSTOP (and mostly
 continued), its disk is full for a while, or its socket is removed. The program's output and status must be as without a
-profiler. The programs' times are compared at the end. A trace that has an end must hold or count as lost every launch
-and call. A trace without an end must say that it is incomplete."""
+profiler. A trace that has an end must hold or count as lost every launch and call. A trace without an end must say
+that it is incomplete. Prints at the end how long the program took with and without a profiler."""
 import argparse
 import contextlib
 import json

@@ -4,8 +4,8 @@ until a kernel and its two events are queued (shim/timing/gates.h).
     scripts/soak --gates [GATES] [--build FOLDER]
 
 Runs tests/programs/gated until GATES launches (1,000,000) were measured behind gates. Every third run is stopped and
-continued by signals at random times, and half of these runs are then killed. Without such signals, the output must be
-the same as without the shim. No run may hang, and the trace of a killed run must be readable. Prints how long gates
+continued by signals at random times, and half of these runs are then killed. If a run was not killed, its output must
+be the same as without the shim. No run may hang, and the trace of a killed run must be readable. Prints how long gates
 held streams according to the simulated GPU; runs that were stopped are left out."""
 import argparse
 import os

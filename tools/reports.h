@@ -53,7 +53,8 @@ void tool_gpu_finish(struct tool_gpu *gpu);
     }
 
 /* Returns standard output as a page. Its width is the variable COLUMNS, else the width of the terminal, else 100
- * columns. It has colour only on a terminal, and only if NO_COLOR is not set. */
+ * columns; but at least 60 and at most 400. It has colour only on a terminal, if TERM is set and is not "dumb", and
+ * if NO_COLOR is unset or empty. */
 struct ws_page tool_page(const struct tool_arguments *arguments, size_t top);
 
 /* Prints the object on standard output and releases it. NULL means that memory ran out. */

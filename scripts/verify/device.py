@@ -4,12 +4,12 @@ import os
 
 from runner import UNABLE, kernels
 
-# Kernel, size, launches: kernels of every kind, from shorter than the resolution of events to a millisecond.
+# Kernel, size, launches: kernels of every kind, from about two microseconds to a millisecond.
 KERNELS = [("spin", 2000, 500), ("spin", 10000, 500), ("spin", 100000, 200), ("spin", 1000000, 50),
            ("scale", 1 << 16, 500), ("scale", 1 << 22, 200), ("gelu", 1 << 20, 200), ("softmax", 256, 200),
            ("sgemm", 128, 200), ("sgemm", 512, 50)]
-# The simulated GPU computes a kernel on the host during its launch, and that time shows in its results. So it gets only
-# spin, which computes nothing.
+# The simulated GPU computes its kernels on the host, within the program's calls, and that time shows in the results. So
+# it gets only `spin`, which computes nothing.
 SIMULATED_KERNELS = [row for row in KERNELS if row[0] == "spin"]
 
 

@@ -37,7 +37,7 @@ def median_time(outcomes):
 
 
 def measure(runner, budget):
-    """Runs every program under every mode, interleaved, for as many rounds as the budget allows; at least one."""
+    """Runs every program under every mode in each round: one to five rounds, as the time in `budget` (s) allows."""
     rows, skipped, able = [], [], []
     for name, command, environment in catalogue(runner):
         if not os.path.exists(command[0]):

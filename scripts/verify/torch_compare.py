@@ -8,7 +8,7 @@ import sys
 from runner import UNABLE
 
 PROGRAMS = ["eager", "batch-1", "graph"]
-# Profiler → switches of `wallshim record`. None: torch.profiler. "none": no profiler; its losses are the right ones.
+# Profiler → switches of `wallshim record`. None: torch.profiler. "none": no profiler, to compare the others with.
 PROFILERS = {
     "none": "none",
     "host": ["--backend", "host"],
@@ -58,7 +58,8 @@ def own_kernels(runner, trace):
 
 
 def paired(own, theirs):
-    """The kernels that both saw: those of torch.profiler are the last ones of the recording."""
+    """Pairs the kernels that both profilers saw: (row, name, begin, end). torch.profiler saw the last kernels of the
+    recording; up to 39 may follow them."""
     for left in range(min(40, len(own) - len(theirs) + 1)):
         last = len(own) - left
         pairs = list(zip(own[last - len(theirs):last], theirs))
@@ -118,7 +119,8 @@ def compare_kernels(runner):
 
 
 def slowdown(rounds):
-    """The median and quartiles of the ratios of each round with the profiler to the mean of its neighbours without."""
+    """Compares each round under the profiler with the mean of the rounds before and after it, which run without. Returns
+    by which share rounds take longer under the profiler: the median and the quartiles."""
     ratios = []
     for at in range(1, len(rounds), 2):
         beside = rounds[at - 1:at + 2:2]
@@ -128,7 +130,8 @@ def slowdown(rounds):
 
 
 def measure_slowdown(runner):
-    """Each program with and without each profiler, in turn, in one process. The losses must not differ."""
+    """Runs each program with and without each profiler, in turn, in one process. The models' losses at the end must be
+    those without a profiler. torch.profiler runs fewer rounds, so its losses are not compared."""
     answer, losses = {}, {}
     for name, switches in PROFILERS.items():
         if runner.seconds_left < 25:

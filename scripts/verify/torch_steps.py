@@ -7,10 +7,11 @@ Programs: eager (batch 8), batch-1, compiled, graph (both of batch 1). SAMPLES i
 up, then runs N rounds of the same steps. Prints one JSON object: for each program the mean time of a step in ns in each
 round, the processor time of each thread in a step, the number of steps, and the loss at the end.
 
---profiler runs each round under torch.profiler. --trace writes what torch.profiler sees of the last round of the first
-program into FILE. --alternate profiles every second round only: the same process runs with and without a profiler, so
-what differs from process to process does not matter. The profiler is torch.profiler with --profiler, else wallshim,
-started with --capture-range profiler. Status 77 if there is no PyTorch or no GPU."""
+--profiler runs each round under torch.profiler. --trace runs the last round of the first program under torch.profiler,
+and writes what torch.profiler sees into FILE. --alternate profiles every second round only: the same process runs with
+and without a profiler, so what differs from process to process does not matter. Without --profiler, --alternate is for
+wallshim. The caller then runs this script under `wallshim record --capture-range profiler`, and the script turns the
+recording on and off with torch.cuda.profiler. Ends with status 77 if there is no PyTorch or no GPU."""
 import argparse
 import json
 import os
@@ -19,7 +20,8 @@ import time
 
 UNABLE = 77
 WARM_UP = 20
-# Name → switches of gpt.py, and steps in a round. All runs have the same steps, because their losses are compared.
+# Name → switches of gpt.py, and steps in a round. Runs with the same options make the same steps, so that their losses
+# can be compared.
 PROGRAMS = {"eager": ([], 150), "batch-1": (["--batch", "1"], 150), "compiled": (["--batch", "1", "--compile"], 400),
             "graph": (["--batch", "1", "--graph"], 600)}
 

@@ -64,9 +64,9 @@ void ws_remote_library_finish(struct ws_remote_library *library);
  * several versions of it, returns the last one in the table of symbols. */
 uint64_t ws_remote_symbol(const struct ws_remote_library *library, const char *name);
 
-/* Finds the code around the functions `names`, a list that ends with NULL: from the end of the symbol before the
- * first of them to the start of the symbol after the last. This includes functions without a symbol that were
- * compiled together with them. Returns false if the library has none of the functions. */
+/* Finds the code around the functions `names`, a list that ends with NULL. The code begins where the symbol before
+ * the first of these functions ends. It ends where the symbol after the last of them begins. So it includes functions
+ * without a symbol that were compiled together with them. Returns false if the library has none of the functions. */
 bool ws_remote_neighbourhood(const struct ws_remote_library *library, const char *const *names, uint64_t *begin,
                              uint64_t *end);
 

@@ -7,10 +7,10 @@
 
 enum { STACK_MOST = 1 << 20, RANGE_MOST = 8 << 20, ROOM_LEAST = 64 << 10 };
 
-/* The list holds system calls that read, write or wait. Calls that malloc, the loader and pthread functions make
- * while they hold locks are left out (mmap, munmap, brk, madvise, mprotect, openat, clone). These functions also call
- * futex, which is in the list. If a thread is in a futex call of one of these functions, ws_is_safe finds the
- * function's address on the stack. */
+/* The list holds system calls that read, write or wait, and some that do almost nothing (getpid, clock_gettime …).
+ * Calls that malloc, the loader and pthread functions make while they hold locks are left out (mmap, munmap, brk,
+ * madvise, mprotect, openat, clone). These functions also call futex, which is in the list. If a thread is in a futex
+ * call of one of these functions, ws_is_safe finds the function's address on the stack. */
 bool ws_is_harmless_call(long number)
 {
     static const long numbers[] = {

@@ -21,7 +21,7 @@ struct ws_interval_set {
 
 void ws_interval_set_finish(struct ws_interval_set *set);
 
-/* Adds an interval. Intervals may be added in any order. If they are added in order of start, each call takes
+/* Adds an interval. Intervals may be added in any order. A call that adds an interval behind all others takes
  * constant time. Returns 0 or -ENOMEM. */
 int ws_interval_set_add(struct ws_interval_set *set, int64_t begin, int64_t end);
 

@@ -39,8 +39,8 @@ struct ws_calibrate_options {
     void *user;
 };
 
-/* Returns 0, or -errno with a message if the bandwidth could not be measured. A GEMM that could not be measured is no
- * error. */
+/* Returns 0, or -errno with a message if the driver could not be opened or the bandwidth could not be measured. A
+ * GEMM that could not be measured is no error. */
 int ws_calibrate(struct ws_calibration *calibration, const struct ws_calibrate_options *options, char *message,
                  size_t capacity);
 

@@ -32,8 +32,8 @@ static int calibrate_json_add(json_t *root, const char *what, const struct ws_ce
                                  json_pack("{s:s, s:s}", "what", what, "why", ceiling->why_not));
 }
 
-/* Makes a JSON object that describes GPU, driver and libraries. Values are rounded, and have the units of
- * hardware/gpus.h. */
+/* Makes a JSON object that describes GPU, driver and libraries. Clock and sizes are rounded down to MHz,
+ * MiB and GiB, the units of hardware/gpus.h. */
 static json_t *calibrate_json_describe(const struct ws_calibration *calibration, const char *when,
                                        const char *version)
 {

@@ -18,10 +18,10 @@ struct ws_repeated {
     double once_ns; /* time of one operation: the larger of device and host time */
 };
 
-/* Runs the operation once to warm up and once to time it, then repeatedly for about budget_ns. A sample is one
+/* Runs the operation a few times to warm up and to time it, then repeatedly for about budget_ns. A sample is one
  * operation, or several operations if one operation is short compared with the resolution of events. There is no wait
- * between samples, so the device does not become idle. Returns 0, the operation's error, or -EIO if the driver
- * failed. After -EIO, *failed is the driver's result. */
+ * between samples, so the device does not become idle. Returns 0; the operation's error; -ERANGE if the events
+ * show no time; or -EIO if the driver failed. After -EIO, *failed is the driver's result. */
 int ws_repeat(const struct ws_driver *driver, ws_operation run, void *user, double amount, double budget_ns,
               struct ws_repeated *repeated, ws_CUresult *failed);
 

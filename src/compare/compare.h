@@ -68,8 +68,7 @@ static inline bool ws_change_is_noise(const struct ws_change *change)
 /* Returns whether the value grew by more than `share` times its value before, and by more than the noise. */
 bool ws_change_is_regression(const struct ws_change *change, double share);
 
-/* Return a name for JSON: ws_pairing_name that of a way to match kernels, ws_sample_class_name that of a class of
- * operations. */
+/* Return names for JSON. ws_pairing_name names a way to match kernels, ws_sample_class_name a class of operations. */
 const char *ws_pairing_name(enum ws_pairing pairing);
 const char *ws_sample_class_name(uint32_t of_class);
 

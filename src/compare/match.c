@@ -17,7 +17,7 @@ struct pool {
     double *launches;                             /* launches per sample (step or recording), by kernel */
     size_t count;
     bool *taken;
-    uint64_t *keys; /* by kernel: key by the current rule; 0: it is taken, or has no such key */
+    uint64_t *keys; /* by kernel: key by the current rule; 0: the kernel is taken, or the rule gives it no key */
 };
 
 struct matching {
@@ -88,7 +88,7 @@ static uint64_t key_by_shape(const struct pool *pool, size_t kernel)
     return ws_hash_key(key, sizeof(key));
 }
 
-/* Returns whether the two kernels' numbers of launches per step differ by at most 1 %. */
+/* Returns whether the two kernels' numbers of launches per sample (step or recording) differ by at most 1 %. */
 static bool same_count(const struct matching *matching, size_t before, size_t after)
 {
     double x = matching->before.launches[before], y = matching->after.launches[after];

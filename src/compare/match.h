@@ -7,15 +7,16 @@
 /* How the kernels of a pair were matched. The ways are tried in the order of this enum, each on the kernels that no
  * earlier way has matched. All ways but the first are guesses. A guess pairs only kernels of the same class. The
  * functor of a framework's wrapper kernel is the computation that its name holds, such as AddFunctor. "Unique on each
- * side" means that in each recording only one unmatched kernel meets the other conditions of this way. */
+ * side" means that in each recording only one unmatched kernel meets the other conditions of this way. A sample is a
+ * step or a whole recording. */
 enum ws_pairing {
     WS_PAIRED_BY_NAME,    /* both kernels have the same name */
     WS_PAIRED_BY_NUMBERS, /* names equal except for digits (another tile size, unrolling or version); if several
                            * kernels have such names, those with most time are matched first */
     WS_PAIRED_BY_STEM,    /* names equal except for digits, template arguments and parameters; same functor, if any;
-                           * unique on each side; equal numbers of launches per step */
-    WS_PAIRED_BY_SHAPE,   /* same grid and block; functors equal or unknown; unique on each side; equal numbers of
-                           * launches per step */
+                           * unique on each side; numbers of launches per sample equal within 1 % */
+    WS_PAIRED_BY_SHAPE,   /* same grid and block; functors equal or unknown; unique on each side; numbers of launches
+                           * per sample equal within 1 % */
     WS_UNPAIRED,
     WS_PAIRING_COUNT
 };

@@ -1,4 +1,5 @@
-/* Adds the operations and gaps (idle periods) of a device to one side of a comparison, in one pass over both. */
+/* Adds the operations and gaps (idle periods) of a device to one side of a comparison. One pass over the device's
+ * time adds both. */
 #ifndef WALLSHIM_COMPARE_SAMPLES_H
 #define WALLSHIM_COMPARE_SAMPLES_H
 

@@ -14,9 +14,9 @@ struct ws_export_format {
     const char *summary;
     const char *suffix; /* suffix of file names that select the format: ".json" */
 
-    /* true: the model holds all operations, so that write() can analyse them. false: the model holds only the tables
-     * that rows refer to (ws_model_options.references_only), and write() reads the rows of each trace a second time.
-     * Then memory does not grow with the number of rows. */
+    /* true: the model holds all operations, so that write() can analyse them. false: the model lacks operations,
+     * calls, collectives and ranges (ws_model_options.references_only). If write() needs these rows, it reads each
+     * trace a second time, so that memory does not grow with the number of rows. */
     bool analysed;
 
     /* Writes the traces to out. Returns 0, or -errno with one line in message. */

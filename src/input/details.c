@@ -51,8 +51,8 @@ const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, ui
         return NULL;
     detail->used = true;
     /* A call that waits for an event keeps the event's number only if an earlier call in the file recorded the event.
-     * Without such a call, another process may have recorded the event, or a call that is not in the file. The number
-     * could then stand for a different event. */
+     * Without such a call, the event may have been recorded by another process, or by a call that the file lacks. The
+     * number could then stand for a different event. */
     if (detail->records && !ws_salted_put(&gather->recorded, detail->object))
         gather->error = -ENOMEM;
     if (detail->waits && !ws_salted_get(&gather->recorded, detail->object))

@@ -33,7 +33,7 @@ struct ws_gather_op {
 struct ws_gather_call {
     int64_t begin, end;
     uint64_t correlation;
-    uint32_t function; /* id in table driver_function; top bit set: the call launched operations */
+    uint32_t function; /* id in table `driver_function`; top bit set: the call launched operations */
     uint32_t thread;
 };
 
@@ -43,14 +43,13 @@ struct ws_gather_collective {
     uint64_t count;
     uint64_t sequence;
     uint32_t thread;
-    uint32_t function; /* id in table driver_function; 0: the record names only the communicator */
+    uint32_t function; /* id in table `driver_function`; 0: the record names only the communicator */
     uint32_t comm;     /* number of the communicator in ws_gather.comms, from 1; 0: unknown */
     uint32_t datatype;
     uint32_t stream; /* id of the stream of the collective's kernels; set by ws_gather_finish */
     int32_t peer;
     bool all_parts; /* `count` covers the data of all ranks; NCCL's count covers one rank's part */
-    /* 1 + index in ws_gather.ops of the kernel, if the file states that this collective is that of a certain kernel;
-     * else 0. */
+    /* 1 + index in ws_gather.ops of the kernel, if the file names the kernel of this collective; else 0. */
     uint32_t op;
 };
 

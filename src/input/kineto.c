@@ -177,8 +177,8 @@ static void begin(struct reading *reading, bool is_map)
         return;
     }
     reading->places[reading->depth++] = (struct place){ .node = node };
-    /* An array at the top level of the file may hold something other than events. In this case, `has_events` is set
-     * only when an event with a phase is found (take_value). */
+    /* An array at the top level of the file may hold something other than events. For such an array, `has_events` is
+     * set only when an event with a phase is found (take_value). */
     if (node == NODE_EVENTS) {
         reading->has_events |= reading->depth > 1;
         reading->events = reading->depth;

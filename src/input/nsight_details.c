@@ -51,8 +51,8 @@ static bool is_number(sqlite3_stmt *row, int column)
     return !nsight_is_null(row, column) && value >= 0 && value < UINT32_MAX;
 }
 
-/* Reads the context, stream and event of a call that records an event or waits for an event. The number that it
- * returns for the event is unique in the file, not only in the process. */
+/* Reads the context, stream and event of a call that records an event or waits for an event. The event's
+ * number in the result is unique in the file, not only in the process. */
 static struct ws_gather_detail place_at(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t process = sqlite3_column_int64(row, PROCESS), correlation = sqlite3_column_int64(row, CORRELATION);

@@ -121,8 +121,8 @@ static void take_kernel(struct nsight *nsight, sqlite3_stmt *row)
     nsight_tables_take_operation(nsight, row, &shape, 0);
 }
 
-/* Derives the kinds of memory of a copy's source and destination from the column copyKind. The columns srcKind and
- * dstKind say more about them (pinned, pageable), but a file may lack these columns. */
+/* Derives the kinds of memory of a copy's source and destination from the column `copyKind`. The columns `srcKind`
+ * and `dstKind` say more about them (pinned, pageable), but a file may lack these columns. */
 static void spaces_of_kind(int64_t kind, uint32_t *from, uint32_t *to)
 {
     static const uint8_t sides[][2] = {

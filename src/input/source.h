@@ -34,7 +34,7 @@ enum ws_source_kind ws_source_kind_of(const unsigned char *head, size_t size);
 enum ws_source_kind ws_source_kind_of_file(const char *path);
 
 /* Opens a file. Messages call the file `name`, or its path if name is NULL. Returns 0, or -errno with a message that
- * names the file, the problem and what to do. */
+ * names the file and the problem. */
 int ws_source_open(struct ws_source **source, const char *path, const char *name, char *message, size_t capacity);
 
 /* After this call, blocks of operations may hold one array per column instead of rows: see ws_block_ops. */

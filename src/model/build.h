@@ -33,7 +33,7 @@ void ws_process_finish(struct ws_process *process);
 
 /* Completes a loaded process. Makes its tracks (a track is one device as this process used it). Finds the stream,
  * context, track and name of each shape (static properties that many operations share). Maps the times to the host's
- * clock, and orders operations and ranges. Returns 0 or -ENOMEM. */
+ * clock, and orders operations and ranges. Returns 0, -ENOMEM, or -EFBIG if there are too many ranges. */
 int ws_process_resolve(struct ws_build *build, uint32_t process);
 
 /* Returns the process's track for a device. If the device has no track, returns the track for an unknown device. */

@@ -141,15 +141,15 @@ struct ws_model_options {
     /* By index of the file: the path to open instead, for example an unpacked copy of the file. NULL: the paths that
      * the user gave are opened. */
     const char *const *files;
-    bool references_only; /* load only dictionaries: no operations, calls, collectives or ranges */
+    bool references_only; /* load everything except operations, calls, collectives and ranges */
     /* The processes to read, and the window of each process. NULL: the files at the paths are read in full. If
      * `windows` is set, the paths are ignored. The windows must outlive the model. */
     const struct ws_window *windows;
     size_t window_count;
 };
 
-/* Reads the traces. Returns 0, or -errno with a message that names the file, the problem and what to do. -ENODATA
- * means that all files were left out. */
+/* Reads the traces. Returns 0, or -errno with a message that names the file and the problem. -ENODATA means
+ * that all files were left out. */
 int ws_model_create(struct ws_model **model, const char *const *paths, size_t count,
                     const struct ws_model_options *options, char *message, size_t capacity);
 

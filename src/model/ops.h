@@ -130,7 +130,7 @@ static inline int64_t ws_op_end(const struct ws_ops *ops, size_t op)
 }
 
 /* The error of a time is stored like a floating-point number: 11 bits of mantissa (digits) and 5 bits of exponent
- * (shift). It is rounded up, by at most 0.1 %, because it is an upper limit. */
+ * (shift). The stored error is rounded up, by at most 0.1 %, because an error is an upper limit. */
 enum { WS_ERROR_DIGITS = 11 };
 
 uint16_t ws_error_keep(uint32_t error_ns);

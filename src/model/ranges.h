@@ -26,7 +26,8 @@ struct ws_ranges {
     uint32_t *parents;        /* for each range: place of the enclosing range on the same thread, or WS_NO_RANGE */
 };
 
-/* Orders rows by thread and begin, with outer ranges before inner ranges. Returns 0 or -ENOMEM. */
+/* Orders rows by thread and begin, with outer ranges before inner ranges. Returns 0, -ENOMEM, or -EFBIG if there
+ * are too many ranges for 32-bit indices. */
 int ws_ranges_order(struct ws_ranges *ranges);
 
 void ws_ranges_finish(struct ws_ranges *ranges);

@@ -114,8 +114,8 @@ struct merge {
     const uint32_t *indices;
     const struct ws_times *times;
     size_t runs;
-    /* For each part and run: the index in the run at which the part begins; after the last part: the ends of all
-     * runs. */
+    /* For each part and run: the index in `indices` of the run's first element in this part; after the last part: the
+     * ends of all runs. */
     size_t *cuts;
     struct head *heaps;
 };

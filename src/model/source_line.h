@@ -23,14 +23,14 @@ static inline bool ws_source_is_known(struct ws_source source)
 
 /* Finds what a thread (identifier in the trace) was executing at a host time. The result is the first of these that
  * exists: the innermost Python function outside installed packages; a stack of the thread; the innermost annotation;
- * the outermost operator. reach: maximum distance in ns between `time` and the time of the stack. known: a cache with
- * one byte per row of ws_process.labels, initially 0, for whether the label names a function of the program; NULL: no
- * cache. */
+ * the place at which another thread waited (ws_stacks_waiting); the outermost operator. reach: maximum distance in ns
+ * between `time` and the time of the stack. known: a cache with one byte per row of ws_process.labels, initially 0.
+ * It tells whether the label names a function of the program. NULL: no cache. */
 struct ws_source ws_source_at(const struct ws_process *process, uint32_t thread, int64_t time, int64_t reach,
                               uint8_t *known);
 
-/* Writes the place: "step (train.py:41)". For a range, the line is the function's first line, because profilers store
- * no other line. For a stack, it is the line that was being executed. If the place is unknown, writes an empty text
+/* Writes the place: "step (train.py:41)". For a range, the line is that in the range's name: mostly the function's
+ * first line. For a stack, it is the line that was being executed. If the place is unknown, writes an empty text
  * and returns false. */
 bool ws_source_text(const struct ws_process *process, struct ws_source source, char *text, size_t capacity);
 

@@ -102,7 +102,8 @@ static uint32_t first_with(struct ws_map *map, const uint64_t numbers[3], uint32
     return (uint32_t)(*first - 1);
 }
 
-/* Files and functions are compared by their texts, because code that is loaded twice has two rows in family code. */
+/* Files and functions are compared by their texts, because code that is loaded twice has two rows in
+ * ws_stacks.codes. */
 static uint64_t text_key(const struct ws_text *text)
 {
     return text ? ws_salted_key(text->data, text->length) : 0;
@@ -278,10 +279,10 @@ uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t t
  * stacks, counts if it is as long as those that get samples (shim/drain/pauses.c), and not too long. Times in ns. */
 static const int64_t SAMPLE_REACH = 50000000, PAUSE_LEAST = 500000, PAUSE_MOST = 1000000000;
 
-/* Returns the place at which the thread of these rows waits at `time`: that of the nearest sample in the pause around
- * `time`, else the place at which most pauses were spent that ended at the same place. WS_NO_FRAME: unknown. The
- * pause must lie between two calls, because a thread that makes no more calls does not wait for anything. *apart: ns
- * between sample and `time`. */
+/* Returns the place at which the thread of these rows waits at `time`; WS_NO_FRAME: unknown. The nearest sample in
+ * the pause around `time` gives the place. If the pause has no sample, the place is the one at which most pauses that
+ * ended like this one were spent. The pause must lie between two calls, because a thread that makes no more calls
+ * does not wait for anything. *apart: ns between sample and `time`; INT64_MAX: no sample. */
 static uint32_t waits_at(const struct ws_stacks *stacks, const struct ws_stack *rows,
                          const struct ws_stack_calls *calls, size_t count, int64_t time, int64_t *apart)
 {

@@ -64,9 +64,9 @@ uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t t
 
 /* For a thread without stacks, returns the place at which another thread waited at a time; WS_NO_FRAME: unknown, or
  * the thread has stacks of its own. The other thread waits if a stack was sampled in its pause around `time`, between
- * two of its calls that have stacks. A long pause without sample counts as spent where most pauses were spent that
- * ended at the same place. So the launches of a thread without Python code, such as PyTorch's thread for the backward
- * pass, have the line that waits for them. */
+ * two of its calls that have stacks. A long pause without a sample counts too. Its place is the one at which most
+ * pauses that ended at the same place were spent. So reports can name a line for the launches of a thread without
+ * Python code, such as PyTorch's thread for the backward pass: the line that waits for that thread. */
 uint32_t ws_stacks_waiting(const struct ws_stacks *stacks, uint32_t thread, int64_t time);
 
 /* Returns the place that launched an operation of the shape (id in the trace); WS_NO_FRAME: unknown. */

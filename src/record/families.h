@@ -15,8 +15,8 @@
  * (FORMAT.md, src/wire/layout.c).
  * PLAIN                   predicts 0
  * DELTA                   predicts the value of the row before
- * KEY                     for columns with few values in a repeating order: looks for the last place where the same
- *                         two values came before, and predicts the value that followed them there
+ * KEY                     for columns with few values in a repeating order: takes the values of the two rows before,
+ *                         finds where these two last followed each other, and predicts the value that came next there
  * Each of the other codings compares a row with the last earlier row that has the same value in a KEY column. The KEY
  * column is `thread` for THREAD, and the family's first column for the others. The coding predicts that one number is
  * the same in both rows:
@@ -114,7 +114,7 @@
     I(uint32_t, kind, PLAIN) /* enum ws_op_kind */                                                       \
     I(uint32_t, driver_function, PLAIN)                                                                  \
     I(uint32_t, stream, PLAIN)                                                                           \
-    I(uint32_t, function, PLAIN) /* id in family function; for graphs, the executable graph's id */      \
+    I(uint32_t, function, PLAIN) /* id in family `function`; for graphs, the executable graph's id */    \
     I(uint32_t, grid_x, PLAIN)                                                                           \
     I(uint32_t, grid_y, PLAIN)                                                                           \
     I(uint32_t, grid_z, PLAIN)                                                                           \
@@ -168,12 +168,12 @@
     I(uint32_t, begin_error, FIRST) /* maximum error of `begin`, in ns */                                  \
     I(uint32_t, end_error, FIRST)                                                                          \
     I(uint32_t, flags, FIRST)  /* enum ws_op_flags */                                                      \
-    I(uint32_t, params, FIRST) /* id in family params; 0: none */                                          \
+    I(uint32_t, params, FIRST) /* id in family `params`; 0: none */                                        \
     I(uint64_t, bytes, FIRST)  /* bytes copied or set, of copies and memsets */                            \
     I(int32_t, result, PLAIN)  /* the driver's result */
 
 #define WS_COLUMNS_call(I, S)                                                   \
-    I(uint32_t, function, KEY) /* id in family driver_function */               \
+    I(uint32_t, function, KEY) /* id in family `driver_function` */             \
     I(uint32_t, thread, KEY)                                                    \
     I(uint64_t, correlation, THREAD)                                            \
     I(int64_t, host_begin, GAP(host_end, thread))                               \
@@ -186,7 +186,7 @@
     I(int32_t, result, PLAIN)
 
 #define WS_COLUMNS_collective(I, S)                                                                                  \
-    I(uint32_t, function, KEY) /* id in family driver_function, of ncclAllReduce … */                              \
+    I(uint32_t, function, KEY) /* id in family `driver_function`, of ncclAllReduce … */                            \
     I(uint32_t, thread, KEY)                                                                                         \
     I(uint64_t, correlation, THREAD)                                                                                 \
     I(int64_t, host_begin, GAP(host_end, thread))                                                                    \
@@ -203,7 +203,7 @@
     I(int32_t, result, PLAIN)
 
 #define WS_COLUMNS_range(I, S)                                                                               \
-    I(uint32_t, name, KEY) /* id in family label */                                                          \
+    I(uint32_t, name, KEY) /* id in family `label` */                                                        \
     I(uint32_t, thread, KEY)                                                                                 \
     I(int64_t, host_begin, GAP(host_end, thread))                                                            \
     I(int64_t, host_end, LENGTH(host_begin))                                                                 \
@@ -266,10 +266,10 @@
     I(uint64_t, address, PLAIN) /* for modules: lowest address at which the module was loaded */                    \
     I(uint64_t, size, PLAIN)    /* for modules: bytes from `address` to the module's end */
 
-#define WS_COLUMNS_frame(I, S)                                                                           \
-    I(uint32_t, id, DELTA)                                                                               \
-    I(uint32_t, caller, DELTA) /* id in family frame; 0: no caller, or the outer frames were left out */ \
-    I(uint32_t, code, PLAIN)                                                                             \
+#define WS_COLUMNS_frame(I, S)                                                                        \
+    I(uint32_t, id, DELTA)                                                                            \
+    I(uint32_t, caller, DELTA) /* id in family `frame`; 0: none, or the outer frames were left out */ \
+    I(uint32_t, code, PLAIN)                                                                          \
     I(uint32_t, offset, PLAIN) /* bytes from the function's first instruction, or from the module's `address` */
 
 #define WS_COLUMNS_stack(I, S)                                                                                   \

@@ -1,9 +1,9 @@
 /* The image of a kernel's structure parameters, as stored in a trace: 64-bit words of the parameter block, in the
  * order of their offsets. WS_IMAGE_ADDRESS replaces each device address, so that launches that differ only in their
- * buffers have equal images. Column `words` of family params holds the addresses. Parameters of 1, 2, 4 or 8 bytes
+ * buffers have equal images. Column `words` of family `params` holds the addresses. Parameters of 1, 2, 4 or 8 bytes
  * are 0 in the image.
  *
- * Layout of column `structures` of family params: u16 number of the first word; u16 number of words; one bit per
+ * Layout of column `structures` of family `params`: u16 number of the first word; u16 number of words; one bit per
  * word; the words whose bit is set. A word's bit is set if the word differs from the word three words before it.
  * Words before the first count as zeros. The distance is three words because unused entries in PyTorch's tables
  * repeat every 24 bytes. */

@@ -34,7 +34,7 @@ WS_FAMILIES(WS_ROW)
 #undef WS_ROW_INTEGER
 #undef WS_ROW_TEXT
 
-/* The format of column `lines` of family code. src/model/line_table.h reads CPython's formats. */
+/* The format of column `lines` of family `code`. src/model/line_table.h reads CPython's formats. */
 enum ws_line_coding {
     WS_LINES_NONE,
     WS_LINES_LNOTAB,    /* CPython up to 3.9 */
@@ -143,10 +143,10 @@ enum ws_range_kind {
     WS_RANGE_KIND_COUNT
 };
 
-/* The purpose of a driver or library function. This is column `family` of family driver_function. */
+/* The purpose of a driver or library function. This is column `family` of family `driver_function`. */
 enum ws_call_family {
     WS_CALL_OTHER,
-    WS_CALL_LAUNCH, /* LAUNCH, COPY, MEMSET and WORK: calls that are rows of family op, not of family call */
+    WS_CALL_LAUNCH, /* LAUNCH, COPY, MEMSET and WORK: calls that are rows of family `op`, not of family `call` */
     WS_CALL_COPY,
     WS_CALL_MEMSET,
     WS_CALL_WORK,

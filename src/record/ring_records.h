@@ -96,12 +96,12 @@ struct ws_ring_event {
     uint32_t padding[11];
 };
 
-/* header.detail: enum ws_range_kind. header.shape: id in family label of an operator's inputs, or 0. */
+/* header.detail: enum ws_range_kind. header.shape: id in family `label` of an operator's inputs, or 0. */
 struct ws_ring_range {
     struct ws_ring_header header;
     uint64_t ticks_begin, ticks_end;
-    uint64_t number; /* number of a step or annotation (column `number` of family range); unused for operators */
-    uint32_t name;   /* id in family label of the range's name */
+    uint64_t number; /* number of a step or annotation (column `number` of family `range`); unused for operators */
+    uint32_t name;   /* id in family `label` of the range's name */
     uint32_t padding[7];
 };
 
@@ -109,7 +109,7 @@ struct ws_ring_range {
 struct ws_ring_stack {
     struct ws_ring_header header;
     uint64_t ticks;
-    uint32_t frame; /* id in family frame of the innermost frame */
+    uint32_t frame; /* id in family `frame` of the innermost frame */
     uint32_t padding[11];
 };
 
@@ -126,9 +126,9 @@ _Static_assert(WS_RING_PARAM_WORDS < 1 << WS_RING_PARAM_IMAGE, "both numbers hav
  * not valid: the ring is then damaged. */
 unsigned ws_ring_record_slots(const struct ws_ring *ring, uint64_t at, uint64_t head);
 
-/* Each function turns a ring record into a row of the trace, and returns the row. The caller has converted the
- * record's ticks to the host times that it gives. The rows of operations do not hold the parameters and device times
- * yet. */
+/* Each function turns a ring record into a row of the trace, and returns the row. The caller passes the
+ * record's times, converted from ticks to ns of the host's clock. The rows of operations do not hold the parameters
+ * and device times yet. */
 struct ws_op ws_ring_op_row(const struct ws_ring_op *record, uint32_t thread, int64_t host_begin, int64_t host_end);
 struct ws_call ws_ring_call_row(const struct ws_ring_call *record, uint32_t thread, int64_t host_begin,
                                 int64_t host_end);

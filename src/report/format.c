@@ -13,7 +13,7 @@ static void format_scaled(char *text, double value, const char *unit)
 
 const char *ws_format_time(char text[WS_FORMAT_SIZE], int64_t ns)
 {
-    static const char minus[] = "−"; /* the same minus sign as in changes (compare/text.c) */
+    static const char minus[] = "−"; /* the minus sign U+2212, which `diff` also prints (compare/text.c) */
     double value = fabs((double)ns);
     char *all = text;
     if (ns < 0)

@@ -262,8 +262,8 @@ static size_t spare_width(const struct ws_table *table, const size_t *widths, si
 }
 
 /* Leaves out columns, the last one first, until the table fits with names shortened to a readable length. Sets the
- * width of each column left out to 0. Returns by how many characters the table is still too wide while names are not
- * shortened. */
+ * width of each column left out to 0. Returns by how many characters the table is still too wide; shorter
+ * names must make up for them. */
 static size_t leave_out_columns(const struct ws_table *table, size_t *widths, size_t excess)
 {
     size_t spare = 0;

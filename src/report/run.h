@@ -4,7 +4,7 @@
 
 #include "report/analysis.h"
 
-/* Fills report->results with this many threads. Returns 0 or -errno. */
+/* Fills report->results with this many threads, but at most 17. Returns 0 or -errno. */
 int ws_report_run(struct ws_report *report, unsigned threads);
 
 #endif

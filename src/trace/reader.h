@@ -42,8 +42,8 @@ struct ws_frame_source;
 struct ws_reader;
 
 /* Opens a trace. Returns 0 or -errno: -ENOENT, -EACCES …; -EINVAL: not a wallshim trace; -EPROTO: a newer major
- * version of the format. After an error, message (if capacity > 0) holds one line that names the file, the problem
- * and a remedy. */
+ * version of the format. After an error, message (if capacity > 0) holds one line that names the file and the
+ * problem. */
 int ws_reader_open(struct ws_reader **reader, const char *path, char *message, size_t capacity);
 
 /* The facts about the whole trace that the footer holds. */

@@ -1,9 +1,10 @@
 /* Completes the trace of a process that was killed. The missing records come from the process's live memory, a file
  * in RAM that outlives the process (record/live.h).
  *
- * The live memory is not trusted: every number and text is copied and checked before use. The trace gets all records
- * of all threads, and the names that they refer to. Operations whose device times were not known yet get no device
- * times.
+ * The live memory is not trusted: every number and text is copied and checked before use. The trace gets the
+ * operations, calls, collectives, ranges and stacks that the live memory holds, and the names that they refer to. It
+ * does not get the parameters of kernels that were still in a ring. Operations whose device times were not known yet
+ * get no device times.
  */
 #ifndef WALLSHIM_TRACE_SALVAGE_H
 #define WALLSHIM_TRACE_SALVAGE_H

@@ -2,9 +2,10 @@
 
 #include "wire/columns.h"
 
-/* LAYOUT defines one function per family. The function expands the family's list of columns twice: into an
- * enumeration of the columns' indices (column_NAME), and into the table of columns. The CODING_ macros use the
- * indices. The enumeration is local, because several families have columns of the same name. */
+/* LAYOUT defines one function per family. The function expands the family's list of columns three times: into an
+ * enumeration of the columns' indices (column_NAME), into the table of columns, and into the number of TEXT columns.
+ * The CODING_ macros use the indices. The enumeration is local, because several families have columns of the same
+ * name. */
 
 #define INDEX_INTEGER(type, name, coding) column_##name,
 #define INDEX_TEXT(name) column_##name,

@@ -43,7 +43,7 @@ void ws_pack(struct ws_encoded *to, const uint64_t *numbers, uint32_t count);
 struct ws_unpacker {
     uint32_t width;
     uint32_t count;
-    const uint8_t *planes; /* the planes: `width` planes of `count` bytes each */
+    const uint8_t *planes; /* byte planes of all numbers, lowest bytes first: `width` planes of `count` bytes */
     uint32_t next;         /* index of the next number to read */
     uint32_t exceptions;   /* number of exceptions (numbers of more than `width` bytes) not read yet */
     uint32_t exception_at;

@@ -2,12 +2,14 @@
 
 bench_attached.py BUILD
 
-The server answers a thousand requests a second, with 20 launches each (tests/programs/requests.c). It is attached to and
-left alone by turns. The figures compare the latencies of the requests in each turn with those in the turn before, from
-the moment when `wallshim attach` starts, so with the time that the threads stand still. A latency runs from the moment
-when the server takes the request; what a request waits because of the one before it is not part of it. The last figure
-is about a server that answers one request after the other: how many more or fewer it answers after it was attached to
-than before the first time.
+The server answers a thousand requests a second, with 20 launches each (tests/programs/requests.c). It is left alone
+for two turns, attached to for one turn, and so on. The figures compare the latencies of the requests while it is
+attached to with those in the turn before. Their floor compares the two turns in which it is left alone. An attached
+turn begins when `wallshim attach` starts, so it contains the time in which the server's threads stand still. A latency
+begins when the server takes the request, so it does not contain the wait for earlier requests.
+
+The last figure is of a server that answers one request after the other. It compares the requests a second after each
+attach with those before the first attach.
 """
 import json
 import os

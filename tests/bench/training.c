@@ -12,7 +12,7 @@ enum {
     STREAMS = 3,
     THREADS = 2,
     DEVICE_TICK = 32,
-    PARAMS_A_SECOND = 64, /* per shape and second: launches with recorded parameters */
+    PARAMS_A_SECOND = 64, /* how many launches of each shape have parameters in each second */
     SAMPLE = 64,
 };
 

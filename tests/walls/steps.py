@@ -9,7 +9,8 @@ would fall between two kinds of steps.
 A true begin after the warm-up counts as found if a step of the report begins near it: nearer than 5 % of a step's
 length. Before that, all begins of a trace are shifted by the constant that gives most matches, because the report
 may divide the loop into steps at another place. Nine in ten traces must be right, nine in ten true begins must be
-found, and nine in ten steady steps of the report must be true steps. The report must find no steps in a control.
+found, and nine in ten steady steps of the report must be true steps. In nine of ten controls, the report must find no
+steps.
 
 If the folder of given traces exists, traces of real programs that mark their steps are tested, too (markers.py).
 The report is told not to use the markers.

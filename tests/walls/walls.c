@@ -452,8 +452,8 @@ static bool read_words(struct run *run, int count, char **words)
            set->batch_bytes > 0 && set->batch_bytes <= MODEL_BATCH && set->ranks > 0 && set->ranks <= MOST_RANKS;
 }
 
-/* Each rank is a child process, even rank 0, which makes the identifier with NCCL: CUDA does not work after a
- * fork. */
+/* Each rank is a child process, rank 0 too. Rank 0 makes the identifier with NCCL, which uses CUDA, and CUDA does not
+ * work in a child that is forked after its first use. */
 static int train_ranks(struct run *run)
 {
     ws_ncclUniqueId id;

@@ -126,8 +126,8 @@ static inline int64_t ws_activity_origin(const struct ws_track *track, const str
     return track->window ? track->window->first : activity->begin;
 }
 
-/* Moves a gap (idle period) from `gaps` to `holes` if recording was off in it, or if the device ran work in it that
- * was launched before or after the recorded time. Returns 0 or -ENOMEM. */
+/* Moves the gaps (idle periods) in which recording was off from `gaps` to `holes`. Also moves the gaps in which the
+ * device ran work that was launched before or after the recorded time. Returns 0 or -ENOMEM. */
 struct ws_process_recorded;
 int ws_activity_leave_out_unrecorded(const struct ws_process *process, const struct ws_track *track,
                                      const struct ws_process_recorded *recorded, struct ws_track_activity *activity);

@@ -6,8 +6,9 @@
 #include "base/minmax.h"
 
 /* The highest set bit of a delay (in ns) and the eight bits after it choose the delay's bucket. So the width of a
- * bucket is at most 1/256 of the smallest delay in it, and few delays share a bucket. A stream with up to SMALL
- * launches is called small: it needs no buckets, because all its delays are kept. */
+ * bucket is at most 1/256 of the smallest delay in it, and few delays share a bucket. Each delay of 0 to 255 ns has a
+ * bucket of its own. Negative delays are in the bucket of 0. A stream with up to SMALL launches is called small: it
+ * needs no buckets, because all its delays are kept. */
 enum { DIGITS = 8, BUCKETS = (64 - DIGITS + 1) << DIGITS, SMALL = 4096 };
 enum { MEDIAN, P95, SOUGHT };
 enum { PARTS = 4096 };

@@ -132,8 +132,9 @@ static int first_calls_put(struct first_finder *finder, enum ws_first_kind kind,
     return 0;
 }
 
-/* As what kind of first call the calls of a driver function may count. `is_named`: the function's name is in
- * first_words, and `kind` is the kind that first_words gives; otherwise `kind` is not valid. */
+/* The kinds of first calls that the calls of a driver function may be. `is_named`: the function's name is in
+ * first_words, and `kind` is the kind that first_words gives; otherwise `kind` is not valid. `may_make_context`: the
+ * function needs a context, so a call of it may create one. */
 struct first_use {
     bool is_named, may_make_context, allocates;
     enum ws_first_kind kind;

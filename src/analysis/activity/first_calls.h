@@ -48,7 +48,7 @@ struct ws_process_first_calls {
                            nothing was recorded */
     struct ws_interval_set of[WS_FIRST_COUNT]; /* by kind: when any thread was in a call of this kind */
     bool is_inferred[WS_FIRST_COUNT]; /* by kind: at least one call was put into this kind by its times, and not only
-                                         by its name */
+                                         by its name; always true for WS_FIRST_ALLOCATION */
 };
 
 /* This analysis runs once per process. It has no section of its own in the report. */

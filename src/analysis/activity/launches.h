@@ -7,7 +7,7 @@
 
 struct ws_track_launches {
     struct ws_vector streams; /* elements: struct ws_stream_delays, most launches first */
-    uint64_t launches;        /* host calls that started work on the device */
+    uint64_t launches;        /* number of operations on the device whose launch call is in the trace */
     int64_t call_time;        /* ns that the host spent in launch calls, except those in `blocking` */
     uint64_t blocking;        /* launches whose call returned only after the operation had ended */
     uint64_t waited_for;      /* launches whose call returned only after the device had become idle */

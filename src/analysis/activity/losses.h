@@ -13,7 +13,8 @@ struct ws_process_losses {
 
 extern const struct ws_analysis ws_analysis_losses;
 
-/* Is every operation and call of the process in the trace? */
+/* Is the trace complete? It is if no operation, call or description of an operation was lost, if all host times are
+ * possible, and if the file is not damaged. */
 bool ws_losses_is_complete(const struct ws_process *process, const struct ws_process_losses *losses);
 
 /* defined in losses_report.c */

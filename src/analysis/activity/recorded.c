@@ -44,8 +44,8 @@ static bool is_whole(const struct ws_process *process)
            lost <= process->ops.count / LOST_MOST;
 }
 
-/* Returns CUPTI's correlation id. The importers of other profilers' traces put the thread's number into the upper 32
- * bits (ws_gather_correlation). */
+/* Returns CUPTI's correlation id, which is in the lower 32 bits. The importers of other profilers' traces put the
+ * thread's number above these bits (ws_gather_correlation). */
 static uint32_t number_of(uint64_t correlation)
 {
     return (uint32_t)correlation;

@@ -1,6 +1,6 @@
-/* The calls that order the work of a process's streams: records of events, waits for events, and operations that
- * block a stream without using the device (host functions, waits for memory values). Entries of the same event, or of
- * the same stream, are in order of the times of their calls. */
+/* The calls that order the work of a process's streams: calls that record an event, calls that make a stream wait for
+ * an event, and operations that block a stream without using the device (host functions, waits for memory values).
+ * Entries of the same event, or of the same stream, are in order of the times of their calls. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_STREAM_ORDER_H
 

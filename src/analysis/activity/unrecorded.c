@@ -6,7 +6,7 @@
  * - the lead-in: the first part of a trace of another profiler. The device still runs work that was launched before
  *   the recording, and the trace lacks this work. A stream runs its work in order. So if the stream's first recorded
  *   operation was queued long before it began, the stream was busy with older work until the operation began;
- * - the edges of a window (the part of the recording that a report covers; model/window.h): among the window's
+ * - the edges of a window (the part of the recording that a report covers; model/window.h): between the window's
  *   operations, the device also ran work that was launched before or after the window. */
 #include <errno.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ static const int64_t flush_ns = WS_LOSSES_LATE;
 static const int64_t shortest_ns = 1000000;
 
 /* On average over all gaps (idle periods), a gap is compared with at most this many rows that count unrecorded calls.
- * The shim writes at most one such row per thread every 250 ms, so real traces stay far below the limit. The limit
+ * The shim usually writes one such row per thread every 250 ms, so real traces stay far below the limit. The limit
  * bounds the time for a damaged trace with many counts. */
 enum { LOOKS_MOST = 1000 };
 

@@ -18,7 +18,8 @@ enum { MOST_STEPS = 80, WORTH = 1 };
  * gradients. */
 enum { FORWARD = 5 };
 
-/* The broadcasts of a step before its first matrix kernel and its first all-reduce. */
+/* The broadcasts at the start of a step. They come before the step's first matrix kernel, and before the first
+ * all-reduce that follows them on the same communicator. */
 struct lead {
     uint64_t count, bytes;
     /* ns of the broadcasts in which no compute ran; end of the last broadcast (ns, host clock) */
@@ -29,12 +30,12 @@ struct lead {
     bool early;    /* the first all-reduce of `comm` comes too early to reduce gradients (FORWARD) */
 };
 
-/* Sums over the steady steps that begin with broadcasts. */
+/* Sums over the steady steps that begin with broadcasts and then have an all-reduce of the same communicator. */
 struct buffers {
     uint64_t count, bytes;
     int64_t exposed;
-    /* `steps`: number of steady steps that begin with broadcasts; `late_steps`: how many of these steps have a first
-     * all-reduce that comes late enough to reduce gradients (lead.early is false) */
+    /* `steps`: number of these steps; `late_steps`: number of these steps whose first all-reduce comes late enough to
+     * reduce gradients (lead.early is false) */
     uint32_t steps, late_steps;
     bool named;     /* at least MOST_STEPS percent of the broadcasts were launched in PyTorch's range
                        "DistributedDataParallel.forward" */

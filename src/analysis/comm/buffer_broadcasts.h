@@ -4,8 +4,9 @@
  * all ranks at the start of each forward pass. Most models do not need these broadcasts: their buffers are equal on
  * all ranks, or each rank may keep buffers of its own, or SyncBatchNorm keeps the buffers equal.
  *
- * A broadcast counts as one of buffers if neither a matrix kernel nor an all-reduce of the same communicator came
- * earlier in its step. Broadcasts that the model's own code makes come later in the step. The report names
+ * A broadcast counts as one of buffers if no matrix kernel came earlier in its step, and no all-reduce of the same
+ * communicator came between the step's first broadcast and this one. A step counts only if such an all-reduce follows
+ * its broadcasts. Broadcasts that the model's own code makes come later in the step. The report names
  * DistributedDataParallel as the cause if
  * - most broadcasts were launched in a range "DistributedDataParallel.forward", which PyTorch sets; or
  * - the first all-reduce comes at least a fifth of a step after the last broadcast. Such an all-reduce probably

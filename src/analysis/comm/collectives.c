@@ -15,8 +15,8 @@ enum { PAUSE_NS = 10000 };
 /* The part of a communication kernel's interval that no earlier communication kernel covers. So the parts of one
  * device do not overlap each other. `begin`, `fair`, `last` and `end` are ns on the host clock: `last` is the time at
  * which the last rank began the collective, `fair` the time at which the last rank that is not a straggler (a rank
- * for which the others often wait) began it. `under` is the ns of compute during the part, `under_wait` the ns of
- * compute between `begin` and `last`. */
+ * for which the others often wait) began it. If the last rank is not known, `fair` and `last` equal `begin`. `under`
+ * is the ns of compute during the part, `under_wait` the ns of compute between `begin` and `last`. */
 struct part {
     int64_t begin, fair, last, end;
     int64_t under, under_wait;

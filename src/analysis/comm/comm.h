@@ -98,11 +98,13 @@ extern const struct ws_analysis ws_analysis_comm_ops;
 
 /* ---- matching of operations (comm_match.c) and clocks of ranks (comm_clocks.c) */
 
+/* Ways to find the operations of several ranks that form one collective. If the trace does not name the communicator,
+ * all kernels with one name on one stream count as one communicator. */
 enum ws_match_method {
-    WS_MATCH_SEQUENCE, /* matches operations with the same communicator and the same sequence number of the call */
-    /* matches the n-th kernels of a name and stream on all ranks, if these kernels end at about the same time */
+    WS_MATCH_SEQUENCE, /* operations of a communicator with the same ws_comm_op.sequence */
+    /* the n-th operations of a communicator on all ranks, if most of them end at about the same time */
     WS_MATCH_ORDER,
-    WS_MATCH_TIME, /* matches kernels of the same name that overlap and end at about the same time */
+    WS_MATCH_TIME, /* operations of a communicator that overlap and end at about the same time */
     WS_MATCH_COUNT
 };
 
@@ -129,8 +131,8 @@ struct ws_rank_clock {
     int64_t spread;
     double drift; /* ns that the rank's clock gains on the reference clock per ns; 0: no drift found */
     int64_t at;
-    bool shared_host; /* the rank has the machine or the trace file of the reference rank, so both ranks should have
-                         one clock */
+    bool shared_host; /* the rank is on the machine or in the trace file of the reference rank, so both ranks should
+                         have one clock */
     bool applied;     /* times of this rank are corrected by `offset` and `drift` */
 };
 
@@ -237,7 +239,8 @@ extern const struct ws_analysis ws_analysis_collectives;
 /* ---- why a rank is late (stragglers.c) */
 
 /* Comparison of a rank with the mean of the ranks that are not stragglers (ranks for which the others often wait).
- * The figures cover the time from a rank's first matched collective to its last. */
+ * `compute`, `idle` and `same_kernels` cover the time from a rank's first matched collective to its last. `cause`
+ * compares idle time of the whole recording. */
 struct ws_lateness {
     int64_t compute, idle; /* ns of compute and of idle time by which this rank exceeds the mean */
     bool same_kernels;     /* the rank ran about as many kernels as the mean */

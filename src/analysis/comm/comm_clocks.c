@@ -31,8 +31,8 @@ struct walk {
     const struct ws_report *report;
     struct ws_job_comm *job;
     struct samples *samples; /* by index of a rank's track: its clock differences */
-    /* tracks (one per rank) whose clocks are known; the tracks from index `head` on have not served yet to find the
-     * clocks of other tracks */
+    /* tracks (one per rank) whose clocks are known; those from index `head` on have not been compared with other
+     * tracks yet (compare_with) */
     uint32_t *queue;
     size_t head, tail;
     bool *known;    /* by index of a rank's track: the rank's clock has been estimated */

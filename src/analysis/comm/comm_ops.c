@@ -8,14 +8,14 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* The maximum number of struct ws_comm_kind per device. Each communicator size has rows of its own, and a damaged
- * trace may hold very many sizes. Once there are MOST_KINDS rows, operations of further communicator sizes go into
- * rows whose `ranks` is 0. */
+/* Limits the number of struct ws_comm_kind per device. Each communicator size has rows of its own, and a damaged
+ * trace may hold very many sizes. Once there are MOST_KINDS rows, all further operations go into rows whose `ranks`
+ * is 0. */
 enum { MOST_KINDS = 256 };
 
 /* The calls of one NCCL group. NCCL launches the same kernels for all calls of a group. */
 struct bundle {
-    uint64_t first, last; /* correlation ids of the first and the last call */
+    uint64_t first, last; /* correlation ids of the first and the last launch that the calls made */
     uint32_t comm_op;     /* index of the struct ws_comm_op made from the bundle; WS_NOWHERE: none yet */
     uint32_t kind, member;
     uint32_t comm; /* communicator of the group's first call, as in ws_comm_op.comm */

@@ -32,8 +32,8 @@ static struct slow_link slow_link_of(const struct ws_report *report, size_t trac
             found.reached = costs[i].fastest;
             found.by = ws_comm_name(kinds[i].operation);
         }
-    /* If the host names are not known and the rank is faster than a network card, we assume that its GPU has a direct
-     * link to other GPUs. */
+    /* If it is not known whether all ranks are on one machine, and the rank is faster than a network card, we assume
+     * that its GPU has a direct link to other GPUs. */
     bool one_machine = ranks->hosts == 1 && ranks->recorded >= ws_ranks_job(report)->largest;
     if (!one_machine && (ranks->hosts > 1 || found.reached < found.limit))
         return found;

@@ -3,9 +3,10 @@
  * The measure is the bus bandwidth of the rank's fastest large operation. Bus bandwidth, as nccl-tests define it, is
  * at most the rate at which a GPU can send in one direction. An operation's time may include waits for other ranks,
  * but the fastest operation hardly includes any. If all ranks run on one machine, the limit is the link between its
- * GPUs (hardware/links.h), or PCIe. If ranks run or may run on several machines, the limit is a network card of 400
- * Gbit/s. If the trace lacks host names and a rank is faster than such a card, we assume that its GPU has a direct
- * link to other GPUs.
+ * GPUs (hardware/links.h), or PCIe. If ranks run on several machines, the limit is a network card of 400 Gbit/s. The
+ * trace may not tell whether there are several machines: host names or ranks may be missing. The limit is then that
+ * of the network card too, unless the rank is faster than such a card. If it is faster, we assume that its GPU has a
+ * direct link to other GPUs.
  *
  * A link that reaches at most a fiftieth of the limit is called slow (our choice). NCCL reaches more than half of a
  * link's bandwidth with messages of some MiB. The limit for "slow" is this low because slower networks are common,

@@ -5,8 +5,9 @@
 #include "base/minmax.h"
 
 /* Kernels over lists of tensors: csrc/multi_tensor_apply.cuh of apex, and PyTorch's
- * ATen/native/cuda/MultiTensorApply.cuh, which derives from apex's file. The kernel's parameter is a structure with
- * these members, in this order:
+ * ATen/native/cuda/MultiTensorApply.cuh, which derives from apex's file. One parameter of the kernel is a structure:
+ * in PyTorch the first, in apex the third, after the chunk size and an address. The structure has these members, in
+ * this order:
  * - the addresses of the tensors, list by list; a template argument gives the number of lists;
  * - the number of elements of each tensor;
  * - in some kernels, for each tensor, a scalar or the address of a counter;

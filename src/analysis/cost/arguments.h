@@ -43,7 +43,8 @@ struct ws_arguments_form {
     enum ws_grammar grammar;
     const struct ws_row_kernel *row_kernel;
     struct ws_iterator iterator;
-    /* number of arrays; 0: the name does not give it; ignored for GRAMMAR_STRIDED if `alike` is set */
+    /* number of arrays, or for GRAMMAR_LIST the number of arrays read plus the number written; 0: the name does not
+     * give it; ignored for GRAMMAR_STRIDED if `alike` is set */
     uint32_t arrays;
     uint32_t lists; /* for GRAMMAR_LIST: number of lists of tensors */
     enum ws_list_kind list_kind;

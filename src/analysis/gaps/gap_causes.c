@@ -30,7 +30,7 @@ enum {
     SAMPLES_LEAST = 8,
     /* The trace counts as a sample of the operations if two conditions are met. First: the median difference between
      * the correlation ids of consecutive calls is above FAR_APART. Second: more than 1/SAMPLED_SHARE of the idle time
-     * has the cause unrecorded. */
+     * has the cause `unrecorded`. */
     FAR_APART = 25,
     SAMPLED_SHARE = 10,
 };
@@ -197,9 +197,9 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
 }
 
 /* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is called
- * a debt. A later gap gets the same cause (sync or allocation) if the host was late in that later gap for no other
- * known reason. The later gap must be at most twice as long as the debt. Its length is then subtracted from the
- * debt. */
+ * a debt. The debt explains later gaps in which the host was late and whose cause would be `launch` or `unexplained`:
+ * they get the cause of the gap with the debt. Such a gap must be at most twice as long as the debt. Its length is
+ * then subtracted from the debt. */
 static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_answer *answer, int64_t length)
 {
     struct ws_gap_answer *debtor = &finder->debtor;
@@ -249,7 +249,7 @@ static void sum_lines(struct ws_track_causes *result)
     }
 }
 
-/* Counts a gap of cause unrecorded in the total `in_graphs` if the operation after the gap belongs to a CUDA
+/* Counts a gap of cause `unrecorded` in the total `in_graphs` if the operation after the gap belongs to a CUDA
  * graph. */
 static void note_graph(struct ws_gap_finder *finder, uint32_t after, int64_t length, int64_t steady)
 {
@@ -401,8 +401,8 @@ static int find_causes(struct ws_gap_finder *finder, const struct ws_track_activ
 }
 
 /* Decides whether the trace holds only a sample of the operations. It does if much idle time has the cause
- * unrecorded, and the correlation ids show that the trace lacks most calls. In such a trace, the device may have been
- * busy in every gap. */
+ * `unrecorded`, and the correlation ids show that the trace lacks most calls. In such a trace, the device may have
+ * been busy in every gap. */
 static int is_sampled(const struct ws_gap_finder *finder, const struct ws_track_activity *activity, bool *sampled)
 {
     struct ws_track_causes *result = finder->result;

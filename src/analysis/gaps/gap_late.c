@@ -5,10 +5,10 @@
 
 /* gaps.h explains these limits. */
 enum {
-    /* ns; pauses between calls count as cause launch if they are shorter than this on average */
+    /* ns; pauses between calls count as cause `launch` if they are shorter than this on average */
     PAUSE_SHORT = 100000,
     BATCH_LEAST = 1024, /* bytes; a smaller copy counts as a number or as sizes, not as a batch of input */
-    /* sync or allocation is the cause if its calls took at least 1/4 of the time by which the host was late */
+    /* `sync` or `allocation` is the cause if its calls took at least 1/4 of the time by which the host was late */
     SYNC_SHARE = 4,
 };
 
@@ -115,7 +115,7 @@ struct ws_gap_answer ws_gap_late_cause(const struct ws_gap_finder *finder, const
         .time = question->launch,
         .debt = most == waited ? ws_max(window.whole[most] - (question->end - question->begin), 0) : 0,
     };
-    /* `paused`: a single call, or a single pause between calls, took at least PAUSE_SHORT of the gap */
+    /* `paused`: a single call, or a single pause between calls, took PAUSE_SHORT ns or more within the gap */
     bool paused = window.longest[most].length >= PAUSE_SHORT;
     if ((answer.cause != WS_PART_LAUNCH || paused) && window.longest[most].length) {
         const struct ws_host_event *event = &window.longest[most].event;

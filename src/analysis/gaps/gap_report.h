@@ -16,7 +16,8 @@ const char *ws_gap_count_text(const struct ws_track_causes *causes, const struct
 int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struct ws_track_causes *causes,
                       const struct ws_track_steps *steps);
 
-/* Prints two tables: the causes of gaps, largest saving first, and the lines of code or calls that caused gaps. */
+/* Prints the causes of gaps, largest saving first, then the lines of code or calls that caused gaps, and up to three
+ * of their stacks. */
 void ws_gap_causes_text(const struct ws_report *report, size_t track, struct ws_page *page);
 
 /* Adds the keys gap_causes, together_saving_ns, gaps_without_host_ns and gaps_within_error_ns. Returns 0, or another

@@ -9,9 +9,9 @@
 
 enum {
     MOST_WAITS = 8, /* at most this many waits for events are examined per operation */
-    /* for a gap of cause wait, at most this many operations are visited to find the previous one of the stream */
+    /* for a gap of cause `wait`, at most this many operations are visited to find the previous one of the stream */
     MOST_STEPS = 100000,
-    FEW_STEPS = 64, /* the limit like MOST_STEPS for a gap of cause dispatch */
+    FEW_STEPS = 64, /* the same limit for a gap of cause `dispatch` */
 };
 
 struct finder {
@@ -100,10 +100,10 @@ static enum ws_waited_for what_holds(const struct finder *finder, uint32_t op)
     }
 }
 
-/* Finds out why a stream waited for an event. There are three possible reasons. First: the stream that recorded the
- * event first had to run an operation on another device. Second: a host function, a wait for a memory value or the
- * like blocked that stream. Third: the trace does not show where the event was recorded. Returns false if none of
- * them fits. */
+/* Finds out why a stream waited for an event. There are three possible reasons. First: an operation on another device
+ * came before the event, in the stream that recorded the event. Second: a host function, a wait for a memory value or
+ * the like came before the event in that stream. Third: the trace does not show where the event was recorded. Returns
+ * false if none of them fits. */
 static bool explain_event(struct finder *finder, const struct ws_order_entry *wait, int64_t begin, int64_t end,
                           struct ws_gap_wait *found)
 {
@@ -233,7 +233,7 @@ const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report,
 }
 
 /* The key of a row (struct ws_gap_wait_row). `own` holds the cause, the stream and the kind of wait. `other` holds
- * the target of the wait: for cause dispatch a stream, for cause wait a stream and the name of an operation. */
+ * the target of the wait: for cause `dispatch` a stream, for cause `wait` a stream and the name of an operation. */
 struct key {
     uint64_t own, other;
 };

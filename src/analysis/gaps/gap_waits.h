@@ -1,17 +1,17 @@
 /* Reasons why queued work waited during gaps (idle times of a device), as far as the trace shows reasons. Only gaps
- * of the causes wait and dispatch (gaps.h) have such reasons.
+ * of the causes `wait` and `dispatch` (gaps.h) have such reasons.
  *
- * The operation that ended such a gap was launched before the gap began. The trace shows what precedes this operation
- * in its stream: the previous operation, host functions and waits for memory values, and the events that the stream
- * waited for (cuStreamWaitEvent). A wait for an event waits for all work that was launched into the event's stream
- * before the event was last recorded. The report names the predecessor that ended within the gap: a host function, a
- * wait for a memory value, or an operation on another device. If the trace holds no record of an event, another
- * process recorded the event, or it was recorded before the trace began.
+ * The operation that ended such a gap was launched before the gap began, or was queued for more than half of the gap.
+ * The trace shows what precedes this operation in its stream: the previous operation, host functions and waits for
+ * memory values, and the events that the stream waited for (cuStreamWaitEvent). A wait for an event waits for all
+ * work that was launched into the event's stream before the event was last recorded. The report names the predecessor
+ * that ended within the gap: a host function, a wait for a memory value, or an operation on another device. If the
+ * trace holds no record of an event, another process recorded the event, or it was recorded before the trace began.
  *
- * All operations on the gap's own device had ended when the gap began. For a gap of cause dispatch, which lasts a few
- * µs, the operation that ended last can be the reason: the report names its stream. For a gap of cause wait, which is
- * longer, this operation cannot be the reason. If nothing else explains a gap of cause wait, the report says that the
- * reason is not known, and names the operation that ended last if this operation ran on another stream.
+ * All operations on the gap's own device had ended when the gap began. For a gap of cause `dispatch`, which lasts a
+ * few µs, the operation that ended last can be the reason: the report names its stream. For a gap of cause `wait`,
+ * which is longer, this operation cannot be the reason. If nothing else explains a gap of cause `wait`, the report
+ * says that the reason is not known, and names the operation that ended last if this operation ran on another stream.
  *
  * Among traces of other profilers, only exports of Nsight Systems tell in which stream an event was recorded. These
  * exports hold no events of other processes.
@@ -62,7 +62,7 @@ struct ws_track_waits {
  * the report. */
 extern const struct ws_analysis ws_analysis_gap_waits;
 
-/* Finds the reason why the operation after a gap waited. The gap must have the cause wait or dispatch. */
+/* Finds the reason why the operation after a gap waited. The gap must have the cause `wait` or `dispatch`. */
 struct ws_gap_wait ws_gap_wait_of(const struct ws_report *report, size_t track, enum ws_part cause,
                                   const struct ws_gap *gap);
 
@@ -82,7 +82,7 @@ static inline bool ws_is_queued_cause(enum ws_part cause)
 const char *ws_gap_wait_text(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, char *text,
                              size_t capacity);
 
-/* Returns the row with at least half of the time of all gaps of cause wait; NULL: none. */
+/* Returns the row with at least half of the time of all gaps of cause `wait`; NULL: none. */
 const struct ws_gap_wait_row *ws_gap_wait_mostly(const struct ws_report *report, size_t track);
 
 /* ws_gap_waits_text prints the table of waits in the section on gaps. ws_gap_waits_json adds its rows as JSON.

@@ -65,7 +65,7 @@ const char *ws_gap_wait_text(const struct ws_report *report, size_t track, const
     return text;
 }
 
-/* Writes what the stream of a row waited for. For cause dispatch, the text names the stream on which an operation
+/* Writes what the stream of a row waited for. For cause `dispatch`, the text names the stream on which an operation
  * ended, but not the operation. */
 static const char *row_text(const struct ws_report *report, size_t track, const struct ws_gap_wait_row *row,
                             char *text, size_t capacity)

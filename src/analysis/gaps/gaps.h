@@ -24,58 +24,58 @@
  * launched before the recording began (recorded.h).
  *
  * Causes of the queued piece, in which work was queued and the device did not start it:
- * - dispatch: the piece is at most 20 µs long, the time that a device may take to start the next operation. This
+ * - `dispatch`: the piece is at most 20 µs long, the time that a device may take to start the next operation. This
  *   start usually takes 1 to 2 µs on one stream, 2 to 8 µs if another stream waits for an event, and 5 to 15 µs for
  *   the first node of a graph. In traces that may lack operations, the piece may also be as long as a launch delay
  *   (see above);
- * - communication: a collective ended or began at the gap, and the operation at the other end of the gap was on
- *   another stream;
- * - wait: the piece is longer than 20 µs, and the trace shows what the operation waited for: a host function, a
+ * - `communication`: a collective ended or began at the gap, and the operation at the other end of the gap was on
+ *   another stream. In traces that may lack operations, the piece must also be short enough for `dispatch`;
+ * - `wait`: the piece is longer than 20 µs, and the trace shows what the operation waited for: a host function, a
  *   memory value, or an operation of another device (gap_waits.h). A complete trace by Wallshim holds everything that
- *   the process launched. In such a trace the cause is wait even if the reason is not in the trace;
- * - unrecorded: the trace does not show what the operation waited for, and the trace may lack operations. The device
- *   may have been busy with work from before the recording, with kernels of CUDA graphs, or with operations whose
- *   records were dropped. A whole gap of more than 20 µs gets this cause in two cases. First: a launch between the
- *   launches of the operations before and after the gap has no operation in the trace (recorded.h). Second: the trace
- *   holds only a sample of the operations. We assume a sample if more than a tenth of the idle time has this cause,
- *   and the correlation ids of consecutive calls differ by more than 25 (median, ws_recorded_apart).
+ *   the process launched. In such a trace the cause is `wait` even if the reason is not in the trace;
+ * - `unrecorded`: the trace does not show what the operation waited for, and the trace may lack operations. The
+ *   device may have been busy with work from before the recording, with kernels of CUDA graphs, or with operations
+ *   whose records were dropped. A whole gap of more than 20 µs gets this cause in two cases. First: a launch between
+ *   the launches of the operations before and after the gap has no operation in the trace (recorded.h). Second: the
+ *   trace holds only a sample of the operations. We assume a sample if more than a tenth of the idle time has this
+ *   cause, and the correlation ids of consecutive calls differ by more than 25 (median, ws_recorded_apart).
  *
  * If the host was late, the cause is the main activity of the launching thread during the lateness. The lateness is
  * the time from the start of the gap to the start of the launch call. If this call began before the gap, or took more
- * than 20 µs of the gap, the lateness ends with the end of the call. If calls of sync or allocation took at least a
- * quarter of the lateness, they are the cause, even if another activity took longer:
- * - sync: the thread was in a call that waits for the device. When such a call returns, no work is queued, so the
+ * than 20 µs of the gap, the lateness ends with the end of the call. If the calls of `sync` or of `allocation` took
+ * at least a quarter of the lateness, they are the cause, even if another activity took longer:
+ * - `sync`: the thread was in a call that waits for the device. When such a call returns, no work is queued, so the
  *   device is idle until the host launches more work. Without the wait, the host would have been ahead of the device
  *   by the length of the wait;
- * - allocation: the thread allocated or freed memory, loaded modules, or was in a kernel's first launch that took
+ * - `allocation`: the thread allocated or freed memory, loaded modules, or was in a kernel's first launch that took
  *   more than 0.5 ms (lazy loading);
- * - communication: the thread was in an NCCL call or in the range of a collective;
- * - input: the thread was outside calls, in a range named like a data loader. Two other cases count as input if the
- *   thread was outside calls for 0.1 ms or more at a time. First: the thread was in Python functions or operators,
- *   and the gap ends with a step's first operation, a copy of a batch (1 KiB or more) from host to device. Second:
- *   the trace does not show what the thread did, and the operation that ends the gap copies from host to device.
- *   These two cases count as sync or allocation if calls of sync or allocation took more than four times as long as
- *   the time outside calls;
- * - launch: the thread was in launch calls, or between calls less than 0.1 ms apart (5 to 30 µs are usual in eager
- *   frameworks). Longer times between calls also count as launch if the thread was in operators, functions or ranges,
- *   except those of a data loader. If a single launch call took 0.1 ms or more, the report names this call;
- * - unexplained: none of the above. The thread was outside calls, and the trace does not show what it did.
+ * - `communication`: the thread was in an NCCL call or in the range of a collective;
+ * - `input`: the thread was outside calls, in a range named like a data loader. Two other cases count as `input` if
+ *   the thread was outside calls for 0.1 ms or more at a time. First: the thread was in Python functions or
+ *   operators, and the gap ends with a step's first operation, a copy of a batch (1 KiB or more) from host to device.
+ *   Second: the trace does not show what the thread did, and the operation that ends the gap copies from host to
+ *   device. These two cases count as `sync` or `allocation` if the calls of that cause took more than four times as
+ *   long as the time outside calls;
+ * - `launch`: the thread was in launch calls, or between calls less than 0.1 ms apart (5 to 30 µs are usual in eager
+ *   frameworks). Longer times between calls also count as `launch` if the thread was in operators, functions or
+ *   ranges, except those of a data loader. If a single launch call took 0.1 ms or more, the report names this call;
+ * - `unexplained`: none of the above. The thread was outside calls, and the trace does not show what it did.
  *
  * If the launching thread was mostly outside calls, it may have waited for work from another thread, as autograd's
  * thread does. In this case, the thread that launched the operation before the gap is examined instead.
  *
  * A sync or an allocation can delay the host by more than the length of the gap that it causes. The rest of the delay
- * is called a debt. Later gaps of the causes launch and unexplained count as sync or allocation instead, until their
- * lengths add up to the debt.
+ * is called a debt. Later gaps of the causes `launch` and `unexplained` count as `sync` or `allocation` instead,
+ * until their lengths add up to the debt.
  *
  * If a gap lies in two steps, each step counts its part of the gap.
  *
  * A gap that is no longer than the errors of its measured start and end may not exist, but still gets a cause. If
- * work was queued, the cause of such a gap is dispatch if the gap is at most 20 µs long, else unexplained. If the
+ * work was queued, the cause of such a gap is `dispatch` if the gap is at most 20 µs long, else `unexplained`. If the
  * trace lacks the launch call of the operation that ended a gap, the report calls the trace incomplete. The gap is
- * then unexplained, unless the operation was launched before the recording. Gaps before or after an operation are
- * also unexplained if Wallshim delayed its launch to read hardware counters. We chose the limits for which no source
- * is given.
+ * then `unexplained`, unless the operation was launched before the recording. Gaps before or after an operation are
+ * also `unexplained` if Wallshim delayed its launch to read hardware counters. We chose the limits for which no
+ * source is given.
  */
 #ifndef WALLSHIM_ANALYSIS_GAPS_GAPS_H
 #define WALLSHIM_ANALYSIS_GAPS_GAPS_H
@@ -94,8 +94,8 @@ struct ws_gap_total {
     int64_t steady;
 };
 
-/* Sums for a line (all gaps with one cause and one place in the program) over the gaps that a call of the host
- * caused. In each of these gaps, only its longest call counts. */
+/* Sums for a line (struct ws_gap_line) over the gaps that a call of the host caused. In each of these gaps, only its
+ * longest call counts. */
 struct ws_gap_calls {
     uint64_t count;
     int64_t length; /* ns: sum of the lengths of these calls */
@@ -103,7 +103,7 @@ struct ws_gap_calls {
     int64_t gaps;   /* ns: sum of the lengths of all gaps of the line, including gaps without a call */
 };
 
-/* A line: all gaps with the same cause that were caused by the same place in the program. */
+/* A line: all gaps with the same cause that one thread caused at the same place in the program. */
 struct ws_gap_line {
     enum ws_part cause;
     uint32_t thread;         /* id of the thread that caused the gaps */
@@ -139,7 +139,7 @@ struct ws_track_causes {
      * not aligned; `totals` counts these gaps too */
     struct ws_gap_total hostless;
     struct ws_gap_total within_error; /* gaps that are no longer than the errors of their start and end times */
-    struct ws_gap_total in_graphs;    /* gaps of cause unrecorded that ended with an operation of a CUDA graph */
+    struct ws_gap_total in_graphs;    /* gaps of cause `unrecorded` that ended with an operation of a CUDA graph */
     uint64_t graph_launches;          /* number of graph launches with gaps in `in_graphs` */
     bool is_sampled;                  /* the trace holds only a sample of the operations */
     /* if is_sampled: median difference of the correlation ids of consecutive calls */
@@ -177,11 +177,11 @@ void ws_gap_phrase(const struct ws_track_causes *causes, const struct ws_track_s
                    const struct ws_gap_total *total, const char *which, char text[WS_GAP_PHRASE]);
 
 /* Writes ", mostly in calls of cuLaunchKernel, 3.00 ms each" if calls of 1 ms or more caused at least half of the
- * time in gaps of cause launch or allocation. The figure is the mean length of these calls. A call this long loaded a
- * module, found a full queue, or waited for memory, so fewer launches would not make it shorter. Writes "" if no such
- * calls caused the gaps. Writes "" too if the verdict (the report's judgement of what limits the device) leaves out
- * idle time of this cause in first calls (module loads and the like, initialization.h), because the longest calls may
- * be those first calls. */
+ * time in gaps of cause `launch` or `allocation`. The figure is the mean length of these calls. A call this long
+ * loaded a module, found a full queue, or waited for memory, so fewer launches would not make it shorter. Writes ""
+ * if no such calls caused the gaps. Writes "" too if the verdict (the report's judgement of what limits the device)
+ * leaves out idle time of this cause in first calls (module loads and the like, initialization.h), because the
+ * longest calls may be those first calls. */
 enum { WS_GAP_CALL = 160 };
 void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_part cause, char text[WS_GAP_CALL]);
 

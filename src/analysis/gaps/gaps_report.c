@@ -110,7 +110,7 @@ static json_t *gaps_side_json(const struct ws_report *report, const struct ws_pr
 }
 
 /* Adds the key waited_for: the reason why the queued operation waited in the gap. The value is null unless the gap's
- * cause is wait or dispatch. */
+ * cause is `wait` or `dispatch`. */
 static int waited_json(const struct ws_report *report, size_t subject, enum ws_part cause, const struct ws_gap *gap,
                        json_t *row)
 {

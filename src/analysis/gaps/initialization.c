@@ -201,8 +201,8 @@ static void initialization_count_late(const struct initialization_steps *steps, 
 }
 
 /* Can a first call of the host explain idle time of this cause? The report's verdict covers idle time of all other
- * causes. It covers idle time of cause input too: the launching thread waited for input while another thread was in a
- * first call, so the wait may come again. */
+ * causes. It covers idle time of cause `input` too: the launching thread waited for input while another thread was in
+ * a first call, so the wait may come again. */
 static bool initialization_is_hosts(enum ws_part cause)
 {
     return cause == WS_PART_SYNC || cause == WS_PART_LAUNCH || cause == WS_PART_ALLOCATION ||

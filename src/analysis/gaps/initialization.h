@@ -1,19 +1,20 @@
 /* Separates initialization from the steady state of a program. First calls are calls of the host that load, compile,
- * create or allocate something for the first time (first_calls.h). This analysis tells how much of the recording they
- * took, how much of the time that the verdict covers (the report's judgement of what limits the device,
- * verdict/wall.h), and which of them came late. Steady steps are the usual steps of the main loop (steps.h).
+ * create or allocate something for the first time (first_calls.h). This analysis tells which part of the recording
+ * the first calls took, which part they took of the time that the report's verdict covers, and which of them came
+ * late. The verdict is the report's judgement of what limits the device (verdict/wall.h). Steady steps are the usual
+ * steps of the main loop (steps.h).
  *
  * With at least three steady steps, a first call that begins in the second steady step or a later one is a late load:
  * the program loaded a new kernel, or compiled again. Late loads are a cause of slow steps. All other first calls are
  * initialization, except allocations that begin after the start of the first steady step.
  *
- * With fewer than three steady steps, all first calls are initialization. Allocations are initialization only if none
- * begins in the second half of the recording: otherwise, the program allocates all the time. The device's idle time
- * during initialization will not come again. The verdict leaves this idle time out if it is at least 1 % of the time
- * that the verdict covers. Three kinds of idle time are not left out. First: idle time during allocations, because a
- * single step does not show whether they come again. Second: idle time that the host did not cause, such as waits of
- * queued operations. Third: idle time in which the launching thread waited for input, because the first call was on
- * another thread.
+ * With fewer than three steady steps, all first calls except allocations are initialization. Allocations are
+ * initialization only if none begins in the second half of the recording: otherwise, the program allocates all the
+ * time. The device's idle time during initialization will not come again. The verdict leaves this idle time out if it
+ * is at least 1 % of the time that the verdict covers. Three kinds of idle time are not left out. First: idle time
+ * during allocations, because a single step does not show whether they come again. Second: idle time that the host
+ * did not cause, such as waits of queued operations. Third: idle time in which the launching thread waited for input,
+ * because the first call was on another thread.
  *
  * With fewer than three steady steps, calls of one kind may come in every step. So if calls of one kind begin in two
  * or more different steps, the calls of this kind that begin in steps are not initialization.
@@ -42,8 +43,9 @@ struct ws_track_initialization {
     /* there are fewer than three steady steps, and the program did not run before the recording; the report's verdict
      * then leaves out `idle` */
     bool is_judged;
-    /* ns that the device was idle during initialization, by cause. This is the sum over the steady steps. Without
-     * steady steps, it is the sum over the whole recording. Without is_judged, it is 0. */
+    /* idle time of the device during first calls that the report's verdict leaves out, by cause; ns. This is the sum
+     * over the steady steps. Without steady steps, it is the sum over the whole recording. Without is_judged, it is
+     * 0. */
     int64_t idle[WS_CAUSE_COUNT];
     /* ns of `time` that lie in the first steady step, if there are at least three steady steps; else 0 */
     int64_t first_step;
@@ -57,8 +59,8 @@ struct ws_track_initialization {
     /* index in ws_track_causes.lines of the line (cause and place in the program) of the gap with the most idle time
      * during late loads; WS_NOWHERE: not known */
     size_t late_line;
-    /* Intervals of host time. If is_judged: the first calls of functions or libraries that made the device idle,
-     * whose idle time is in `idle`. Otherwise: the calls that loaded code late. */
+    /* Intervals of host time. If is_judged: the first calls whose idle time the report's verdict leaves out
+     * (initialization without allocations); empty if it leaves out nothing. Otherwise: the late loads. */
     struct ws_interval_set calls;
 };
 
@@ -77,10 +79,10 @@ static inline bool ws_initialization_holds(const struct ws_track_initialization 
  * steps, or over the recording if there are none. */
 int64_t ws_initialization_left_out(const struct ws_track_initialization *result);
 
-/* Prints how long initialization and late loads took. Prints nothing about initialization if it took less than 1 % of
- * the recording, and nothing about late loads if they took less than 1 % of the steady steps. `left_out`: ns per step
- * that the report's verdict leaves out. `length`: ns per step that the verdict covers. `unit`: what `left_out` is a
- * part of, for example an average step. */
+/* Prints the idle time that the report's verdict leaves out, if there is any, and how long initialization and late
+ * loads took. Leaves out the time of initialization if it took less than 1 % of the recording, and that of late loads
+ * if they took less than 1 % of the steady steps. `left_out`: ns per step that the verdict leaves out. `length`: ns
+ * per step that the verdict covers. `unit`: what `left_out` is a part of, for example an average step. */
 void ws_initialization_print(const struct ws_report *report, size_t track, int64_t left_out, int64_t length,
                              const char *unit, struct ws_page *page);
 

@@ -26,7 +26,7 @@ enum {
      * this */
     WAIT_KNOWN = 10000,
     /* assumed time from the end of an operation to the start of the next one that is already queued, if the recording
-     * has no gaps of cause dispatch to measure it */
+     * has no gaps of cause `dispatch` to measure it */
     DISPATCH = 1500,
     DISPATCH_MOST = 2000,
 };
@@ -336,8 +336,9 @@ static struct thread_clock *replay_thread_of(struct replay *replay, uint32_t thr
     return &replay->threads[replay->thread_count++];
 }
 
-/* Finds the launching threads, and the times of the first and the last launch. Returns false if there are too many
- * threads or operations. */
+/* Finds the launching threads, and the times of the first and the last launch. Returns false if there are no
+ * launches, if there are too many threads or operations, or if the time between the first and the last launch is too
+ * long. */
 static bool find_threads(struct replay *replay)
 {
     const struct ws_ops *ops = &replay->process->ops;

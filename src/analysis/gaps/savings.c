@@ -61,7 +61,7 @@ static bool is_advised(const struct ws_track_savings *savings, size_t remedy)
 /* Computes the saving of all remedies that are advised (entries of `remedies` with a text and a saving) together, if
  * there are at least two. The saving of a single remedy is limited to the idle time of its cause, because its replay
  * may also save time that belongs to another remedy. The saving of all remedies together is limited to the idle time
- * of all causes except unrecorded. */
+ * of all causes except `unrecorded`. */
 static int saving_together(const struct ws_report *report, size_t subject, int64_t length,
                            struct ws_track_savings *result)
 {
@@ -138,8 +138,8 @@ struct share {
     /* the line of code that caused the gaps; NULL: several lines of code did, or the trace does not show the line */
     const struct ws_gap_line *line;
     struct ws_gap_total gaps;
-    /* the driver function that was called at the share's line with the most idle time, among lines with a known
-     * function; NULL: none is known */
+    /* the driver function that was called at the first of the share's lines with a known function; lines with more
+     * idle time come first; NULL: none is known */
     const char *function;
     bool copies; /* the calls that caused the gaps are copies */
 };

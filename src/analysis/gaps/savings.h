@@ -1,9 +1,9 @@
 /* The time that a program would save without each cause of gaps.
  *
  * For causes that the program can remove, a replay of the steady steps without the cause computes the saving
- * (replay.h). The saving is limited to the idle time of the cause. For gaps with queued work (wait, dispatch) the
- * saving cannot be estimated. If these gaps take more than a twentieth of a step, the report advises on them, with
- * their whole idle time as the upper limit of the saving.
+ * (replay.h). The saving is limited to the idle time of the cause. For gaps with queued work (causes `wait` and
+ * `dispatch`) the saving cannot be estimated. If the gaps of one of these causes take more than a twentieth of a
+ * step, the report advises on them, with their whole idle time as the upper limit of the saving.
  *
  * Causes hide one another: a host that no longer waits for results may wait for input instead, and the step is as
  * long as before. So removing all causes at once may save more than the sum of the single savings. One more replay
@@ -34,8 +34,8 @@ enum { WS_TOGETHER_TEXT = 64 };
 int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS_TOGETHER_TEXT]);
 
 /* This analysis runs once per track (one device as used by one process). The analysis has no section of its own in
- * the report. It gives one piece of advice per cause and line of code, except for gaps of cause launch: the analysis
- * in storms.h gives the advice on those gaps. */
+ * the report. It gives one piece of advice per cause and line of code, except for gaps of cause `launch`: the
+ * analysis in storms.h gives the advice on those gaps. */
 extern const struct ws_analysis ws_analysis_savings;
 
 #endif

@@ -3,8 +3,8 @@
  * A storm is a series of launch gaps (idle times in which the device waited for the next launch; gaps.h) with short
  * operations between them. The mean operation takes less than 10 µs (the limit for short kernels in TraceLens and
  * nsys-ai), and at most 0.1 ms lie between two launch gaps. A storm has at least 16 launch gaps, which take at least
- * a tenth of its time. A dispatch gap (a gap of at most 20 µs in which the next operation was already queued) does
- * not end a storm. A gap of any other cause ends it. We chose the limits for which no source is given.
+ * a tenth of its time. A dispatch gap (a short gap in which the next operation was already queued; gaps.h) does not
+ * end a storm. A gap of any other cause ends it. We chose the limits for which no source is given.
  *
  * A CUDA graph or a compiled region can launch all operations of a storm at once. This single launch would save the
  * idle time, except the time that a device takes between two nodes of a graph. The saving per step is at most the
@@ -42,9 +42,11 @@ struct ws_track_storms {
     struct ws_vector storms; /* elements: struct ws_storm, largest idle time first */
     uint64_t count;          /* number of operations in storms */
     uint64_t steady;         /* number of operations that are in storms and in steady steps */
-    /* sums of `idle` and `saving` over the storms: ns per steady step, or of the recording if there are no steps */
+    /* sums of `idle` and `saving` over the storms, without gaps in compiled code: ns per steady step, or of the
+     * recording if there are no steps. `saving` is at most what a replay with one launch per step saves. */
     int64_t idle, saving;
-    /* ns that fewer launches would save outside storms; per steady step, or in the recording if there are no steps */
+    /* ns that fewer launches would save outside storms and compiled code; per steady step, or in the recording if
+     * there are no steps */
     int64_t elsewhere;
     /* ns in stalls outside storms, compiled code and first calls; per steady step, or in the recording if there are
      * no steps */

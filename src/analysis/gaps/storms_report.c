@@ -135,9 +135,9 @@ static int advise_compiled(const struct ws_report *report, size_t subject, const
     return ws_advice_add(list, &advice);
 }
 
-/* Writes the line of code with the most time in launch gaps outside compiled code. If this is at most half of the
- * time, also writes the line's share and the number of other lines: "forward (model.py:12) for 18 % of it, and 37
- * other places". */
+/* Writes the line of code with the most time in launch gaps outside compiled code. If the line has at most half of
+ * the time in these gaps, also writes its share and the number of other lines: "forward (model.py:12) for 18 % of it,
+ * and 37 other places". */
 static void launch_place_of(const struct ws_report *report, size_t subject, char *text, size_t capacity)
 {
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, subject);

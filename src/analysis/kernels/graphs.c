@@ -8,14 +8,14 @@
 #include "base/map.h"
 #include "base/minmax.h"
 
-enum { LEAST_ERROR = 100 }; /* ns: smaller errors do not count as smaller */
+enum { LEAST_ERROR = 100 }; /* ns; added to each error, so that a run with tiny errors does not outweigh all others */
 
-/* A work: what operations and nodes of graphs have in common if they take about the same time. */
+/* All operations and nodes of graphs that have the same key (work_key). They take about the same time. */
 struct work {
-    uint64_t count; /* operations of this work that ran outside of graphs */
+    uint64_t count; /* number of these operations that ran outside of graphs and have times */
     double total;   /* sum of the ns that they took, each divided by its error: the most exact ones count most */
     double weights; /* sum of the reciprocals of these errors */
-    uint32_t place; /* where one of them was captured; WS_NO_FRAME: not known */
+    uint32_t place; /* where one of these operations was captured; WS_NO_FRAME: not known */
 };
 
 struct finder {
@@ -24,13 +24,14 @@ struct finder {
     struct ws_map of_keys; /* key of a work → index in `works` + 1 */
     struct ws_vector works;
     struct ws_map of_graphs;   /* id of a graph → index of its first node + 1 */
-    uint32_t *of_shapes;       /* by index of a shape: index in `works` + 1; 0: no graph has such a node */
+    uint32_t *of_shapes;       /* by index of a shape: index in `works` + 1; 0: no kernel, or in no graph */
     struct ws_vector captured; /* size_t: captured operations, in the order of their records */
-    size_t matched;            /* how many of them belong to nodes of the graphs so far */
+    size_t matched;            /* index in `captured` after the nodes of the latest graph that was found there */
 };
 
-/* Kernels with the same grid and block are the same work in every stream, whichever function launched them. A graph's
- * nodes do not tell for which inputs cuBLAS chose a kernel. Copies and memsets of a node are not compared, as their
+/* Returns the key of the work that operations of this shape do. A kernel with the same grid and block does the same
+ * work in every stream, whichever driver function launched it. The key leaves out the inputs, because nodes of a
+ * graph do not tell for which inputs cuBLAS chose the kernel. Copies and memsets are not compared, because their
  * shapes do not tell their sizes. */
 static uint64_t work_key(const struct ws_shape *shape)
 {
@@ -45,7 +46,7 @@ static struct work *work_at(const struct finder *finder, uint32_t shape)
     return work ? (struct work *)finder->works.data + (work - 1) : NULL;
 }
 
-/* Finds the shape of a node. Returns its index in ws_process.shapes, or UINT32_MAX. */
+/* Returns the index of the node's shape in ws_process.shapes; UINT32_MAX: the trace lacks the shape. */
 static uint32_t shape_of(const struct ws_process *process, const struct ws_graph_node *node)
 {
     uint32_t index = ws_entries_place(&process->shape_rows, node->shape);
@@ -115,7 +116,7 @@ struct nodes {
     size_t count;
 };
 
-/* The nodes of a graph, which the trace has one after the other. */
+/* Returns the nodes of a graph. The trace lists them one after the other. */
 static struct nodes nodes_of(const struct finder *finder, uint32_t graph)
 {
     const struct ws_graph_node *all = finder->process->graph_nodes.data;
@@ -126,7 +127,7 @@ static struct nodes nodes_of(const struct finder *finder, uint32_t graph)
     return (struct nodes){ all + first, end - first };
 }
 
-/* May the operation have become the node? Both are given by the indices of their shapes. */
+/* Can the captured operation have become the node? `node` and `op` are the indices of their shapes. */
 static bool is_same_work(const struct finder *finder, uint32_t node, uint32_t op)
 {
     uint32_t kind = ws_process_shape(finder->process, node)->row.kind;
@@ -134,8 +135,8 @@ static bool is_same_work(const struct finder *finder, uint32_t node, uint32_t op
            (kind != WS_OP_KERNEL || finder->of_shapes[node] == finder->of_shapes[op]);
 }
 
-/* Are the captured operations from `first` on these nodes? Nodes mostly have the order in which they were captured.
- */
+/* Do the captured operations from index `first` on match these nodes, one by one? Nodes are mostly in the order in
+ * which their operations were captured. */
 static bool were_captured_at(const struct finder *finder, struct nodes nodes, size_t first)
 {
     const struct ws_process *process = finder->process;
@@ -150,8 +151,9 @@ static bool were_captured_at(const struct finder *finder, struct nodes nodes, si
     return true;
 }
 
-/* Returns the index in finder->captured of the operation that became the graph's first node; SIZE_MAX: not known.
- * Graphs mostly have the order in which they were captured. */
+/* Returns the index in finder->captured of the operation that became the graph's first node; SIZE_MAX: not known. The
+ * search begins after the operations of the previous graph, because programs mostly create graphs in the order in
+ * which they captured them. */
 static size_t capture_of(struct finder *finder, struct nodes nodes)
 {
     for (size_t first = finder->matched; nodes.count && first < finder->captured.count; first++) {
@@ -163,7 +165,8 @@ static size_t capture_of(struct finder *finder, struct nodes nodes)
     return SIZE_MAX;
 }
 
-/* The place at which an operation was launched, or at which another thread waited for it. */
+/* Returns the place in the program at which an operation was launched. If the launching thread has no stacks, returns
+ * the place at which another thread waited meanwhile. */
 static uint32_t place_of_op(const struct ws_process *process, size_t op)
 {
     uint32_t thread = ws_op_thread(&process->ops, op);
@@ -301,8 +304,8 @@ static int graphs_run(const struct ws_report *report, size_t subject, void *memo
     return status;
 }
 
-/* If the nodes' times outside differ from the graph's time by more than this factor, they are of no use: the kernels
- * overlap much, or their times have large errors. */
+/* If the sum of the nodes' times outside of graphs differs from the graph's time by more than this factor, the sum is
+ * not used: the kernels overlap much, or their times have large errors. */
 static const double ALIKE = 2;
 
 bool ws_graphs_matmul_share(const struct ws_report *report, size_t track, double *share)

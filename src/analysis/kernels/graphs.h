@@ -1,7 +1,8 @@
-/* What is in CUDA graphs. A trace of wallshim times a graph's launch as a whole, and lists the graph's nodes. Most
- * programs run the same kernels, with the same grids, outside of the graph too: before they capture it. So the times
- * that kernels take outside tell about what share of the graph each of them has. Inside of a graph kernels may
- * overlap, and the device takes less time from one to the next. */
+/* What CUDA graphs contain. A trace of wallshim has the time of a graph's launch as a whole, and a list of the
+ * graph's nodes (kernels, copies and memsets). Most programs run the same kernels with the same grids outside of the
+ * graph too, before they capture it. The times of these runs show roughly which share of the graph's time each kernel
+ * takes. They do not add up to the graph's time: inside a graph kernels may overlap, and the pauses between them are
+ * shorter. */
 #ifndef WALLSHIM_ANALYSIS_KERNELS_GRAPHS_H
 #define WALLSHIM_ANALYSIS_KERNELS_GRAPHS_H
 
@@ -11,11 +12,11 @@
 /* The nodes of a graph that have the same name and were captured at the same line. */
 struct ws_graph_kernel {
     uint32_t name;   /* index into ws_model.names */
-    uint32_t place;  /* where they were captured, as in model/stacks.h; WS_NO_FRAME: not known */
+    uint32_t place;  /* where the nodes were captured (model/stacks.h); WS_NO_FRAME: not known */
     uint64_t nodes;  /* number of nodes */
-    uint64_t timed;  /* number of those whose kernel also ran outside of graphs, with the same grid and block */
-    int64_t outside; /* ns that the `timed` nodes take outside of graphs: the sum of the mean times of their kernels,
-                        in which the most exact ones count most */
+    uint64_t timed;  /* number of nodes whose kernel also ran outside of graphs, with the same grid and block */
+    int64_t outside; /* ns: sum of the mean times that the kernels of the `timed` nodes take outside of graphs; the
+                        mean of a kernel gives more weight to runs with more exact times */
 };
 
 /* A graph that the device ran. */
@@ -37,10 +38,10 @@ struct ws_track_graphs {
 
 extern const struct ws_analysis ws_analysis_graphs;
 
-/* Infers the share of matrix work in the time of the graphs that the device ran, from the times of their kernels
- * outside of them. Returns false if these tell too little: in graphs that took most of the time of all graphs, most
- * nodes must have run outside, and must have taken about as long there as the graph, with errors of at most half of
- * that. */
+/* Infers which share of the graphs' time is matrix work, from the times of their kernels outside of graphs. A graph
+ * counts if three conditions hold. More than half of its nodes have such times. The sum of these times is between
+ * half and twice the graph's own time. The error of the sum is at most half of the sum. Returns false if the graphs
+ * that count took at most half of the time of all graphs. */
 bool ws_graphs_matmul_share(const struct ws_report *report, size_t track, double *share);
 
 /* defined in graphs_report.c */

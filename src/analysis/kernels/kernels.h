@@ -1,4 +1,4 @@
-/* Device time by name of operation: one row per kernel, kind of copy and kind of memset of a device. */
+/* Device time by name of operation: one row per kernel, CUDA graph, kind of copy and kind of memset. */
 #ifndef WALLSHIM_ANALYSIS_KERNELS_KERNELS_H
 #define WALLSHIM_ANALYSIS_KERNELS_KERNELS_H
 
@@ -29,7 +29,7 @@ struct ws_track_kernels {
 extern const struct ws_analysis ws_analysis_kernels;
 
 /* Does the device run kernels that only training runs: an optimizer, or kernels with "backward", "bwd" or "grad" in
- * their names? A CUDA graph that was timed as a whole does not count, because the trace does not name its kernels. */
+ * their names? A CUDA graph that was timed as a whole does not count: this analysis has only the graph's name. */
 bool ws_report_trains(const struct ws_report *report, size_t track);
 
 /* Does the device run a model without training it? Kernels of attention, softmax or normalization are the sign of a

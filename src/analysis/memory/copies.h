@@ -83,8 +83,9 @@ double ws_copy_best_rate(const struct ws_track_copies *result, const struct ws_c
 
 /* The functions below are in copies_report.c. */
 
-/* Describes the kind of copy that takes most of `exposed`, the exposed time of copies and memsets: "mostly host to
- * device, pageable". Writes "" if no kind takes half of `exposed`. Returns the parameter `text`. */
+/* Describes the kind of copy that takes most of `exposed`: "mostly host to device, pageable". `exposed` is the
+ * exposed time of copies except those within the device, in ns: per steady step, or in the whole recording if there
+ * are no steady steps. Writes "" if no kind takes half of `exposed`. Returns the parameter `text`. */
 enum { WS_COPIES_PHRASE = 120 };
 const char *ws_copies_phrase(const struct ws_track_copies *copies, int64_t exposed, char text[WS_COPIES_PHRASE]);
 

@@ -67,9 +67,10 @@ int ws_memory_json(const struct ws_report *report, size_t subject, const void *r
 
 /* Returns an upper limit of the size of an array that a kernel can access: the peak of device memory plus the peak of
  * pinned memory, in bytes. Global variables of modules are not included. Returns 0 if this limit is not known,
- * because the trace lacks some allocations or their sizes. The result is always 0 for traces of other profilers and
- * for traces that cover only a part of the program's run. It is also 0 for processes with several devices, because
- * devices may read each other's memory. */
+ * because the trace lacks some allocations or their sizes. The result is always 0 for traces of other profilers, and
+ * for traces in which some calls of the program were only counted. It is also 0 for processes with several devices,
+ * because devices may read each other's memory. Memory that was allocated before the recording is noticed only if it
+ * is freed during the recording. */
 uint64_t ws_memory_most(const struct ws_report *report, size_t subject);
 
 static inline bool ws_memory_is_used(const struct ws_memory_use *use)

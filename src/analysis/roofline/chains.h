@@ -102,7 +102,9 @@ struct ws_chain {
     /* ns that the kernels of the `modelled` occurrences took; ns that fused kernels would take for these
      * occurrences */
     double modelled_time, modelled_fused;
-    uint32_t example; /* index in ws_process.ops of the first kernel of the first occurrence */
+    /* index in ws_process.ops of the first kernel of the first occurrence; for a part of a chain that was split: of
+     * the first kernel of the whole chain */
+    uint32_t example;
 
     int64_t total, gap;    /* ns in the kernels; ns between the kernels; sums over all occurrences */
     int64_t longest;       /* ns in the pattern's longest kernel; sum over all occurrences */

@@ -65,8 +65,8 @@ struct work {
      * known */
     uint32_t *owners;
     double *kernel_time; /* by index of a range: ns of all kernels that do the work of the range's operator */
-    /* by index of a range: one of these kernels computes a convolution with fewer FLOPs than its definition (enum
-     * ws_shortcut) */
+    /* by index of a range: a kernel that does the work of the range's operator computes a convolution with fewer
+     * FLOPs than its definition (enum ws_shortcut) */
     bool *shortcuts;
     struct ws_roofline_row *rows;  /* one row per kernel name, by index in ws_model.names */
     struct launched *launched;     /* facts about launches, by index in ws_process.shapes */
@@ -75,7 +75,7 @@ struct work {
      * undisturbed. NULL: counters were read at no launch */
     uint64_t *ordinary;
     size_t place;    /* index of the current operation in ws_track.order */
-    bool counts;     /* the current operation is in a steady step, or there are no steps */
+    bool counts;     /* the current operation is in a steady step, or there are no steady steps */
     bool has_shapes; /* the trace holds the shapes of the inputs of at least one operator */
     bool disturbed;  /* reading counters lengthened the current operation; other launches of the kernel have
                         undisturbed times */

@@ -38,9 +38,9 @@
  * launches. Otherwise it covers only the launches with known work, and the time of all other launches has no class.
  *
  * MFU (model FLOPs utilization) is the known FLOPs of a steady step, divided by the step's time and by the peak of
- * the precision that most FLOPs use. The FLOPs include those of values that are computed again (activation
- * checkpointing, and the attention scores in the backward pass). The report also gives the share of matrix work whose
- * FLOPs are known, and the sources of these FLOPs. */
+ * the precision that most FLOPs of matrix kernels use. The FLOPs include those of values that are computed again
+ * (activation checkpointing, and the attention scores in the backward pass). The report also gives the share of
+ * matrix work whose FLOPs are known, and the sources of these FLOPs. */
 #ifndef WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_H
 #define WALLSHIM_ANALYSIS_ROOFLINE_ROOFLINE_H
 
@@ -175,7 +175,7 @@ struct ws_track_roofline {
     /* mean share of the peak FLOP rate that matrix kernels with known FLOPs reach, each at its precision; 0: not
      * known */
     double matmul_of_peak;
-    enum ws_precision precision;             /* precision of most of the known FLOPs */
+    enum ws_precision precision;             /* precision of most known FLOPs of matrix kernels */
     double step_flops;                       /* known FLOPs per steady step, or in the whole recording */
     double step_flops_from[WS_WORK_SOURCES]; /* `step_flops` by the source of the FLOPs */
     double step_length;                      /* mean duration of a steady step, or duration of the recording; ns */

@@ -145,7 +145,7 @@ static int longest_row(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Returns the precision whose peak the report shows if the FLOPs of no kernel are known. */
+/* Returns the precision whose peak the report shows if the FLOPs of no matrix kernel are known. */
 static enum ws_precision usual_precision(const struct ws_gpu *gpu)
 {
     static const enum ws_precision usual[] = { WS_PRECISION_BF16, WS_PRECISION_FP16, WS_PRECISION_TF32 };
@@ -228,8 +228,8 @@ int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *ro
     if (result->matmul_known > 0)
         result->matmul_of_peak /= (double)result->matmul_known;
     divide_among_steps(result);
-    /* If no FLOPs are known, the usual precision is assumed. If the kernels' names tell that most matrix work runs on
-     * CUDA cores, fp32 is assumed instead. */
+    /* If the FLOPs of no matrix kernel are known, the usual precision is assumed. If the kernels' names tell that
+     * most matrix work runs on CUDA cores, fp32 is assumed instead. */
     bool ordinary = result->matmul_by_cores[WS_MATMUL_CORES_ORDINARY] > result->matmul_total / 2;
     result->precision = ordinary && ws_gpu_peak(&result->gpu, WS_PRECISION_FP32) > 0 ? WS_PRECISION_FP32
                                                                                      : usual_precision(&result->gpu);

@@ -51,9 +51,10 @@ extern const struct ws_analysis ws_analysis_unfused;
  * patterns are too uncertain and appear neither in the advice nor in JSON. */
 bool ws_unfused_counts(const struct ws_track_unfused *result, const struct ws_unfused *pattern);
 
-/* ws_unfused_has_product: would a fused attention kernel replace this matrix product? ws_unfused_has_kernel: would it
- * replace the kernel `name`, and therefore also the chains (chains.h) that contain this kernel? If so, other analyses
- * give no advice on the product or the chains. */
+/* ws_unfused_has_product: would a fused attention kernel replace this matrix product? ws_unfused_has_kernel: is
+ * `name` the softmax kernel of a pattern that ws_unfused_counts accepts? A fused attention kernel would then also
+ * replace the chains (chains.h) that contain this softmax kernel. If the answer is yes, other analyses give no advice
+ * on the product or the chains. */
 bool ws_unfused_has_product(const struct ws_track_unfused *result, const struct ws_operator_cost *product);
 bool ws_unfused_has_kernel(const struct ws_track_unfused *result, uint32_t name);
 

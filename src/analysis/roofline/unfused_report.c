@@ -8,7 +8,7 @@
 #include "model/source_code.h"
 
 /* A fusion gets no advice if it saves less than this percentage of a step's time, or of the recording if there are no
- * steps. */
+ * steady steps. */
 enum { LEAST_PERCENT = 1 };
 
 static const char fuse[] =

@@ -10,7 +10,8 @@
 #include "analysis/steps/period_cut.h"
 #include "analysis/steps/period_level.h"
 
-/* A gram (period.h) with fewer than LEAST_PLACES occurrences is not a candidate. */
+/* A gram is the name of an operation, or a pair of names in a row on a stream (period.h). A gram with fewer than
+ * LEAST_PLACES occurrences cannot mark the repetitions of the program. */
 enum { LEAST_PLACES = 3 };
 
 /* Candidates (grams that recur at even distances) with similar numbers of occurrences share a bin. There are BINS

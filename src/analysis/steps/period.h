@@ -52,7 +52,7 @@ enum { WS_PERIOD_NAMES = 1 << 16 };
 struct ws_period_shape {
     uint32_t lane; /* index of the operations' stream */
     uint16_t name; /* number that the search gives to the operations' name; rare names share the last number */
-    bool computes; /* the operations are neither copies nor communication */
+    bool computes; /* the operations are not copies, memsets or communication */
 };
 
 struct ws_period_source {

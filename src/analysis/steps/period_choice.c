@@ -3,17 +3,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A level counts as a repetition if it reaches the following thresholds. least_regular: share of all operations that
- * are in typical segments (half to twice as long as the median segment). least_steady: share of names that are steady
- * (occur equally often in most typical segments). least_steady_mass: share of operations with steady names. Segments
- * with an optimizer cannot be evaluation. So if the segments have an optimizer, least_regular_updates replaces
- * least_regular. If there are few names in few segments, the share of steady names must be larger, because some names
- * are steady by chance. */
+/* A level divides the operations into segments (period_level.h). It counts as a repetition if it reaches the
+ * following thresholds. least_regular: share of all operations that are in typical segments (half to twice as long as
+ * the median segment). least_steady: share of names that are steady (occur equally often in most typical segments).
+ * least_steady_mass: share of operations with steady names. Segments with an optimizer cannot be evaluation. So if
+ * the segments have an optimizer, least_regular_updates replaces least_regular. If there are few names in few
+ * segments, the share of steady names must be larger, because some names are steady by chance. */
 static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
 enum { LEAST_SEGMENTS = 2 };
 
-/* An outer level holds a fixed number of inner segments if at least this share of the outer level's segments holds
- * the same number of inner segments. */
+/* When two levels are compared, the inner level is the one with more segments. The outer level holds a fixed number
+ * of inner segments if at least this share of its segments holds the same number of them. */
 static const double same_number = 0.7;
 
 /* A name is in nearly all segments if its `presence` (share of segments that have it, in units of 1/65535) is at
@@ -26,10 +26,12 @@ static const uint16_t nearly_all = (uint16_t)(0.8 * UINT16_MAX);
  * at least `own_names` times as many as a layer has. */
 static const double layered = 3, layered_updates = 1.5, own_names = 0.3;
 
-/* Limits for steps that consist of micro-batches and an optimizer whose kernels are not recognized. A step has at
- * most MOST_BATCHES micro-batches. There are at least BATCHES_SEEN steps. Kernels that are in no micro-batch make up
- * at least the share own_operations of a step. Outside its micro-batches, a step has at most most_extra times the
- * operations of one micro-batch. */
+/* A program may divide its batch into micro-batches (the inner segments), and update the model after the last one.
+ * If the kernels of the optimizer are not recognized, the outer segments count as the steps of such a program only
+ * within these limits. An outer segment must hold at most MOST_BATCHES micro-batches. At least BATCHES_SEEN outer
+ * segments of typical length must have been examined. Kernels that occur in few micro-batches must make up at least
+ * the share own_operations of an outer segment. The operations outside the micro-batches must be at most most_extra
+ * times as many as those of one micro-batch. */
 enum { MOST_BATCHES = 8, BATCHES_SEEN = 4 };
 static const double own_operations = 0.03, most_extra = 0.5;
 

@@ -6,9 +6,10 @@
 
 #include "base/minmax.h"
 
-/* Up to VOTERS segments, spread over the recording, vote. Up to CANDIDATES of these segments are candidates. A
- * segment votes for each candidate that is similar to it. The votes decide which candidate wins. All segments that
- * are similar to the winner form the kind of the steps. */
+/* A vote among segments finds the kind of the steps. Up to VOTERS segments, spread over the recording, vote. They
+ * have about OPERATIONS_LOOKED_AT operations in sum, but at least LEAST_VOTERS segments vote. Up to CANDIDATES of
+ * these segments are candidates. A segment votes for each candidate that is similar to it. The votes decide which
+ * candidate wins. All segments that are similar to the winner form the kind of the steps. */
 enum { VOTERS = 64, CANDIDATES = 16, OPERATIONS_LOOKED_AT = 1 << 21, LEAST_VOTERS = 12 };
 
 /* Two segments are alike if at least the share like_names of their names is the same, and the ratio of their numbers

@@ -1,6 +1,6 @@
 /* The kind of the steps. A level of repetition divides the operations into segments (period.h). The largest group of
- * similar segments is the kind of the steps. This struct describes the kind by the names of the operations in these
- * segments. Other segments may be other work, such as evaluation.
+ * similar segments is the kind of the steps. struct ws_period_kind describes the kind by the names of the operations
+ * in these segments. Other segments may be other work, such as evaluation.
  */
 #ifndef WALLSHIM_ANALYSIS_STEPS_PERIOD_KIND_H
 #define WALLSHIM_ANALYSIS_STEPS_PERIOD_KIND_H

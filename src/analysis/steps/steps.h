@@ -41,8 +41,8 @@
  * - paused: steps during which recording was off for a time, for example between two bursts of recording.
  *
  * In a window of a recording (model/window.h) the steps are those of the whole recording that the host began and
- * ended in the window. Each step keeps the start, the end, the times and the kind that it has in the whole recording
- * (given_steps.h).
+ * ended in the window. Each step keeps the start, the end and the times that it has in the whole recording. It also
+ * keeps its kind, except that some steps of warm-up and of other phases count as steady (given_steps.c).
  *
  * The step time is stable if its interquartile range is at most 10 % of the median, and its 95th percentile is at
  * most 25 % above the median. torch.utils.benchmark warns of fluctuation above the same 10 %. The 25 % are also the
@@ -92,9 +92,9 @@ enum ws_step_kind {
 struct ws_step {
     int64_t begin, end; /* begin and end on the device; `end` is the start of the next step; ns, host clock */
 
-    /* Begin and end of the step on the host, ns on the host clock. Marked steps: from the start of the step marker to
-     * the start of the next marker. Other steps: from the launch of the first operation to the launch of the next
-     * step's first operation. */
+    /* Begin and end of the step on the host, ns on the host clock. Steps that come from step markers or from other
+     * ranges: from the start of the range to the start of the next one. Steps that were found in the order of
+     * operations: from the launch of the first operation to the launch of the next step's first operation. */
     int64_t host_begin, host_end;
     uint32_t first; /* index in ws_track.order of the first operation that begins in the step */
     uint32_t count;
@@ -223,9 +223,10 @@ enum { WS_STEP_PART_COUNT = 7 };
 int64_t ws_step_part(const struct ws_step *step, size_t part);
 const struct ws_step_figure *ws_steps_figure(const struct ws_track_steps *steps, size_t part);
 
-/* Completes steps whose begin and end are set. Sets `split`, host_begin and host_end of each step. Steps in which the
- * recording paused or hardware counters were read get a kind that does not count (WS_STEP_PAUSED, WS_STEP_COUNTED).
- * Returns 0 or -ENOMEM. */
+/* Completes steps whose begin and end are set. Sets `split` of each step. Sets host_begin and host_end of steps that
+ * were found in the order of operations; all other steps already have them. Steps in which the recording paused or
+ * hardware counters were read get a kind that does not count (WS_STEP_PAUSED, WS_STEP_COUNTED). Returns 0 or
+ * -ENOMEM. */
 int ws_steps_prepare(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result);
 
 /* Returns a percentile by nearest rank: the smallest value that at least `percent` % of all values do not exceed. */

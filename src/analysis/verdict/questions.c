@@ -22,8 +22,8 @@ enum { BUSY_LIMIT = 85, MATMUL_LIMIT = 50, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
 /* Percent of a step. Exposed copies and exposed communication are those that run while no compute runs. If either
  * takes at least MOVING_LIMIT, the report names it as a part of busy time. If either takes more than MOSTLY_LIMIT,
- * the GPU does not count as busy. If the lower and the upper limit of busy time are further apart than UNSURE_LIMIT,
- * the report gives the two limits. */
+ * the GPU does not count as busy. If the lower and the upper limit of the busy time are further apart than
+ * UNSURE_LIMIT percent of the recording, the report gives the two limits. */
 enum { MOVING_LIMIT = WS_VERDICT_MOVING, MOSTLY_LIMIT = 50, UNSURE_LIMIT = 10 };
 
 /* Per mille of a step. Causes of idle time that take less are not listed. */

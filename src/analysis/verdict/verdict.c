@@ -147,7 +147,7 @@ static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
 }
 
 /* Warns of launches that took longer because hardware counters were read. Prints nothing if the figures are per step,
- * because figures per step leave out the steps with these launches. */
+ * because figures per step leave out the steps with these launches, unless too few other steps are left (steps.h). */
 static void print_held_up(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);

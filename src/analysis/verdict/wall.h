@@ -86,7 +86,9 @@ struct ws_track_wall {
     /* advice on this device, largest saving first; the savings of all advice on one part of the step add up to at
      * most the time of that part */
     struct ws_advice_list advice;
-    int64_t saving; /* sum of the savings of all advice, ns */
+    /* ns: sum of the savings of all advice, plus what the program saves in addition if several causes of idle time
+     * are removed together */
+    int64_t saving;
 };
 
 extern const struct ws_analysis ws_analysis_wall;

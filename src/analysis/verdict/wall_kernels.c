@@ -95,7 +95,7 @@ static double known_of(const struct ws_roofline_row *row, double time)
 }
 
 /* Adds the time of one operation name to `divided`. CUDA graphs that were timed as a whole are a part of the step of
- * their own, because their kernels are not known. */
+ * their own, because the times of their kernels are not known. */
 static void divide_name(const struct ws_report *report, size_t name, double time, const struct ws_roofline_row *row,
                         struct divided *divided)
 {

@@ -16,8 +16,8 @@
 struct ws_track_steps;
 
 /* Divides `compute` between the kernels in proportion to their summed durations. `compute` is the ns in which at
- * least one kernel ran, in the steady steps or in the whole recording. Fills `parts`, `in_wall` and `kernels` of the
- * result. Returns 0 or -ENOMEM. */
+ * least one kernel ran, in the steady steps or in the whole recording. Fills `parts`, `in_wall`, `kernels` and
+ * `by_class` of the result. Returns 0 or -ENOMEM. */
 int ws_wall_split_kernels(const struct ws_report *report, size_t subject, const struct ws_track_steps *steps,
                           int64_t compute, struct ws_track_wall *result);
 

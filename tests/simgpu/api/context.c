@@ -85,8 +85,9 @@ API(cuCtxGetDevice, (ws_CUdevice * device), (device))
 
 /* cuCtxGetDevice_v2 and cuCtxSynchronize_v2 take a context, unlike their older forms. numba, HAMi and other programs
  * look up the name with _v2 first, but call the function without the context. If the driver has the name with _v2,
- * the function takes whatever the argument's register holds for the context. The real driver then crashes (segger
- * issue 30). Here a pointer that is not a context means the current context, so that these programs run. */
+ * the function takes whatever the argument's register holds for the context. The real driver then crashes
+ * (github.com/dpeerlab/segger, issue 30). Here a pointer that is not a context means the current context, so that
+ * these programs run. */
 static struct sim_context *named_context(struct sim_context *context, int version)
 {
     if (context && sim_config.driver_version >= version) {

@@ -107,7 +107,7 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
     return WS_CUDA_SUCCESS;
 }
 
-/* X(number, value): the device attributes (CUdevice_attribute) that are not 0. */
+/* X(number, value): the values of device attributes (CUdevice_attribute). An attribute that is not listed is 0. */
 /* clang-format off */
 #define ATTRIBUTES(X)                                                                                        \
     X(1, 1024) /* threads per block */                                                                       \

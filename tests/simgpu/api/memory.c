@@ -34,7 +34,7 @@ API(cuMemAllocManaged, (ws_CUdeviceptr * pointer, size_t bytes, unsigned flags),
     return allocate(pointer, bytes, SIM_MEMORY_MANAGED, flags);
 }
 
-/* cuMemFree waits for the device's work, as in the real driver. */
+/* As in the real driver, cuMemFree waits for work on the device: for all work of the memory's context. */
 API(cuMemFree_v2, (ws_CUdeviceptr pointer), (pointer))
 {
     struct sim_context *context;

@@ -31,8 +31,8 @@ EXPORT ws_CUresult cuGetProcAddress_v2(const char *symbol, void **function, int 
                                        ws_CUenum *status);
 EXPORT ws_CUresult cuGetExportTable(const void **table, const ws_CUuuid *id);
 
-/* Returns the twin of a function that uses the thread's own default stream, or NULL. The twin's symbol has _ptsz or
- * _ptds at the end. */
+/* Returns a function's twin, or NULL if it has none. The twin uses the thread's own default stream, and its symbol
+ * has _ptsz or _ptds at the end. */
 static const struct name *twin_of(const struct name *name, int limit)
 {
     size_t length = strlen(name->symbol);

@@ -38,7 +38,8 @@ uint64_t sim_element_bytes(ws_cudnnEnum type);
  * layout. */
 ws_cudnnStatus sim_work(enum sim_work work, double flops, double bytes, ws_CUstream stream);
 
-/* Computes a matrix product with cuBLASLt, as engines of the real cuDNN do. Matrices are row-major, as in cuDNN. */
+/* Launches a kernel of the simulated cuBLASLt for a matrix product, as engines of the real cuDNN use cuBLASLt.
+ * Matrices are row-major, as in cuDNN. */
 ws_cudnnStatus sim_matmul(uint64_t batch, uint64_t m, uint64_t n, uint64_t k, ws_cudnnEnum type, ws_CUstream stream);
 
 #endif

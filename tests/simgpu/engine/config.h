@@ -14,7 +14,7 @@
     X(memory, "SIMGPU_MEMORY", 0) /* bytes of memory per device; 0: as many as the GPU model has */                \
     X(seed, "SIMGPU_SEED", 1)                                                                                      \
     X(jitter_percent, "SIMGPU_JITTER", 0)                                                                          \
-    X(kernel_ns, "SIMGPU_KERNEL_NS", -1) /* ns of each kernel; -1: computed from its name */                       \
+    X(kernel_ns, "SIMGPU_KERNEL_NS", -1) /* ns of kernels of which nothing is known; -1: by their names */         \
     X(submit_ns, "SIMGPU_SUBMIT_NS", 1500)                                                                         \
     X(dispatch_ns, "SIMGPU_DISPATCH_NS", 930)                                                                      \
     X(event_dispatch_ns, "SIMGPU_EVENT_DISPATCH_NS", -1) /* -1: dispatch_ns plus 330 ns */                         \

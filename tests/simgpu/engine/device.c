@@ -13,8 +13,8 @@ int64_t sim_clock_origin;
 #define GIB ((uint64_t)1 << 30)
 
 /* The GPU models. Columns: name, compute capability, SMs, clock in kHz, memory clock in kHz, bits of the memory bus,
- * bytes of L2, bytes of shared memory per SM, bytes of memory, peak bytes/ns, peak bf16 flops/ns, name of the
- * chip. */
+ * bytes of L2, bytes of shared memory per SM, bytes of memory, peak bytes/ns, peak FLOP/ns in bf16 (in fp16 on GPUs
+ * without bf16), name of the chip. */
 static const struct sim_model models[] = {
     { "NVIDIA H100 80GB HBM3", 9, 0, 132, 1980000, 2619000, 5120, 50 << 20, 233472, 80 * GIB, 3350.0, 989000.0,
       "GH100" },

@@ -118,7 +118,7 @@ struct sim_copy {
     char *to;
     const char *from;
     size_t width, height, depth, to_pitch, from_pitch, to_slice, from_slice;
-    void *staging; /* a copy of the source's bytes, if the source is pageable; freed after the operation */
+    void *staging; /* copy of a small pageable source's bytes; NULL: none; freed after the operation */
 };
 
 struct sim_memset {

@@ -53,8 +53,8 @@ static bool next_item(const unsigned char **at, const unsigned char *end, struct
     return true;
 }
 
-/* Adds a parameter. data: an index (32 bits), the ordinal and offset (16 bits each), and 32 bits whose upper part is
- * the size. */
+/* Adds a parameter. data: an index (32 bits), the ordinal and offset (16 bits each), and 32 bits, of which the upper
+ * 14 are the size in bytes. */
 static bool add_parameter(struct sim_function *function, const unsigned char *data)
 {
     uint16_t ordinal, offset;

@@ -146,7 +146,7 @@ static void settle_stream(struct sim_stream *stream)
             op->work.duration = throttled(stream->context->device, op->start, op->work.duration);
         op->end = op->start + op->work.duration;
         if (op->work.kind ==
-            SIM_WORK_GRAPH_END) /* then last_end is the end of the previous operation, the SIM_WORK_GRAPH_BEGIN */
+            SIM_WORK_GRAPH_END) /* the graph starts after the operation before, its SIM_WORK_GRAPH_BEGIN */
             op->start = stream->last_end + sim_config.dispatch_ns;
         if (op->start > op->end)
             op->start = op->end;

@@ -1,4 +1,5 @@
-/* The truth file: a line for each operation that ended. Start and end are times on the device's clock. */
+/* The truth file: a line for each operation that ended; a graph's begin operation gets none. Start and end are times
+ * on the device's clock. The time of submission is host time. */
 #include "engine/engine.h"
 
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* The simulated NCCL: declarations that its files share.
  *
- * Ranks meet in a small shared file in $TMPDIR, named after the unique id. A collective is a kernel of the simulated
+ * Ranks meet in a shared file in $TMPDIR, named after the unique id. A collective is a kernel of the simulated
  * driver. When it begins on a rank's device, the rank writes its data into a file of its own and its arrival into the
  * shared file. When all ranks have arrived, the kernel's end is known. When it ends, each rank computes its result
  * from the files of all ranks. */
