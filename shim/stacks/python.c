@@ -10,6 +10,7 @@
 
 enum {
     PROBATION = 64, /* so many of the first walks (readings of a thread's frames) read memory through the kernel */
+    NOT_READ = 1 << 30,
     CHAIN_MOST = 1 << 16,  /* most frames that a walk visits, with and without code */
     KEY_CHAIN_MOST = 1024, /* most frames without code that python_key visits */
 };
@@ -17,18 +18,18 @@ enum {
 static struct python_layout layout;
 static struct python_types types = { .layout = &layout };
 static const void *(*this_thread)(void);
-static int (*is_finalizing)(void); /* NULL: the interpreter has no such function */
+static const void *const *finalizing; /* the interpreter shuts down if this points to a pointer that is not NULL */
 
 /* Can this process read its own memory by process_vm_readv? Some containers forbid that call. */
 static bool can_guard;
-/* An interpreter was found, and all of its data that was read so far had the expected layout. */
-static _Atomic bool is_read;
-/* How many of the next walks (readings of a thread's frames) read memory through the kernel. */
-static _Atomic int32_t probation;
+/* How many of the next walks (readings of a thread's frames) read memory through the kernel. About NOT_READ: no
+ * interpreter was found, or some of its data did not have the expected layout. Threads may decrement it at the same
+ * time, so it may be some less than 0 or NOT_READ. */
+static _Atomic int32_t probation = NOT_READ;
 
 bool python_is_read(void)
 {
-    return atomic_load_explicit(&is_read, memory_order_relaxed);
+    return atomic_load_explicit(&probation, memory_order_relaxed) < NOT_READ / 2;
 }
 
 static bool is_on_probation(void)
@@ -39,7 +40,7 @@ static bool is_on_probation(void)
 const void *python_thread(void)
 {
     /* When the interpreter shuts down, it frees the states of all threads, even of those that still run. */
-    return is_finalizing && is_finalizing() ? NULL : this_thread();
+    return __atomic_load_n(finalizing, __ATOMIC_RELAXED) ? NULL : this_thread();
 }
 
 /* --- the generation -------------------------------------------------------------------------------- */
@@ -139,8 +140,7 @@ const char *python_find(void)
         return unknown;
     }
     this_thread = (const void *(*)(void))(uintptr_t)elf_symbol(&object, "PyGILState_GetThisThreadState");
-    is_finalizing =
-        (int (*)(void))(uintptr_t)elf_symbol(&object, version < 0x30d ? "_Py_IsFinalizing" : "Py_IsFinalizing");
+    finalizing = (const void *const *)(runtime + layout.runtime_finalizing);
     char *code = elf_symbol(&object, "PyCode_Type");
     types.code = code;
     types.text = elf_symbol(&object, "PyUnicode_Type");
@@ -151,8 +151,7 @@ const char *python_find(void)
         return "Python's code objects are not as expected";
     uint64_t copy;
     can_guard = read_memory(runtime, &copy, sizeof(copy), true);
-    atomic_store_explicit(&probation, can_guard ? PROBATION : 0, memory_order_relaxed);
-    atomic_store_explicit(&is_read, true, memory_order_release);
+    atomic_store_explicit(&probation, can_guard ? PROBATION : 0, memory_order_release);
     return NULL;
 }
 
@@ -290,7 +289,7 @@ unsigned python_frames_here(const void *thread, struct python_frame *frames)
     if (guarded)
         atomic_fetch_sub_explicit(&probation, 1, memory_order_relaxed);
     if (count < 0)
-        atomic_store_explicit(&is_read, false, memory_order_relaxed);
+        atomic_store_explicit(&probation, NOT_READ, memory_order_relaxed);
     return count > 0 ? (unsigned)count : 0;
 }
 

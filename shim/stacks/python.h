@@ -1,6 +1,6 @@
 /* Python frames of a thread, read from the interpreter's memory. At a launch, the calling thread usually does not
- * hold the GIL. So the shim takes no lock of the interpreter, and calls only two of its functions:
- * PyGILState_GetThisThreadState and Py_IsFinalizing. The thread is in C code during the call, so its Python frames do
+ * hold the GIL. So the shim takes no lock of the interpreter, and calls only one of its functions:
+ * PyGILState_GetThisThreadState. The thread is in C code during the call, so its Python frames do
  * not change.
  *
  * The shim trusts nothing that it reads there. Pointers must be aligned and plausible, and objects must have the

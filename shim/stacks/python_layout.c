@@ -8,11 +8,11 @@ enum { NONE = PYTHON_ABSENT };
 /* The columns are the fields of struct python_layout, in their order. */
 /* clang-format off */
 static const struct python_layout layouts[] = {
-    { 0x0308, NONE,  0, 24, 32, 24, NONE,  104, 1, NONE, 104, 112, 40, 120,   0, 48, 72, WS_LINES_LNOTAB, 0 },
-    { 0x0309, NONE,  0, 24, 32, 24, NONE,  104, 1, NONE, 104, 112, 40, 120,   0, 48, 72, WS_LINES_LNOTAB, 0 },
-    { 0x030a, NONE,  0, 24, 32, 24, NONE,   96, 2, NONE, 104, 112, 40, 120,   0, 48, 72, WS_LINES_RANGES, 0 },
-    { 0x030b,   56,  8,  0, 32, 48,   56, NONE, 0, NONE, 112, 128, 72, 136, 184, 48, 72, WS_LINES_LOCATIONS, 0 },
-    { 0x030c,   56,  0,  0,  0,  8,   56, NONE, 0,   70, 112, 128, 68, 136, 192, 40, 56, WS_LINES_LOCATIONS, 0 },
+    { 0x0308, 16, NONE,  0, 24, 32, 24, NONE,  104, 1, NONE, 104, 112, 40, 120,   0, 48, 72, WS_LINES_LNOTAB, 0 },
+    { 0x0309, 16, NONE,  0, 24, 32, 24, NONE,  104, 1, NONE, 104, 112, 40, 120,   0, 48, 72, WS_LINES_LNOTAB, 0 },
+    { 0x030a, 16, NONE,  0, 24, 32, 24, NONE,   96, 2, NONE, 104, 112, 40, 120,   0, 48, 72, WS_LINES_RANGES, 0 },
+    { 0x030b, 24,   56,  8,  0, 32, 48,   56, NONE, 0, NONE, 112, 128, 72, 136, 184, 48, 72, WS_LINES_LOCATIONS, 0 },
+    { 0x030c, 24,   56,  0,  0,  0,  8,   56, NONE, 0,   70, 112, 128, 68, 136, 192, 40, 56, WS_LINES_LOCATIONS, 0 },
 };
 /* clang-format on */
 
@@ -23,6 +23,7 @@ static const struct python_layout layouts[] = {
 enum { WORD_COOKIE, WORD_VERSION, WORD_FREE_THREADED };
 struct words {
     uint16_t version;
+    uint16_t runtime_finalizing;
     uint16_t thread_frame;
     uint16_t frame_size, frame_caller, frame_code, frame_pointer, frame_owner;
     uint16_t code_size, code_file, code_name, code_lines, code_first_line, code_start;
@@ -30,8 +31,8 @@ struct words {
     uint16_t code_tag;
 };
 static const struct words known_words[] = {
-    { 0x030d, 23, 28, 29, 30, 31, 33, 34, 35, 37, 38, 39, 43, 45, 47, 65, 66, 68, 69, 70, 0 },
-    { 0x030e, 26, 31, 32, 33, 34, 36, 39, 40, 42, 43, 44, 48, 51, 53, 75, 76, 78, 79, 80, 3 },
+    { 0x030d, 4, 23, 28, 29, 30, 31, 33, 34, 35, 37, 38, 39, 43, 45, 47, 65, 66, 68, 69, 70, 0 },
+    { 0x030e, 4, 26, 31, 32, 33, 34, 36, 39, 40, 42, 43, 44, 48, 51, 53, 75, 76, 78, 79, 80, 3 },
 };
 
 enum {
@@ -56,10 +57,11 @@ static bool is_sound(const uint64_t *words, const struct words *at)
             return false;
     return words[at->frame_size] < OBJECT_MOST && words[at->code_size] < OBJECT_MOST &&
            words[at->code_start] < words[at->code_size] && words[at->code_size] >= PYTHON_CODE_FIELDS &&
-           words[at->thread_frame] < OBJECT_MOST && words[at->type] == PYTHON_TYPE &&
-           words[at->type_name] == PYTHON_TYPE_NAME && words[at->bytes_size] == PYTHON_BYTES_SIZE &&
-           words[at->bytes_data] == PYTHON_BYTES_DATA && words[at->text_state] == PYTHON_TEXT_STATE &&
-           words[at->text_length] == PYTHON_TEXT_LENGTH && words[at->text_ascii] == PYTHON_TEXT_STATE + 8;
+           words[at->thread_frame] < OBJECT_MOST && words[at->runtime_finalizing] < OBJECT_MOST &&
+           words[at->type] == PYTHON_TYPE && words[at->type_name] == PYTHON_TYPE_NAME &&
+           words[at->bytes_size] == PYTHON_BYTES_SIZE && words[at->bytes_data] == PYTHON_BYTES_DATA &&
+           words[at->text_state] == PYTHON_TEXT_STATE && words[at->text_length] == PYTHON_TEXT_LENGTH &&
+           words[at->text_ascii] == PYTHON_TEXT_STATE + 8;
 }
 
 static const char *read_words(const uint64_t *words, const struct words *at, struct python_layout *layout)
@@ -73,6 +75,7 @@ static const char *read_words(const uint64_t *words, const struct words *at, str
         return "with other offsets";
     *layout = (struct python_layout){
         .version = at->version,
+        .runtime_finalizing = (uint16_t)words[at->runtime_finalizing],
         .thread_cframe = NONE,
         .thread_frame = (uint16_t)words[at->thread_frame],
         .frame_code = (uint16_t)words[at->frame_code],

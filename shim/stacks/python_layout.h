@@ -20,6 +20,8 @@ enum { PYTHON_CODE_FIELDS = 152 }; /* bytes read of a PyCodeObject; they include
 /* Offsets of fields in the interpreter's structures, in bytes. */
 struct python_layout {
     uint16_t version; /* 0x030b for 3.11 */
+    /* In _PyRuntime: a pointer that is set when the interpreter shuts down. */
+    uint16_t runtime_finalizing;
     /* PyThreadState. It points to the current frame, except in Python 3.11 and 3.12: there it points to a `cframe`,
      * which points to the current frame. */
     uint16_t thread_cframe, cframe_frame, thread_frame;

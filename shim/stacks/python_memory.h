@@ -11,11 +11,12 @@
 #include <unistd.h>
 
 /* Can an object be at this address? It must be a multiple of 8, above the first page, and in the half of the address
- * space that programs have. */
+ * space that programs have. The rotation moves the three lowest bits to the top, so one comparison checks it all. */
 static inline bool is_plausible(uintptr_t address)
 {
-    const uintptr_t never = 7 | (uintptr_t)-1 << 47; /* bits that no address of an object has */
-    return !(address & never) && address >= 4096;
+    const uintptr_t first = 4096, half = (uintptr_t)1 << 47;
+    uintptr_t behind = address - first;
+    return (behind >> 3 | behind << 61) < (half - first) >> 3;
 }
 
 static inline bool read_memory(const void *from, void *to, size_t size, bool guarded)

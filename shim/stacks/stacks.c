@@ -132,10 +132,14 @@ static uint32_t stack_id(const struct python_frame *stack, unsigned depth, bool 
 /* --- the calling thread ------------------------------------------------------------------------------ */
 
 /* Reads the calling thread's Python stack, and adds it to the dictionary `frame` and to the thread's cache. Returns
- * the id of the innermost frame, or 0. */
-static __attribute__((noinline)) uint32_t new_stack(const void *state, struct stack_entry *entry, uint64_t key)
+ * the id of the innermost frame, or 0. *took: as in stack_here. */
+static __attribute__((noinline)) uint32_t new_stack(const void *state, struct stack_entry *entry, uint64_t key,
+                                                    uint64_t *took)
 {
     struct python_frame stack[PYTHON_DEEPEST];
+    if (!state || !python_is_read())
+        return 0;
+    uint64_t begin = ticks_now();
     int saved_errno = errno;
     unsigned depth = has_room() ? python_frames_here(state, stack) : 0;
     uint32_t frame = depth ? stack_id(stack, depth, false) : 0;
@@ -144,27 +148,23 @@ static __attribute__((noinline)) uint32_t new_stack(const void *state, struct st
     if (key && frame)
         *entry = (struct stack_entry){ key, frame };
     errno = saved_errno;
+    *took = ws_min(ticks_now() - begin, ticks_in(CHARGED_MOST_NS));
     return frame;
 }
 
 /* Returns the id of the calling thread's innermost Python frame, or 0. *took: the cost of reading the stack, in
- * ticks. */
-static uint32_t stack_here(struct shim_thread *thread, uint64_t *took)
+ * ticks. There must be an interpreter. */
+static inline __attribute__((always_inline)) uint32_t stack_here(struct shim_thread *thread, uint64_t *took)
 {
     unsigned depth = 0;
-    uint64_t key = 0;
     const void *state = python_thread();
     __atomic_store_n(&thread->python, state, __ATOMIC_RELAXED);
-    if (state)
-        key = python_key(state, &depth);
+    uint64_t key = state ? python_key(state, &depth) : 0;
     struct stack_entry *entry = &thread->stacks[key % STACK_CACHE];
     *took = ticks_in(KNOWN_NS + depth * KNOWN_FRAME_NS);
-    if (!state || (key && entry->key == key))
-        return state ? entry->frame : 0;
-    uint64_t begin = ticks_now();
-    uint32_t frame = new_stack(state, entry, key);
-    *took = ws_min(ticks_now() - begin, ticks_in(CHARGED_MOST_NS));
-    return frame;
+    if (__builtin_expect(key && entry->key == key, 1))
+        return entry->frame;
+    return new_stack(state, entry, key, took);
 }
 
 /* Like stack_here, but with native frames. If the thread has Python frames, these are only the native functions that
@@ -173,7 +173,7 @@ static __attribute__((noinline)) uint32_t whole_stack_here(struct shim_thread *t
 {
     int saved_errno = errno;
     uint64_t begin = ticks_now();
-    uint32_t frame = native_stack(thread, python_is_read() ? stack_here(thread, took) : 0);
+    uint32_t frame = native_stack(thread, has_python ? stack_here(thread, took) : 0);
     *took = ws_min(ticks_now() - begin, ticks_in(CHARGED_MOST_NS));
     errno = saved_errno;
     return frame;
@@ -192,11 +192,13 @@ static bool is_paid(const struct shim_thread *thread, uint64_t now)
     return shim_options.stacks >= WS_STACKS_ALL || thread->stacks_paid_until <= now + ticks_in(SAVED_NS);
 }
 
-/* Does the ring have a free slot? ws_ring_reserve_one would count a stack that does not fit as a lost operation. */
-static bool has_place(const struct ws_ring *ring)
+/* Returns the ring's next slot, or NULL if the ring is full. ws_ring_reserve_one would count a stack that does not
+ * fit as a lost operation. */
+static void *place_in(const struct ws_ring *ring)
 {
-    uint64_t end = atomic_load_explicit(&ring->head, memory_order_relaxed) + 1;
-    return ws_ring_has_room(ring, end) || end <= ws_ring_tail(ring) + ring->mask + 1;
+    uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
+    bool fits = ws_ring_has_room(ring, head + 1) || head < ws_ring_tail(ring) + ring->mask + 1;
+    return fits ? ws_ring_slot(ring, head) : NULL;
 }
 
 void stack_note(struct shim_thread *thread, uint64_t begin, uint64_t now, uint32_t shape)
@@ -209,16 +211,16 @@ void stack_note_captured(struct shim_thread *thread, uint64_t begin, uint64_t no
 {
     uint64_t took;
     uint32_t frame;
-    if (!has_place(&thread->ring))
+    struct ws_ring_stack *record = place_in(&thread->ring);
+    if (!record)
         return;
-    if (taken == TAKEN_PYTHON && python_is_read())
+    if (taken == TAKEN_PYTHON)
         frame = stack_here(thread, &took);
     else if (taken == TAKEN_NATIVE)
         frame = whole_stack_here(thread, &took);
     else
         return;
-    struct ws_ring_stack *record = frame ? ws_ring_reserve_one(&thread->ring) : NULL;
-    if (record) {
+    if (frame) {
         *record = (struct ws_ring_stack){ .header = { .kind = WS_RING_STACK, .slots = 1, .shape = shape },
                                           .ticks = begin,
                                           .frame = frame };

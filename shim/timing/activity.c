@@ -10,9 +10,8 @@ enum {
     READ_NS = 50000000,
     EARLY_READ_NS = 25000000, /* after the first reading, and while the thread works little */
     READINGS_MEANT = 4,       /* the drain thread counts the time in launches with a delay */
-    ONE = 256,                /* unit of thread_activity.stretch */
-    MUCH = 16 * ONE,
-    STRETCH_MOST = 64 * ONE, /* even a thread that works less than this is measured now and then */
+    MUCH = 16 * ACTIVITY_ONE,
+    STRETCH_MOST = 64 * ACTIVITY_ONE, /* even a thread that works less than this is measured now and then */
 };
 
 enum {
@@ -39,7 +38,7 @@ void activity_called(struct shim_thread *thread, uint64_t begin, uint64_t end, b
 uint64_t activity_between_waits(const struct shim_thread *thread)
 {
     const struct thread_activity *activity = &thread->activity;
-    return activity->stretch ? activity->between * ONE / activity->stretch : 0;
+    return activity->stretch ? activity->between * ACTIVITY_ONE / activity->stretch : 0;
 }
 
 static uint64_t cpu_ns(void)
@@ -50,28 +49,22 @@ static uint64_t cpu_ns(void)
                : (uint64_t)time.tv_sec * 1000000000 + (uint64_t)time.tv_nsec;
 }
 
-static void read_again(struct shim_thread *thread, uint64_t now)
+void activity_read(struct shim_thread *thread, uint64_t now)
 {
     struct thread_activity *activity = &thread->activity;
     uint64_t cpu = cpu_ns(), in_calls = activity->in_calls + __atomic_load_n(&thread->in_ops, __ATOMIC_RELAXED);
-    activity->stretch = ONE; /* cpu 0: the kernel does not tell */
+    activity->stretch = ACTIVITY_ONE; /* cpu 0: the kernel does not tell */
     if (activity->read_at && cpu) {
         uint64_t worked = ws_max(ticks_in(cpu - activity->cpu_ns), in_calls - activity->then_in_calls);
         activity->worked += worked - activity->worked / READINGS_MEANT;
         activity->passed += now - activity->read_at - activity->passed / READINGS_MEANT;
-        activity->stretch = (uint32_t)ws_clamp(activity->passed * ONE / ws_max(activity->worked, (uint64_t)1),
-                                               (uint64_t)ONE, (uint64_t)STRETCH_MOST);
+        activity->stretch =
+            (uint32_t)ws_clamp(activity->passed * ACTIVITY_ONE / ws_max(activity->worked, (uint64_t)1),
+                               (uint64_t)ACTIVITY_ONE, (uint64_t)STRETCH_MOST);
     }
     bool often = !activity->read_at || activity->stretch > MUCH;
     activity->next_read = now + ticks_in(often ? EARLY_READ_NS : READ_NS);
     activity->read_at = now;
     activity->cpu_ns = cpu;
     activity->then_in_calls = in_calls;
-}
-
-uint64_t activity_stretch(struct shim_thread *thread, uint64_t now, uint64_t ticks)
-{
-    if (now >= thread->activity.next_read)
-        read_again(thread, now);
-    return ticks * thread->activity.stretch / ONE;
 }

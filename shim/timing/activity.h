@@ -10,6 +10,8 @@
 
 #include "shim/objects/thread.h"
 
+enum { ACTIVITY_ONE = 256 }; /* unit of thread_activity.stretch */
+
 /* Called when a call has returned that took from `begin` to `end`, in ticks. waits: the call waits for the device, if
  * the device has work. */
 void activity_called(struct shim_thread *thread, uint64_t begin, uint64_t end, bool waits);
@@ -18,8 +20,16 @@ void activity_called(struct shim_thread *thread, uint64_t begin, uint64_t end, b
  * step, in ticks. 0: not known, or the thread does not wait. */
 uint64_t activity_between_waits(const struct shim_thread *thread);
 
+/* Reads the calling thread's CPU time, and computes the thread's `stretch` anew. now: the tick counter now. */
+void activity_read(struct shim_thread *thread, uint64_t now);
+
 /* Returns the time, in ticks, in which the calling thread works for `ticks`. Call it now and then: it reads the
  * thread's CPU time at most once in some milliseconds. now: the tick counter now. */
-uint64_t activity_stretch(struct shim_thread *thread, uint64_t now, uint64_t ticks);
+static inline uint64_t activity_stretch(struct shim_thread *thread, uint64_t now, uint64_t ticks)
+{
+    if (__builtin_expect(now >= thread->activity.next_read, 0))
+        activity_read(thread, now);
+    return ticks * thread->activity.stretch / ACTIVITY_ONE;
+}
 
 #endif

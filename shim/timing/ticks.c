@@ -19,7 +19,7 @@ struct comparison {
 };
 
 _Atomic bool ticks_are_ns;
-_Atomic uint64_t ticks_a_second = 1000000000;
+_Atomic uint64_t ticks_a_second = 1000000000, ticks_in_1024_ns = 1024;
 static struct comparison comparisons[COMPARISONS];
 static uint64_t comparison_count;
 static double ns_per_tick;
@@ -89,8 +89,10 @@ void ticks_init(void)
     rate_from(first, second);
     /* If this thread was moved to a processor whose counter differs, the measured rate may be nonsense, and is not
      * used. */
-    if (ns_per_tick > 1e-3 && ns_per_tick < 1e3)
+    if (ns_per_tick > 1e-3 && ns_per_tick < 1e3) {
         atomic_store_explicit(&ticks_a_second, (uint64_t)(1e9 / ns_per_tick), memory_order_relaxed);
+        atomic_store_explicit(&ticks_in_1024_ns, (uint64_t)(1024 / ns_per_tick + 0.5), memory_order_relaxed);
+    }
     comparisons[0] = first;
     comparisons[1] = second;
     comparison_count = 2;

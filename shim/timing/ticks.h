@@ -22,13 +22,14 @@ static inline uint64_t ticks_now(void)
                                                                                           : ws_clock_ticks();
 }
 
-/* Approximate rate of the counter, ticks per second; set by the drain thread after its first measurement. */
-extern _Atomic uint64_t ticks_a_second;
+/* Approximate rate of the counter, in ticks per second and in ticks per 1024 ns; set by the drain thread after its
+ * first measurement. */
+extern _Atomic uint64_t ticks_a_second, ticks_in_1024_ns;
 
-/* Converts ns to ticks of the counter, roughly. */
+/* Converts ns to ticks of the counter, roughly. A multiplication and a shift, because each recorded stack uses it. */
 static inline uint64_t ticks_in(uint64_t ns)
 {
-    return atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1000000 * ns / 1000;
+    return atomic_load_explicit(&ticks_in_1024_ns, memory_order_relaxed) * ns >> 10;
 }
 
 /* Decides whether the counter can be trusted (ticks_are_ns). */

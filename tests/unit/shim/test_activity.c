@@ -24,7 +24,7 @@ static int fake_clock_gettime(clockid_t clock, struct timespec *time)
 #define clock_gettime fake_clock_gettime
 #include "shim/timing/activity.c" // NOLINT(bugprone-suspicious-include)
 
-_Atomic uint64_t ticks_a_second = 1000000000; /* a tick is a nanosecond */
+_Atomic uint64_t ticks_in_1024_ns = 1024; /* a tick is a nanosecond */
 _Atomic bool ticks_are_ns;
 
 static struct shim_thread thread;

@@ -11,11 +11,12 @@
 #include <cmocka.h>
 
 #include "shim/calls/measure.c" // NOLINT(bugprone-suspicious-include)
+#include "shim/timing/activity.h"
 #include "shim/timing/durations.h"
 #include "shim/timing/ticks.h"
 
 struct ws_options shim_options;
-_Atomic uint64_t ticks_a_second = 1000000000; /* a tick is a nanosecond */
+_Atomic uint64_t ticks_in_1024_ns = 1024; /* a tick is a nanosecond */
 
 _Atomic bool ticks_are_ns;
 enum { COST = 8000, MILLION = 1000000 };
@@ -38,10 +39,10 @@ bool duration_is_known(uint32_t of_shape, uint32_t size_class)
 
 static uint64_t stretch; /* the time that passes while a thread works for one ns */
 
-uint64_t activity_stretch(struct shim_thread *of, uint64_t now, uint64_t ticks)
+void activity_read(struct shim_thread *of, uint64_t now)
 {
-    (void)of, (void)now;
-    return ticks * stretch;
+    (void)now;
+    of->activity.stretch = (uint32_t)stretch * ACTIVITY_ONE;
 }
 
 static uint64_t between; /* ticks from one wait of the thread to the next; 0: it does not wait */

@@ -39,6 +39,7 @@ static const unsigned sizes[] = { 3, 3, 16, 9, 8, 11, 2, 4, 3, 3, 4, 3, 2, 3, 3,
 
 /* Offsets in the image. Where 3.14 may choose an offset freely, the one here differs from other versions' offsets. */
 enum {
+    RUNTIME_FINALIZING = 1000,
     FRAME_CODE = 8,
     FRAME_CALLER = 16,
     FRAME_POINTER = 24,
@@ -98,6 +99,8 @@ static int make_image(void **state)
     version = 0x030e02f0;
     *word(HEAD, 1) = version;
     *word(HEAD, 2) = 0;
+    *word(RUNTIME, 1) = RUNTIME_FINALIZING;
+    put_pointer((char *)runtime + RUNTIME_FINALIZING, NULL);
     *word(THREAD, 4) = THREAD_FRAME;
     *word(FRAME, 0) = FRAME_SIZE;
     *word(FRAME, 1) = FRAME_CALLER;
@@ -263,6 +266,16 @@ static void frames_are_read(void **state)
     struct python_frame others[PYTHON_DEEPEST];
     assert_int_equal(python_frames_of(thread_state, others), 2);
     assert_int_equal(others[0].checksum, found[0].checksum);
+}
+
+/* While the interpreter shuts down, threads have no stacks: their states may have been freed. */
+static void an_interpreter_that_shuts_down_is_left_alone(void **state)
+{
+    (void)state;
+    assert_null(python_find());
+    assert_ptr_equal(python_thread(), thread_state);
+    put_pointer((char *)runtime + RUNTIME_FINALIZING, thread_state);
+    assert_null(python_thread());
 }
 
 /* Of a deep stack, only the innermost frames are read. */
@@ -530,6 +543,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(surprises_end_stacks, make_image), /* first: it needs the reads by system calls */
         cmocka_unit_test_setup(frames_are_read, make_image),
+        cmocka_unit_test_setup(an_interpreter_that_shuts_down_is_left_alone, make_image),
         cmocka_unit_test_setup(stacks_are_bounded, make_image),
         cmocka_unit_test_setup(keys_differ, make_image),
         cmocka_unit_test_setup(addresses_are_used_again, make_image),
