@@ -19,6 +19,7 @@
 #include "shim/drain/own_table.h"
 #include "shim/drain/session.h"
 #include "shim/objects/thread.h"
+#include "shim/state/futex.h"
 #include "wire/attach.h"
 
 enum {
@@ -234,10 +235,15 @@ static void end_listening(int listener)
     session_count_thread(-1);
 }
 
+static _Atomic uint32_t has_begun; /* a futex; 1: the control thread has opened the socket, or has failed to */
+static const int64_t BEGIN_DEADLINE_NS = 100000000;
+
 static void *control_main(void *unused)
 {
     (void)unused;
     int listener = begin_listening();
+    atomic_store(&has_begun, 1);
+    futex_wake(&has_begun);
     if (listener >= 0)
         end_listening(listener);
     else
@@ -250,6 +256,8 @@ void control_listen(void)
     session_count_thread(1);
     if (thread_start(control_main))
         session_count_thread(-1);
+    else
+        futex_wait(&has_begun, 0, BEGIN_DEADLINE_NS);
 }
 
 bool control_open_late(const uint64_t token[2], void (*over)(void))

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Starts the control thread. If the thread cannot be started, no session can begin, but the program goes on. */
+/* Starts the control thread, and waits until `wallshim attach` can connect to it, 100 ms at most. If the thread
+ * cannot be started, no session can begin, but the program goes on. */
 void control_listen(void);
 
 /* For a shim that was loaded into a running program: the thread that calls these functions becomes the control
