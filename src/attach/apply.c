@@ -7,40 +7,31 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/spans.h"
 #include "attach/stop.h"
 
 enum { TRIES = 50, PAUSE_NS = 1000000, STACK_MOST = 256 << 10 };
 
 static struct ws_stopped_all all;
 
-/* Overwrites the beginning of each function with a jump to the shim; with apply=false, writes the original bytes
- * back. A write to /proc/PID/mem also reaches code that the process itself cannot write. */
-static int write_patches(const struct ws_patching *patching, bool apply)
-{
-    for (uint32_t i = 0; i < patching->count; i++) {
-        const struct ws_late_patch *patch = &patching->patches[i];
-        const uint8_t *bytes = apply ? patch->jump : patch->original;
-        if (pwrite(patching->memory, bytes, WS_LATE_JUMP, (off_t)patch->begin) != WS_LATE_JUMP)
-            return -EIO;
-    }
-    return 0;
-}
-
 /* Writes the jumps, unless the shim has given up waiting for them. The shim's thread is stopped now, so the shim
  * cannot give up between the check and the writes. */
-static int write_if_prepared(const struct ws_patching *patching)
+static int write_if_prepared(const struct ws_patching *patching, struct ws_spans *spans)
 {
     uint32_t state;
+    int error = ws_spans_read(spans, patching->memory);
+    if (error)
+        return error;
     if (pread(patching->memory, &state, sizeof(state), (off_t)patching->state_at) != sizeof(state))
         return -ESRCH;
     if (state != WS_LATE_PREPARED)
         return -ETIMEDOUT;
     state = WS_LATE_APPLIED;
-    int error = write_patches(patching, true);
+    error = ws_spans_write(spans, patching->memory, true);
     if (!error && pwrite(patching->memory, &state, sizeof(state), (off_t)patching->state_at) != sizeof(state))
         error = -EIO;
     if (error)
-        write_patches(patching, false);
+        ws_spans_write(spans, patching->memory, false);
     return error;
 }
 
@@ -93,7 +84,7 @@ static bool any_is_within(const struct ws_patching *patching)
 /* Makes one attempt to stop all threads of the process and write the jumps. During the attempt, signals to this
  * command are blocked: this command must not end while those threads are stopped, or while only some jumps are
  * written. */
-static int try_once(const struct ws_patching *patching, int64_t *stood_still)
+static int try_once(const struct ws_patching *patching, struct ws_spans *spans, int64_t *stood_still)
 {
     sigset_t every, before;
     sigfillset(&every);
@@ -102,7 +93,7 @@ static int try_once(const struct ws_patching *patching, int64_t *stood_still)
     if (!error && any_is_within(patching))
         error = -EAGAIN;
     if (!error)
-        error = write_if_prepared(patching);
+        error = write_if_prepared(patching, spans);
     int64_t stood = ws_let_go_all(&all);
     sigprocmask(SIG_SETMASK, &before, NULL);
     *stood_still = stood > *stood_still ? stood : *stood_still;
@@ -111,11 +102,17 @@ static int try_once(const struct ws_patching *patching, int64_t *stood_still)
 
 int ws_apply_patches(const struct ws_patching *patching, int64_t *stood_still)
 {
-    int error = -EAGAIN;
+    struct ws_spans spans;
+    int error = ws_spans_make(patching->patches, patching->count, &spans);
+    if (!error)
+        error = ws_spans_touch(&spans, patching->memory);
+    if (!error)
+        error = -EAGAIN;
     for (int i = 0; error == -EAGAIN && i < TRIES; i++) {
         if (i)
             nanosleep(&(struct timespec){ 0, PAUSE_NS }, NULL);
-        error = try_once(patching, stood_still);
+        error = try_once(patching, &spans, stood_still);
     }
+    ws_spans_finish(&spans);
     return error;
 }

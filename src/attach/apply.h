@@ -22,7 +22,8 @@ struct ws_patching {
 /* Stops all threads, writes the patches, then sets ws_late_block.state to APPLIED (wire/late.h). If a thread was
  * stopped for longer than *stood_still (in ns), stores that time in *stood_still. Returns 0; -EAGAIN: at every
  * attempt, a thread did not stop or was inside code to be overwritten; -ETIMEDOUT: the shim no longer waits for the
- * patches (the state is no longer PREPARED), and nothing was written; or -errno. */
+ * patches (the state is no longer PREPARED), and nothing was written; -EBUSY: somebody else has changed the code; or
+ * -errno. */
 int ws_apply_patches(const struct ws_patching *patching, int64_t *stood_still);
 
 #endif
