@@ -104,8 +104,8 @@ static int prepare_page(struct ws_target *target, struct ws_stopped *stopped)
         return -ENOEXEC;
     if (!target->page)
         return make_page(target, stopped, code, main_at);
-    /* ws_stopped_go_through requires that the thread has made a system call for us. gettid changes nothing. */
-    long result = ws_stopped_call(stopped, SYS_gettid, (uint64_t[6]){ 0 });
+    /* gettid changes nothing, but brings the thread out of the entry of its own system call. */
+    long result = stopped->stands == WS_AT_ENTRY ? ws_stopped_call(stopped, SYS_gettid, (uint64_t[6]){ 0 }) : 0;
     return result < 0 ? (int)result : inject_put_block(target, target->page, stopped, main_at);
 }
 

@@ -1,5 +1,6 @@
 /* Stops threads of another process with ptrace. A single thread can be stopped at the entry of a system call, before
- * the call does anything. The stopped thread can then make other system calls for us. Every wait has a deadline. If
+ * the call does anything, or in a call that can be restarted. The stopped thread can then make other system calls for
+ * us. Every wait has a deadline. If
  * this process dies, the kernel lets all threads continue. */
 #ifndef WALLSHIM_ATTACH_STOP_H
 #define WALLSHIM_ATTACH_STOP_H
@@ -10,19 +11,21 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-/* A thread at the entry of a system call. */
+/* A thread at the entry of a system call, or in one. */
 struct ws_stopped {
     pid_t thread;
-    struct user_regs_struct registers; /* the thread's own registers, to be restored */
-    bool made_calls;                   /* the thread has made a system call for us, and stands at the call's exit */
-    bool blocks;                       /* the thread's signals are blocked for a system call of ours */
-    uint64_t mask;                     /* if `blocks`: the thread's own signal mask, to be restored */
-    int64_t since;                     /* ws_clock_ns when the thread stopped */
+    /* The thread's own registers, to be restored, as they are at the entry of its own system call. */
+    struct user_regs_struct registers;
+    /* Where the thread stands: at the entry of its own call; in its own call, which the stop has interrupted and
+     * which the kernel restarts; or at the exit of a call that it has made for us, or as if it were there. */
+    enum { WS_AT_ENTRY, WS_INTERRUPTED, WS_AFTER_OURS } stands;
+    bool blocks;   /* the thread's signals are blocked for a system call of ours */
+    uint64_t mask; /* if `blocks`: the thread's own signal mask, to be restored */
+    int64_t since; /* ws_clock_ns when the thread stopped */
 };
 
-/* Stops the thread at the entry of its next system call. If the thread is in a system call, that call is
- * restarted. Returns 0; -EAGAIN: the thread made no call in time, or its call cannot be restarted; -EPERM; -ESRCH;
- * or -errno. */
+/* Stops the thread in its system call if that call can be restarted, else at the entry of its next call. Returns 0;
+ * -EAGAIN: the thread made no call in time, or its call cannot be restarted; -EPERM; -ESRCH; or -errno. */
 int ws_stop_at_call(pid_t thread, struct ws_stopped *stopped);
 
 /* Makes a system call in the stopped thread. Returns the call's result, or -errno. -ETIMEDOUT: the call did not end
@@ -30,9 +33,9 @@ int ws_stop_at_call(pid_t thread, struct ws_stopped *stopped);
 long ws_stopped_call(struct ws_stopped *stopped, long number, const uint64_t arguments[6]);
 
 /* Let the thread continue with its own system call. ws_stopped_go lets it continue at once. ws_stopped_go_through
- * first runs the code at address `through`. That code must end with a jump to ws_stopped_back. Call ws_stopped_call
- * at least once before ws_stopped_go_through. If the thread is still in a system call of ours, both functions wait
- * until the thread stops. They return how long the thread stood still, in ns, or -errno. */
+ * first runs the code at address `through`. That code must end with a jump to ws_stopped_back. The thread must not
+ * stand at its call's entry (WS_AT_ENTRY): call ws_stopped_call first. If the thread is still in a system call of
+ * ours, both functions wait until the thread stops. They return how long the thread stood still, in ns, or -errno. */
 int64_t ws_stopped_go(struct ws_stopped *stopped);
 int64_t ws_stopped_go_through(struct ws_stopped *stopped, uint64_t through);
 

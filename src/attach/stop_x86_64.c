@@ -187,15 +187,41 @@ static bool has_signals(pid_t thread)
 }
 
 /* Restarts a system call that returned EINTR only because of the stop, so that the program does not see the stop. The
- * call's time-out starts anew. */
-static void begin_anew(pid_t thread, struct user_regs_struct *registers)
+ * call's time-out starts anew. Returns whether the call is restarted. */
+static bool begin_anew(pid_t thread, struct user_regs_struct *registers)
 {
     if ((long)registers->rax != -EINTR || !answers_interrupted((long)registers->orig_rax) || has_signals(thread))
-        return;
+        return false;
     registers->rax = registers->orig_rax;
     registers->orig_rax = (unsigned long long)-1;
     registers->rip -= SYSCALL_SIZE;
-    ptrace(PTRACE_SETREGS, thread, NULL, registers);
+    return !ptrace(PTRACE_SETREGS, thread, NULL, registers);
+}
+
+/* The kernel's own results of a call that it restarts, unless a signal came (include/linux/errno.h). The kernel
+ * restarts a call with a time-out by the call restart_syscall, for the rest of the time. */
+enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
+
+/* Is the thread in a system call that the stop has interrupted, and that is to be restarted? Then sets the registers
+ * to what they are at the call's entry. A waiting signal ends the call, so the thread must go on at once. */
+static bool is_restarted(struct ws_stopped *stopped)
+{
+    struct user_regs_struct *registers = &stopped->registers;
+    long result = (long)registers->rax;
+    if ((long)registers->orig_rax < 0 || has_signals(stopped->thread))
+        return false;
+    if (begin_anew(stopped->thread, registers)) {
+        registers->orig_rax = registers->rax;
+        registers->rip += SYSCALL_SIZE;
+        stopped->stands = WS_AFTER_OURS;
+        return true;
+    }
+    if (result == -ERESTART_RESTARTBLOCK)
+        registers->orig_rax = SYS_restart_syscall;
+    else if (result != -ERESTARTSYS && result != -ERESTARTNOINTR && result != -ERESTARTNOHAND)
+        return false;
+    stopped->stands = WS_INTERRUPTED;
+    return true;
 }
 
 /* --- one thread ------------------------------------------------------------------------------------ */
@@ -216,15 +242,14 @@ int ws_stop_at_call(pid_t thread, struct ws_stopped *stopped)
     error = interrupt(thread);
     if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
         error = -errno;
-    if (!error) {
+    if (!error && !is_restarted(stopped)) {
         bool was_running = (long)stopped->registers.orig_rax < 0;
-        begin_anew(thread, &stopped->registers);
         error = go_until(thread, CALL_NS, is_call_stop, &status);
         if (was_running) /* the thread ran until this system call, so it stands still only since now */
             stopped->since = ws_clock_ns();
+        if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
+            error = -errno;
     }
-    if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
-        error = -errno;
     /* Accept only a 64-bit thread of the C library, at a `syscall` instruction, which can be executed again. */
     if (!error && (stopped->registers.cs != 0x33 || !stopped->registers.fs_base ||
                    !is_at_instruction(thread, &stopped->registers)))
@@ -248,7 +273,7 @@ static void unmute(struct ws_stopped *stopped)
         stopped->blocks = false;
 }
 
-/* Moves the thread from the exit of our previous system call to the entry of our next one. If a signal handler ran in
+/* Moves the thread from outside of a system call to the entry of our next one. If a signal handler ran in
  * between, the handler's first system call would look like ours, so the thread's signals are blocked. If they cannot
  * be blocked, the loop passes over the handler's calls, whose registers differ from those of our call. The thread
  * makes our call after the handler has returned. */
@@ -279,8 +304,8 @@ static int set_back(const struct ws_stopped *stopped, uint64_t through)
     return ptrace(PTRACE_SETREGS, stopped->thread, NULL, &registers) ? -errno : 0;
 }
 
-/* The first call replaces the thread's own system call, at whose entry the thread stands. Each further call executes
- * the same instruction again. Afterwards the thread stands at the exit of our call. Its registers are set so that
+/* If the thread stands at the entry of its own system call, our first call replaces it. Each other call executes the
+ * same instruction again. Afterwards the thread stands at the exit of our call. Its registers are set so that
  * its own system call comes next, in case this process is killed. After a call that did not end in time no further
  * call is possible, because the thread may be anywhere. */
 long ws_stopped_call(struct ws_stopped *stopped, long number, const uint64_t arguments[6])
@@ -293,7 +318,8 @@ long ws_stopped_call(struct ws_stopped *stopped, long number, const uint64_t arg
     registers.r10 = arguments[3];
     registers.r8 = arguments[4];
     registers.r9 = arguments[5];
-    if (stopped->made_calls) {
+    bool outside = stopped->stands != WS_AT_ENTRY;
+    if (outside) {
         registers.rip -= SYSCALL_SIZE;
         registers.rax = (unsigned long long)number;
         registers.orig_rax = (unsigned long long)-1;
@@ -302,9 +328,9 @@ long ws_stopped_call(struct ws_stopped *stopped, long number, const uint64_t arg
     }
     if (ptrace(PTRACE_SETREGS, stopped->thread, NULL, &registers))
         return -errno;
-    if (stopped->made_calls)
+    if (outside)
         error = come_to_own_entry(stopped, number);
-    stopped->made_calls = true;
+    stopped->stands = WS_AFTER_OURS;
     if (!error)
         error = go_until(stopped->thread, OWN_CALL_NS, is_call_stop, &status);
     if (!error && ptrace(PTRACE_GETREGS, stopped->thread, NULL, &registers))
@@ -339,7 +365,7 @@ int64_t ws_stopped_go_through(struct ws_stopped *stopped, uint64_t through)
 
 int64_t ws_stopped_go(struct ws_stopped *stopped)
 {
-    if (stopped->made_calls)
+    if (stopped->stands == WS_AFTER_OURS)
         return ws_stopped_go_through(stopped, ws_stopped_back(stopped));
     let_go(stopped->thread);
     return ws_clock_ns() - stopped->since;
