@@ -1,5 +1,5 @@
-"""First-call initialization (contexts, modules, compilation) told apart from the steady steps, and late loads, which are
-the same work in a later step: first_calls.py WALLSHIM
+"""Tests that first-call initialization (contexts, modules, compilation) is told apart from the steady steps. The same
+work in a later step is a late load. first_calls.py WALLSHIM
 Each test holds a case and a control, which differ in one thing."""
 import json
 import sqlite3

@@ -313,7 +313,7 @@ def test_events_that_are_not_known():
 
 
 def test_events_of_another_device():
-    """Stream 13 of the second GPU waits for work of the first GPU, 30 µs after its own queue was empty."""
+    """Stream 13 of the second GPU has run all its own work, and waits 880 µs for work of the first GPU."""
     other = {"deviceId": 1, "contextId": 2}
     both = {**other, "streamId": 13}
     calls = calls_of(("cudaLaunchKernel_v7000", 100, 200, 0), ("cudaEventRecord_v3020", 300, 310, 0), ("cudaLaunchKernel_v7000", 320, 330, 0),

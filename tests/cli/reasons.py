@@ -33,7 +33,8 @@ def idle(device):
 # ---- 1. late host or queued work
 
 def gaps_of_5_ms(launch, took, name=GEMM):
-    """Ten kernels of 5 ms with gaps of 5 ms. Each is launched at `launch`, counted from the begin of the gap."""
+    """Eleven kernels of 5 ms, with gaps of 5 ms between them. Each kernel after a gap is launched at `launch`, counted
+    from the begin of that gap."""
     made = Timeline()
     made.kernel(0, 5000, -20)
     for gap in range(5000, 100000, 10000):
@@ -287,7 +288,7 @@ def test_3_work_from_before_is_not_the_steps():
 
 
 def test_3_work_launched_in_an_earlier_step_is_that_steps():
-    """The device lags behind the markers by 15 ms, or not at all. Each step has its own kernels: one more than the step
+    """The device lags behind the markers by 15 ms, or by 0.1 ms. Each step has its own kernels: one more than the step
     before. The first step takes no work from before, the last one loses none."""
     for lag in (15000, 100):
         made = Timeline()

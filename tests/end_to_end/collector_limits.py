@@ -98,7 +98,7 @@ def case_half(build):
 
 
 def case_memory(build):
-    """Eight clients with the largest frames cannot keep a program from the collector, and memory comes back."""
+    """Twelve clients with the largest frames cannot keep a program from the collector, and memory comes back."""
     large = 32 << 20
     with Place(build) as place:
         trace = a_trace(place)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests programs with more kernels (or other objects) than the shim has room for. The shim must count the operations
-that it leaves out as lost, and the report must say so.
+"""Tests a program with more kernels than the shim has room for. The shim must record all launches, and count those
+kernels whose names it leaves out. The report must say so.
 
     full.py BUILD CASE
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Checks which libraries libwallshim.so needs and which symbols it exports: shim_file.py LIBRARY ROWS
 
-The library must need only libc. It must export only the names of the wrapper tables, dlsym, _exit, and NVTX's entry points. It must bind no
-symbol of a glibc newer than 2.31, so that it loads in old containers. ROWS holds the tables as
-tests/abi/driver_rows.py writes them.
+The library must need only libc. It must export only the names of the wrapper tables, dlsym, _exit, _Exit, NVTX's entry
+points, and two names by which `wallshim attach` finds the shim. It must bind no symbol of a glibc newer than 2.31, so
+that it loads in old containers. ROWS holds the tables as tests/abi/driver_rows.py writes them.
 """
 import os
 import re

@@ -175,7 +175,7 @@ CASES = {
     "no-driver-python": Case("python3", "no_driver.py", traces=0, driver=False),
     "no-cuda": Case("no_cuda", traces=0),
     "no-cuda-python": Case("python3", "-c", "print(sum(range(10)))", traces=0),
-    # contexts, streams, modules and events that are destroyed while work uses them
+    # contexts, streams and events that are destroyed while work uses them; modules that are unloaded
     "teardown-context": Case("teardown", "context", ops=200),
     "teardown-reset": Case("teardown", "reset", ops=250),
     "teardown-release": Case("teardown", "release", ops=250),

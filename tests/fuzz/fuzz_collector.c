@@ -33,7 +33,8 @@ static void put_hash(uint8_t *bytes, size_t size)
     memcpy(bytes + size - sizeof(hash), &hash, sizeof(hash));
 }
 
-/* Turns the bytes into a valid file header, or into a valid frame of this trace. */
+/* Corrects the hash of a file header. Makes a frame the next one of this trace: corrects its file id, its sequence
+ * number and its hashes. */
 static void mend(const struct stream *stream, uint8_t *bytes, size_t size)
 {
     enum { FILE_ID_AT = 8, SEQUENCE_AT = 12, STORED_SIZE_AT = 28, PAYLOAD_HASH_AT = 56 }; /* see FORMAT.md */

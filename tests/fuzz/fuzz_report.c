@@ -1,5 +1,5 @@
 /* Fuzz target: the input is rows of one or several processes (rows.h). The trace of these rows goes through the
- * model, all analyses, both reports, JSON and a comparison with itself. */
+ * model, all analyses, the full report, the default page, JSON and a comparison with itself. */
 #include <stdint.h>
 #include <stdio.h>
 

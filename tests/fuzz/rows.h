@@ -2,7 +2,8 @@
  * rejected. An input is a sequence of items. Each item is a byte that gives its kind, followed by its content:
  *
  *     0xff            the rows of another process follow
- *     0xfe N16 S32    N more copies of the last row, each with an identifier higher by 1 and times later by S
+ *     0xfe N16 S32    N more copies of the last row. Each has an identifier higher by 1 than the copy before it, and
+ *                     times and a correlation number higher by S.
  *     any other       a row of the family with the number (byte modulo the number of families): its columns in order,
  *                     numbers in their width, little-endian, texts as a byte of length and their bytes
  */
@@ -29,7 +30,8 @@ const uint8_t *rows_take(const uint8_t *at, const uint8_t *end, struct rows_item
 /* Writes a row as an item. Returns the item's size, or 0 if `capacity` is too small for the item. */
 size_t rows_put(uint8_t *to, size_t capacity, enum ws_family family, const void *row);
 
-/* Changes a row into the next copy of a ROWS_REPEAT item: adds 1 to its identifier and `step` to its times. */
+/* Changes a row into the next copy of a ROWS_REPEAT item: adds 1 to its identifier, and `step` to its times and its
+ * correlation number. */
 void rows_advance(enum ws_family family, void *row, uint32_t step);
 
 /* The address of a column's bytes in the row at `at`. */

@@ -80,7 +80,7 @@ static void add_version(int *versions, int *count, int version)
 }
 
 /* Looks up each base name once with each of several versions: versions in which the function changed, versions
- * shortly before these, and versions that never existed. */
+ * shortly before these, and a few fixed versions, some of which never existed. */
 static void ask_all(const struct way *way)
 {
     for (int i = 0; i < name_count; i++) {

@@ -1,5 +1,7 @@
-/* A program to which `wallshim attach` cannot attach: attachable seccomp|undumpable|plain. It waits until its
- * standard input ends. */
+/* A program to which `wallshim attach` cannot attach. It waits until its standard input ends.
+ *
+ *   attachable seccomp|undumpable   it has a seccomp filter, or other processes may not trace it
+ *   attachable_static               it is a static program (built with STATIC), without the driver */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdio.h>

@@ -9,7 +9,7 @@ static struct gpu gpu;
 static pthread_key_t key;
 static bool launches_first;
 
-/* Runs `function` in so many threads, a few at a time. */
+/* Runs `function` once in each of `threads` new threads, AT_ONCE threads at a time. */
 static void crowd(int threads, void *(*function)(void *))
 {
     pthread_t running[AT_ONCE];

@@ -1,5 +1,5 @@
-/* Convolutions, attention and matrix products through cuDNN, by its older interface and by its graphs. All operations
- * have different sizes, so that a test finds each operation in the trace. Some execution plans are destroyed, are not
+/* Convolutions, attention and matrix products of many sizes through cuDNN, by its older interface and by its graphs.
+ * A test compares the sums of their FLOPs and bytes with the report. Some execution plans are destroyed, are not
  * finalized, or are executed with other sizes. */
 #include "program.h"
 
@@ -219,8 +219,8 @@ static descriptor convolution_with_bias(void)
     return plan_of(2, operations, true);
 }
 
-/* Makes a plan for attention. Its scores and probabilities are never in device memory. masked: adds a pointwise
- * operation that generates indices. */
+/* Makes a plan for attention. Its scores and probabilities are never in device memory. masked: the first pointwise
+ * operation generates indices, as for a mask, in place of a ReLU. */
 static descriptor attention(bool masked)
 {
     descriptor q = tensor(true, SIZE(4, 16, 512, 64)), k = tensor(true, SIZE(4, 16, 64, 512));

@@ -1,7 +1,7 @@
-/* Kernels with known values of the hardware counters. Prints a line for each kernel, with tabs between: name, blocks,
- * launches, bytes and FLOPs of a launch, precision of most of its FLOPs. With "threads", two threads launch at the
- * same time. With "waits", another stream waits until the launching thread writes a value. With "long", a kernel on
- * another stream runs for 3 s. With "late", CUPTI is not ready for the first launches. */
+/* Kernels with known values of the hardware counters. Prints a line for each kernel and number of blocks, with tabs
+ * between: name, blocks, launches, bytes and FLOPs of a launch, precision of most of its FLOPs. With "threads", two
+ * threads launch at the same time. With "waits", another stream waits until the launching thread writes a value. With
+ * "long", a kernel on another stream runs for 3 s. With "late", CUPTI is not ready for the first launches. */
 #include "program.h"
 
 #include <dlfcn.h>

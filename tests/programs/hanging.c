@@ -1,11 +1,12 @@
-/* Eight ranks that join a collective in each round, until one of the ranks hangs:
+/* Eight ranks that join a collective in each round. A round takes at least PAUSE_US (0.1 s). The first argument says
+ * what happens in or after round ROUND:
  *
- *   hanging sleep ROUND    from round ROUND on, rank 5 does not join the collective
- *   hanging kernel ROUND   in this round, rank 5 launches a kernel that does not end
- *   hanging never ROUND    no rank hangs: all end without an error after this round; rounds are slow
+ *   hanging sleep ROUND    rank 5 sleeps for IDLE_S (300 s) before it joins the collective
+ *   hanging kernel ROUND   rank 5 launches a kernel that runs for IDLE_S
+ *   hanging never ROUND    no rank hangs: all end without an error after this round
  *   hanging idle ROUND     after this round all ranks are idle for IDLE_S
- *   hanging work ROUND     in this round, rank 5 computes on the host for WORK_S, then joins; all end without error
- *   hanging slow ROUND     in this round, rank 5 sleeps for SLOW_S before it joins; all make many more rounds */
+ *   hanging work ROUND     rank 5 computes on the host for WORK_S, then joins; all end without error
+ *   hanging slow ROUND     rank 5 sleeps for SLOW_S before it joins; all make many more rounds */
 #include <time.h>
 
 #include "nccl_ranks.h"

@@ -100,8 +100,8 @@ static void multiply(int i)
                  products[i].type, products[i].m, WS_CUBLAS_COMPUTE_32F, -1);
 }
 
-/* Launches chains of kernels, in which each kernel reads the result of the previous kernel. A matrix product
- * separates the chains. */
+/* First launches two chains of kernels, in which each kernel reads the result of the previous kernel. A matrix
+ * product follows each chain. The kernels after that form no chain. */
 static void step(void)
 {
     launch_pointwise(stream, KERNEL_FILL, LARGE, x, 0, 0);

@@ -1,5 +1,5 @@
-/* Sets ranges and marks with NVTX, in all ways, around launches. Prints the results of those NVTX functions whose
- * results do not depend on the tool that NVTX has loaded.
+/* Sets ranges and marks with NVTX, in all ways, around launches. Prints the results of some NVTX functions. Except
+ * for the line "the same again", the output with the shim must equal the output without a tool.
  *
  *     marking STEPS KERNEL_NS */
 #include <pthread.h>

@@ -1,4 +1,5 @@
-/* Contexts, streams, modules and the like are destroyed while work that uses them is in flight. */
+/* Contexts, streams and events are destroyed while work that uses them is in flight. Modules are unloaded, so that
+ * the driver may give the handles of their functions to other kernels. */
 #include <dlfcn.h>
 
 #include "program.h"

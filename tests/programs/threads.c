@@ -63,7 +63,7 @@ static void *launch_at_end(void *unused)
     return NULL;
 }
 
-/* Runs `function` in so many threads, at most 16 at a time. */
+/* Runs `function` once in each of `threads` new threads, at most 16 threads at a time. */
 static void crowd(int threads, void *(*function)(void *), void *argument, const pthread_attr_t *attributes)
 {
     pthread_t running[16];

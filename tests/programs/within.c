@@ -1,5 +1,6 @@
-/* A signal handler calls CUDA while its thread waits inside a driver call. If the handler begins or ends a capture, a
- * context or the profiler's range, the shim must take this into account in later calls. */
+/* A signal handler calls CUDA while its thread waits inside a driver call. The handler begins a capture, ends a
+ * context or the profiler's range, or makes another context current. The shim must take this into account in later
+ * calls. */
 #include <signal.h>
 #include <sys/time.h>
 

@@ -162,7 +162,7 @@ static void causes_of_gaps(void **state)
     assert_int_equal(device.gap_ns[FIGURES_CAUSE_UNKNOWN], 300 * MS);
 }
 
-/* A launch call lasts 10 ms and covers the gap. The gap's cause is "launch", as in the report of a trace. */
+/* A launch call lasts 11 ms and covers the gap of 10 ms. The gap's cause is "launch", as in the report of a trace. */
 static void a_long_launch_call_is_the_cause(void **state)
 {
     (void)state;

@@ -115,7 +115,7 @@ static void events_are_measured_from_the_last_base(void **state)
         mark(event, submit);
         assert_int_equal(device_clock_read(&context, event, &time, &error), WS_CUDA_SUCCESS);
         assert_in_range(llabs(time - truth(now + submit)), 0, error);
-        assert_in_range(error, RESOLUTION, RESOLUTION + 123); /* beyond one second, float32 has steps of 122 ns */
+        assert_in_range(error, RESOLUTION, RESOLUTION + 123); /* from 1024 ms on, float32 has steps of 122 ns */
         assert_in_range(llabs(truth(0) - origin), 0, 10 * 31);
     }
     assert_in_range(changes, 8, 10); /* the base event, from which others are measured, changes once a second */

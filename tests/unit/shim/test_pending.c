@@ -18,7 +18,7 @@ static struct shim_stream stream;
 static struct pending ops[3];
 static uint32_t released;
 
-/* --- stand-ins for functions that pending.c calls; they do nothing that the tests check -------------- */
+/* --- stand-ins for functions that pending.c calls; event_release notes which events were released ---- */
 
 void event_release(struct event_pool *pool, uint32_t event)
 {

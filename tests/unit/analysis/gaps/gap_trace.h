@@ -49,7 +49,8 @@ static inline void first(struct builder *trace)
     launch(trace, COMPUTE, gemm, -100 * us, 0, ms);
 }
 
-/* Adds the kernel after the gap: it begins 7 µs after its launch, which is the shortest possible time. */
+/* Adds the kernel after the gap. It begins 7 µs after its launch call began, and 2 µs after the call returned. So
+ * only the launch delays it. */
 static inline void second(struct builder *trace, int64_t host)
 {
     launch(trace, COMPUTE, gemm, host, host + 7 * us, host + ms);

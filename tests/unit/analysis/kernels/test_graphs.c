@@ -162,7 +162,7 @@ static void few_times_tell_nothing_of_the_whole(void **state)
     built_finish(&built);
 }
 
-/* Times outside that are far from the graph's time tell nothing about it. */
+/* A kernel's time outside of the graph tells nothing about the graph, if it is far from the graph's own time. */
 static void times_outside_must_fit_the_graph(void **state)
 {
     /* us; the graph takes 70 us */

@@ -255,7 +255,8 @@ static void replays_outweigh_the_steps_before_the_capture(void **state)
     }
 }
 
-/* A compiler warms up with steps of single kernels. Later, graphs hold all of a step but the optimizer. */
+/* The first steps launch their kernels one by one, because the model is not compiled yet. Later, graphs hold all of a
+ * step but the optimizer. */
 static void compiled_steps_outweigh_the_first_steps(void **state)
 {
     struct built built;
