@@ -119,14 +119,6 @@ enum patch_refusal patch_prepare(struct patch *patch, void *entry, size_t size, 
     return refusal ? refusal : write_slot(patch, slot, (uintptr_t)entry, replacement);
 }
 
-uintptr_t patch_moved_ip(const struct patch *patch, uintptr_t ip)
-{
-    for (unsigned i = 1; i < patch->steps; i++)
-        if (ip == (uintptr_t)patch->place + patch->step_at[i])
-            return (uintptr_t)patch->trampoline + patch->moved_at[i];
-    return ip;
-}
-
 bool patch_is_applied(const struct patch *patch)
 {
     return !memcmp(patch->place, patch->jump, PATCH_JUMP_SIZE);

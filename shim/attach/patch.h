@@ -14,26 +14,27 @@
  * A function is refused, with a reason, unless it is certain that it can be patched. A refused function stays as it
  * was.
  *
- * Why this is safe while other threads run
+ * Why this is safe
  *
- * Code is never written in place. A page of code is replaced as a whole: one mmap(MAP_FIXED) maps a copy of the page
- * that has the changed bytes. The copy is complete before it becomes executable, and never changes after that.
- * Another thread fetches its instructions from the old page or from the new page. If the thread fetches while neither
- * page is mapped, it faults, and the kernel lets it wait until the new page is there. Before mmap returns, every
- * processor has dropped the old page and the instructions that it fetched from the old page. A program that unloads a
- * library and loads another one at the same addresses relies on the same guarantee. So no thread sees half of a jump,
- * no matter how the jump is aligned. The system call membarrier is not needed. To use membarrier, a process must
- * register, which slows down each switch of threads and cannot be undone.
- *
- * - Applying. A thread may have executed the first instruction of the head, and not yet the others. After the patch,
- *   this thread would go on in the middle of the jump. If the head has several instructions (`patch_must_stop`), the
- *   caller of patches_apply first stops all other threads. If a thread's instruction pointer is inside the head, the
- *   caller sets it to `patch_moved_ip`. A signal handler may also have interrupted a thread inside the head. So the
- *   caller searches the stacks of all threads for addresses in `patch_range`, and does not patch the function if it
- *   finds one. Return addresses never lie in this range: a head may contain a call only as its last instruction.
- * - Removing. A patched head is one jump, so no thread is in the middle of it. No thread needs to be stopped.
+ * - Applying. `wallshim attach` stops all threads of the program and writes the jumps from outside
+ *   (src/attach/apply.c). A thread may have executed the first instruction of a head, and not yet the others. After
+ *   the patch, this thread would go on in the middle of the jump. A signal handler may also have interrupted a thread
+ *   there. So `wallshim attach` compares each thread's instruction pointer, and the addresses on its stack, with
+ *   `patch_range`. If it finds one in a range, it lets the threads go on, and tries again. Return addresses never lie
+ *   in a range: a head may contain a call only as its last instruction.
+ * - Removing. A patched head is one jump, so no thread is in the middle of it. No thread needs to be stopped, because
+ *   pages are replaced as a whole (see below).
  * - Trampolines stay mapped and unchanged, because threads may still be in them. When the same function is patched
  *   again, its trampoline is used again.
+ *
+ * patches_remove never writes code in place. One mmap(MAP_FIXED) replaces a page by a copy that has the changed
+ * bytes. The copy is complete before it becomes executable, and never changes after that. Another thread fetches its
+ * instructions from the old page or from the new page. If the thread fetches while neither page is mapped, it faults,
+ * and the kernel lets it wait until the new page is there. Before mmap returns, every processor has dropped the old
+ * page and the instructions that it fetched from the old page. A program that unloads a library and loads another one
+ * at the same addresses relies on the same guarantee. So no thread sees half of a jump, no matter how the jump is
+ * aligned. The system call membarrier is not needed. To use membarrier, a process must register, which slows down
+ * each switch of threads and cannot be undone.
  *
  * Control-flow enforcement (CET): endbr64 stays where it is, and each trampoline begins with an endbr64.
  *
@@ -41,9 +42,6 @@
  * libraries of CUDA 13.0, libc and SQLite, none of 8,700 table entries does. After patches_remove, the code has the
  * same bytes and is mapped from the same file, but in more mappings than before: Linux joins only mappings that come
  * from the same open().
- *
- * While patches_apply runs, other threads may be stopped while they hold locks. So patches_apply makes only system
- * calls.
  *
  * Only one thread at a time may call the functions below. They use neither malloc nor locks. The patched function
  * must stay loaded from patch_prepare to patch_remove. */
@@ -109,27 +107,18 @@ static inline void *patch_trampoline(const struct patch *patch)
     return patch->trampoline;
 }
 
-/* Must all other threads be stopped while the patch is applied? */
-static inline bool patch_must_stop(const struct patch *patch)
-{
-    return patch->steps > 1;
-}
-
 /* Sets the range of the head. At the moment when the patch is applied, no thread's instruction pointer may be after
- * *begin and before *end. */
+ * *begin and before *end. A head of one instruction has no address in between. */
 static inline void patch_range(const struct patch *patch, uintptr_t *begin, uintptr_t *end)
 {
     *begin = (uintptr_t)patch->place;
     *end = *begin + patch->length;
 }
 
-/* `ip`: a stopped thread's instruction pointer. Returns where the thread must go on when the patch is applied: in the
- * trampoline if `ip` is between two instructions of the head, else at `ip`. */
-uintptr_t patch_moved_ip(const struct patch *patch, uintptr_t ip);
-
 bool patch_is_applied(const struct patch *patch);
 
-/* patches_apply writes the jumps, patches_remove restores the original bytes. After a refused patch, both functions
+/* patches_apply writes the jumps, patches_remove restores the original bytes. `wallshim attach` writes the jumps of a
+ * program that was not prepared itself, so only tests call patches_apply. After a refused patch, both functions
  * go on with the other patches, and return the first refusal. One call replaces each page only once, so it is better
  * to pass many patches in one call. patches_remove maps a page from its file again if the page has the same bytes as
  * the file. */

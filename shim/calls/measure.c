@@ -28,15 +28,15 @@ enum {
     AFTER_EFFECTS = 5,
     /* a measurement that took longer is charged with this time only, because its thread was preempted */
     MEASURE_MOST_NS = 100000,
-    FELT_ONE_IN = 400,   /* a request may wait several times */
-    FELT_POSTPONES = 32, /* launches from a sample that did not come to the next try */
-    DEBT_WINDOWS = 4,    /* the budget may be used up for so many times WINDOW_NS at most */
+    FELT_ONE_IN = 400,   /* waits from one sample that delays the thread too much to the next (may_sample) */
+    FELT_POSTPONES = 32, /* launches from a sample that may_sample has refused to the next try */
+    DEBT_WINDOWS = 4,    /* paid_until is at most this many times WINDOW_NS in the future */
     WHOLE = 1000000,     /* shim_options.overhead is in millionths of the time */
 };
 
-/* May the thread take a sample now? If the sample would make a request of the program longer than --overhead allows,
- * one in FELT_ONE_IN requests may have one: the latency that 99 % of the requests stay below is then as without the
- * shim. A request is what the thread does from one wait to the next. */
+/* May the thread take a sample now? A sample delays the thread. If this delay is longer than --overhead allows for
+ * the time from one wait for the device to the next, the thread takes only one sample in FELT_ONE_IN waits. So a
+ * sample delays at most one in a hundred requests of a server, even if each request waits four times. */
 static bool may_sample(struct shim_thread *thread)
 {
     struct thread_measuring *measuring = &thread->measuring;
@@ -77,9 +77,10 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     return MEASURE_PAIR;
 }
 
-/* Decides whether a copy, memset or graph launch is measured. All are measured while the budget lasts, but for copies
- * and memsets that a request would feel. Graphs are measured then, too: they are most of what their programs run.
- * What the drain thread cannot compute yet is always measured. */
+/* Decides whether a copy, memset or graph launch is measured. While the budget lasts, all are measured, with one
+ * exception: a copy or memset that is no early sample is not measured if may_sample refuses. Graph launches are not
+ * subject to may_sample, because graphs are most of what their programs run. An operation whose times the drain
+ * thread cannot compute yet is always measured. */
 static enum measure measure_of_other(struct shim_thread *thread, struct shape_entry *shape, uint64_t now)
 {
     struct thread_measuring *measuring = &thread->measuring;

@@ -22,7 +22,8 @@ enum measure {
                      which holds the stream until the operation and both events are in it */
 };
 
-/* Samples that follow the last one after fewer launches are called early, and may overdraw the budget. */
+/* A sample is early while its shape's sample_gap (objects/caches.h) is smaller than this. Early samples may overdraw
+ * the budget. */
 enum { MEASURE_EARLY_GAP = 128 };
 
 /* Like measure_of_launch, for a launch for which a sample (sample) or an anchor is due. */
@@ -75,8 +76,9 @@ static inline bool measure_leaves_out(struct shim_thread *thread, struct ws_ring
     return true;
 }
 
-/* Decides which events measure an operation, unless measure_leaves_out has returned true for it. Copies, memsets and
- * graph launches are all measured while the budget lasts. After that, the drain thread computes their times.
+/* Decides which events measure an operation, unless measure_leaves_out has returned true for it. While the budget
+ * lasts, graph launches are all measured, and so are most copies and memsets (measure_of_other in measure.c says
+ * which are not). The drain thread computes the times of the others.
  *
  * fresh: the operation may have waited for other work than its stream's earlier operations. Such an operation is
  * always measured, because its begin cannot be computed. A call that waits for its operation is always measured, too.

@@ -6,7 +6,8 @@
 #include "shim/state/lock.h"
 
 /* Counts the capture before the real call begins it, so that no event that the shim records becomes part of the
- * capture. An unknown stream is looked up now, because a captured stream is asked nothing (stream_find). */
+ * capture. An unknown stream is looked up now: once it is being captured, the shim asks the driver nothing about it
+ * (ask_about in objects/streams.c). */
 void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);

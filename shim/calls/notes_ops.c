@@ -6,8 +6,8 @@
 #include "shim/objects/memory.h"
 #include "shim/objects/shapes.h"
 
-/* Largest number of parameter blocks of one shape that are kept per second. PARAMS_THINNED is the lower limit that
- * applies while records cost more time than --overhead allows. */
+/* Largest number of parameter blocks of one shape that a thread keeps per second. PARAMS_THINNED is the lower limit
+ * that applies while records cost more time than --overhead allows. */
 enum { PARAMS_PER_WINDOW = 64, PARAMS_THINNED = 4 };
 
 /* Finds or makes the cache entry of an operation that is not a kernel launch. */
@@ -18,10 +18,10 @@ static struct shape_entry *describe(struct shim_thread *thread, const struct sha
     return entry ? entry : shape_fill(thread, key, row);
 }
 
-/* Is this launch's parameter block to be kept? With --params some, PARAMS_PER_WINDOW blocks of each shape are kept a
- * second. Also sets params_wait, the number of launches until this function is called again: 1 while blocks are kept,
- * PARAMS_PER_WINDOW if the blocks of this second are used up. So most launches do not call this function then, and
- * the clock is seldom read. */
+/* Is this launch's parameter block to be kept? With --params some, each thread keeps PARAMS_PER_WINDOW blocks of each
+ * shape a second. Also sets params_wait, the number of launches until this function is called again: 1 while blocks
+ * are kept, PARAMS_PER_WINDOW if the blocks of this second are used up. So most launches do not call this function
+ * then, and the clock is seldom read. */
 static bool params_wanted(struct shape_entry *entry)
 {
     entry->params_wait = shim_options.params == WS_PARAMS_NONE ? UINT32_MAX : 1;

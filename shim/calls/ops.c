@@ -15,9 +15,9 @@
 #include "shim/timing/activity.h"
 #include "shim/timing/gates.h"
 
-/* A programmatic dependent launch (whose kernel may overlap the kernel before it) gets no end event, because an event
- * between two such kernels would keep them from overlapping. The next HOLD_AFTER_DEPENDENT operations of its stream
- * get no end event either. */
+/* For --event-placement shared and pairs. A programmatic dependent launch (whose kernel may overlap the kernel before
+ * it) gets no end event, because an event between two such kernels would keep them from overlapping. The next
+ * HOLD_AFTER_DEPENDENT operations of its stream get no end event either. */
 enum { HOLD_AFTER_DEPENDENT = 256 };
 
 /* Clears *held, and returns the event that was in it. *held is a field of the thread's state. If a signal handler

@@ -9,9 +9,9 @@
 #include "shim/objects/memory.h"
 #include "shim/objects/thread.h"
 
-/* At most MOST_ADDRESSES addresses of one launch are kept, and at most MOST_IN_STRUCTURES of them come from
- * structures. So even after a structure with a long list of tensors, there is room for pointers that are parameters
- * by themselves. */
+/* At most MOST_ADDRESSES addresses of one launch are kept. An address in the image of structures is kept only while
+ * fewer than MOST_IN_STRUCTURES addresses are kept. So even after a structure with a long list of tensors, there is
+ * room for pointers that are parameters by themselves. */
 enum { MOST_ADDRESSES = 16, MOST_IN_STRUCTURES = 12 };
 
 struct words {

@@ -17,7 +17,7 @@
  *
  * Launches within a call of cuBLAS or cuDNN have the label of the call's inputs as a part of their shapes: GEMMs that
  * differ only in k may have the same kernel and grid, but they take different times. The label changes the stamp, so
- * that launches need no comparison more. */
+ * the look-up of a launch needs no additional comparison. */
 HOT uint32_t shape_stamp(const struct shim_thread *thread, uint32_t handles)
 {
     return handles + thread->inputs_stamp;

@@ -25,8 +25,8 @@ bool turn_is_contended(const struct shim_thread *thread);
 bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *stream);
 
 /* Call order_leave, then turn_leave, once the operation and its events are in the stream. order_leave: if the
- * operation went into the stream without the turn, stream->order counted it as under way; this count ends.
- * turn_leave: gives the turn back if the thread has it. */
+ * operation went into the stream without the turn, stream->order no longer counts it as under way. turn_leave: gives
+ * the turn back if the thread has it. */
 void order_leave(struct shim_thread *thread, struct shim_stream *stream);
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream);
 

@@ -8,7 +8,7 @@
 /* Called in a thread of the program: keeps a copy of the environment variables that the trace will hold. */
 void describe_keep_environment(void);
 
-/* Called by the drain when a trace begins: adds these facts about the program as rows of family meta. rank: the
+/* Called by the drain when a trace begins: adds these facts about the program as rows of the family `meta`. rank: the
  * process's rank. */
 void describe_program(struct output *output, const char *rank);
 

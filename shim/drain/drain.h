@@ -23,8 +23,8 @@ void drain_before_driver_exit(void);
  * trace, all within 50 ms. */
 void drain_leave(void);
 
-/* Only for a shim that was loaded into a running program. Called when the patches of the driver's functions are
- * removed and no recording is left. Destroys the driver's objects that the shim made, if no thread uses them, and
+/* Only for a shim that was loaded into a running program. Called when the driver's functions are no longer patched.
+ * Ends the session if one still runs, destroys the driver's objects that the shim made, if no thread uses them, and
  * ends the drain's thread. drain_start can start the thread again. */
 void drain_detach(void);
 

@@ -12,9 +12,9 @@
 static uint64_t unflushed[WS_LOSS_COUNT]; /* losses in rows that are not in the file yet; index: reason */
 static uint64_t losses[WS_LOSS_COUNT];    /* losses that are not in rows yet; index: reason */
 
-/* Losses because a dictionary (table of the trace) is full. Streams, contexts and shapes are not in this list. If one
- * of these finds no room, each thread counts in `unregistered` the operations that it cannot record for this
- * reason. */
+/* Losses because a dictionary (table of the trace) is full. The dictionaries of streams, contexts and shapes are not
+ * in this list: each thread counts in `unregistered` the operations that it cannot record because one of these is
+ * full. The dictionaries `code` and `frame` are not in it either: stacks_summary tells that stacks are missing. */
 static const struct {
     const _Atomic uint64_t *refused;
     enum ws_loss_reason reason;

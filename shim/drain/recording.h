@@ -36,7 +36,8 @@ void recording_set_burst(uint64_t on, uint64_t period);
 /* Are fewer kernel parameters to be recorded, because records cost more than --overhead allows? */
 bool recording_is_thinned(void);
 
-/* ns until one of the options delay, duration and burst next turns recording on or off; INT64_MAX: never. */
+/* ns until recording is next turned on or off: by one of the options delay, duration and burst, or at the end of a
+ * pause (recording_govern); INT64_MAX: never. */
 int64_t recording_next_edge(int64_t now);
 
 /* Called by the wrappers of cuProfilerStart and cuProfilerStop, for --capture-range=profiler. */

@@ -76,6 +76,10 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         return;
     }
     const struct ws_shape *shape = registry_row(&registry.shape, op.shape);
+    /* Shape 0 says that the row is not complete; it is read if the process is killed (record/live.h). */
+    const uint32_t complete = op.shape;
+    pending->op.shape = op.shape = 0;
+    atomic_signal_fence(memory_order_release);
     *pending = (struct pending){
         .op = op,
         .begin_event = record->begin_event,
@@ -88,9 +92,8 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         .detail = record->header.detail & WS_RING_OP_DETAIL,
         .staged = shape_is_staged(shape, op.bytes, op.flags & WS_OP_BLOCKING),
     };
-    pending->op.shape = 0; /* says that the row is not complete yet; read if the process is killed (record/live.h) */
     atomic_signal_fence(memory_order_release);
-    pending->op.shape = op.shape;
+    pending->op.shape = complete;
     pending_queue(stream, pending);
 }
 

@@ -22,8 +22,8 @@ struct session_wish {
 
 /* --- for the control thread ---------------------------------------------------------------------- */
 
-/* Makes the drain begin a session, and waits until it has begun, within a deadline. There must be no session. Returns
- * 0, or -errno if the trace's file cannot be written. -EBUSY: the drain is busy with an earlier request. -ETIMEDOUT:
+/* Makes the drain begin a session, and waits until it has begun, within a deadline. Returns 0, or -errno if the
+ * trace's file cannot be written. -EBUSY: a session runs, or the drain is busy with an earlier request. -ETIMEDOUT:
  * the drain did not get to this request. -EINPROGRESS: the drain began to carry out the request, but was not done by
  * the deadline; the session will end as soon as it has begun. After -EBUSY and -ETIMEDOUT the caller must close the
  * file. In all other cases the file thread closes it. */

@@ -32,7 +32,8 @@ static _Atomic uint32_t threads;
 static struct ws_health places[PLACES];
 static _Atomic uint32_t put, taken;
 
-/* Used by the sampler thread only. As an exception, the drain thread reads `why` once `refused` is set. */
+/* Written by the sampler thread. The drain thread reads `why` once `refused` is set, and the _Atomic variables. If it
+ * cannot start the sampler, it sets `why` and `refused` itself. */
 static struct {
     bool found, gone;
     struct nvml_device nvml;

@@ -15,8 +15,8 @@
  * after      what to note when the real call has returned (calls/notes.h has both kinds of notes)
  *
  * In the files under table/, DRIVER makes a row for one function. DRIVER_PTSZ and DRIVER_PTDS make two rows: one for
- * the function, and one for its twin (suffix _ptsz or _ptds), which programs call that were built with per-thread
- * default streams. The first functions for per-thread default streams appeared in CUDA 7.0.
+ * the function, and one for its twin (suffix _ptsz or _ptds). Programs that were built with per-thread default
+ * streams call the twin. The first twins appeared in CUDA 7.0.
  *
  * To add a function, add one row. tests/abi compares the row with the toolkit's cudaTypedefs.h. */
 #ifndef DRIVER_ROW

@@ -314,8 +314,9 @@ static void iterate(struct placed_visitor *visitor)
 }
 
 /* Reads the linker's list without a lock. The list begins with the objects that were loaded at program start. These
- * objects are never unloaded, so their part of the list can be read safely. The visitor ends the search before the
- * objects that were loaded later. */
+ * objects are never unloaded, so their part of the list can be read safely. The visitors of elf_each_placed end the
+ * search before the objects that were loaded later. elf_each reads the whole list, but calls walk only in a forked
+ * child. */
 static void walk(struct placed_visitor *visitor)
 {
     struct elf_object object;

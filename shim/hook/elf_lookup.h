@@ -31,9 +31,9 @@ struct elf_object {
  * is none. */
 bool elf_find_by_name(const char *prefix, struct elf_object *object);
 
-/* Finds the object that contains the address, in any namespace of the linker. Returns false if there is none.
- * elf_find_by_address, elf_place_of and elf_each_placed take no lock that may stay locked for ever in a forked
- * child. */
+/* Finds the object that contains the address, in any namespace of the linker (with glibc before 2.35, outside of
+ * forked children: only in the shim's own namespace). Returns false if there is none. In a forked child,
+ * elf_find_by_address, elf_place_of and elf_each_placed take no lock that may stay locked there for ever. */
 bool elf_find_by_address(const void *address, struct elf_object *object);
 
 /* A loaded module: its address range, and the linker's description of the module. */
@@ -49,8 +49,8 @@ bool elf_module_at(const void *address, struct elf_module *module);
 /* Visits every object of the shim's own linker namespace, until visit returns false. */
 void elf_each(bool (*visit)(const struct elf_object *object, void *data), void *data);
 
-/* Called in a forked child. From then on, no function of this file takes a lock that a thread of the parent may have
- * held at the fork. */
+/* Called in a forked child. From then on, no function of this file takes a lock that may stay locked for ever because
+ * a thread of the parent held it at the fork. */
 void elf_after_fork(void);
 
 /* The place of an object in the linker's search order: before the shim, the shim itself (ELF_OURS), or behind the
@@ -79,8 +79,9 @@ void *elf_symbol(const struct elf_object *object, const char *name);
 /* Like elf_symbol. *size: the symbol's size in bytes, from the symbol table; 0 if there is no such symbol. */
 void *elf_sized_symbol(const struct elf_object *object, const char *name, size_t *size);
 
-/* Looks for the name in all libraries of glibc, because glibc's version decides which library defines the name. Takes
- * no lock, and calls no function of libc except getauxval. So it works before any constructor has run. */
+/* Looks for the name in libc, libdl, libpthread and the dynamic linker, because glibc's version decides which of them
+ * defines the name. Takes no lock, and calls no function of libc except getauxval. So it works before any constructor
+ * has run. */
 void *elf_libc_symbol(const char *name);
 
 #endif

@@ -186,7 +186,8 @@ const char *resolve_library_of(enum ws_function_id id)
     return is_of_driver((int)id) ? "libcuda.so" : resolve_table[id].base;
 }
 
-/* number of objects loaded at program start: these objects are never unloaded, and come first in the search order */
+/* Number of objects that were loaded when the shim was loaded. If that was at program start, these objects are never
+ * unloaded, and come first in the search order. */
 static unsigned objects_at_start;
 
 static bool count_object(const struct elf_object *object, enum elf_place place, void *count)

@@ -44,12 +44,12 @@ enum resolve_flavour { FLAVOUR_LEGACY, FLAVOUR_PTSZ, FLAVOUR_PTDS, FLAVOUR_NCCL,
 
 extern const struct resolve_row resolve_table[WS_ID_COUNT];
 
-/* The addresses of the real functions, by id; NULL until found. Each address is written once, and read by all
- * wrappers. */
+/* The addresses of the real functions, by id; NULL until found. All wrappers read them. An address that was found
+ * changes only if the function is patched (resolve_patched). */
 extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 
-/* The number of objects that were loaded at program start. elf_each_placed visits these objects first. They are never
- * unloaded. */
+/* The number of objects that were loaded when the shim was loaded. elf_each_placed visits these objects first. If the
+ * shim was loaded at program start, they are never unloaded. */
 unsigned resolve_objects_at_start(void);
 
 /* Called once, when the shim is loaded. */

@@ -20,7 +20,8 @@
  * for the wrapper that dlsym returns. */
 void *library_real(enum ws_function_id id, const char *bound);
 
-/* The text's dictionary id (family label), or 0 if there is no room for it. Takes the registry's lock. */
+/* The text's id in the dictionary `label`; 0: there is no room for it, or a lock was not free in time. Takes the
+ * registry's lock. */
 uint32_t library_label(const char *text);
 
 /* Is this call made inside another cuBLAS or cuDNN call of the thread? Compare call_is_nested (calls/ops.h). */

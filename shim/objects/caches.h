@@ -31,7 +31,7 @@ struct shape_entry {
     uint32_t function;
     /* launches of the shape until the next one that is timed by two events (a sample); 0: none will be timed so */
     uint32_t until_sample;
-    uint32_t sample_gap;    /* launches from the last sample to the next; 0: no sample yet (calls/measure.h) */
+    uint32_t sample_gap;    /* launches planned from the last sample to the next; 0: no sample yet (measure.c) */
     uint32_t params_left;   /* number of parameter blocks still to be kept in this window of one second */
     uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;

@@ -14,7 +14,7 @@
 struct shim_stream;
 struct shim_thread;
 
-/* The directions of copies. The device has a copy engine of its own for each direction. */
+/* The directions of copies. Most devices have one copy engine for each direction. */
 enum copy_direction { COPY_TO_DEVICE, COPY_TO_HOST, COPY_DIRECTIONS };
 
 /* The operation's direction; COPY_DIRECTIONS: it is no copy, or a copy within the device or within the host. */
@@ -86,7 +86,7 @@ struct shim_context {
     _Atomic bool timed;                 /* events can be recorded in this context; set once the pool has events */
     struct legacy_order legacy_order;
     _Alignas(64) struct event_pool pool;
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that were ever put into the context's streams */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that note_copy (calls/ops.c) has counted */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     unsigned failed_probes; /* failed attempts to compare the clocks, before the first success */
     bool one_queue;         /* the shim uses no stream of its own in the context (timing/device_clock.h says why) */

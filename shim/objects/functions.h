@@ -30,8 +30,8 @@ void function_named(const void *function, bool is_kernel, const void *module, co
 /* Called when cuKernelGetFunction returned this function: the function has the kernel's name and library. */
 void function_same_as(const void *function, const void *kernel);
 
-/* The function's dictionary id; 0: the dictionary has no room for it. The first call asks the driver and adds the
- * function. */
+/* The function's dictionary id; 0: the dictionary has no room for it, or a lock was not free in time. The first call
+ * asks the driver and adds the function. */
 uint32_t function_find(ws_CUfunction function);
 
 /* The layout of the function with this dictionary id; never NULL. */

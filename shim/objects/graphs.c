@@ -73,7 +73,7 @@ static bool describe_node(ws_CUgraphNode node, ws_CUenum type, struct ws_shape *
     }
 }
 
-/* Adds a dictionary row (family graph_node) for every kernel, copy, memset and host function node of the graph, and
+/* Adds a row of the dictionary `graph_node` for every kernel, copy, memset and host function node of the graph, and
  * for those of its child graphs. */
 static void add_nodes(ws_CUgraph graph, uint32_t id, uint32_t *index, int depth)
 {

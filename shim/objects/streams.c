@@ -139,9 +139,9 @@ static void ask_for_capture(struct shim_stream *stream)
 }
 
 /* Asks the driver about a stream that the program made. Returns false if the handle is not valid. If the stream is
- * captured, it is asked for nothing else: on an H200, PyTorch found a capture not active after such questions,
- * probably because of them. Then *context stays as it is or becomes the current context, and flags and priority stay
- * 0. */
+ * being captured, the driver is asked nothing else about it: on an H200, PyTorch found that a capture was no longer
+ * active after such questions, probably because of them. In this case *context stays as it is or becomes the current
+ * context, and flags and priority stay 0. */
 static bool ask_about(ws_CUstream handle, struct shim_context **context, unsigned *flags, int *priority)
 {
     ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;

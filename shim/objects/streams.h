@@ -32,7 +32,7 @@ struct shim_stream {
     /* Number of the only thread that has launched into the stream. 0: none has. STREAM_SHARED: several have. */
     _Atomic uint32_t user;
     _Atomic uint64_t anchor_due; /* ticks; the first launch after this time gets an end event (calls/measure.h) */
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that were ever put into this stream */
+    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that note_copy (calls/ops.c) has counted */
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     struct shim_stream *next_own; /* next stream in the list of its thread's own streams */
     struct shim_stream *next;     /* next stream in the list of destroyed streams that has this stream (streams.c) */

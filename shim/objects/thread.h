@@ -28,7 +28,8 @@ struct thread_params {
     void **params, **extra;
 };
 
-/* The approximate time that a thread takes to write a record, measured by tests/bench ("shim per launch"). */
+/* The time, ns, that a record is assumed to cost its thread: the budget of "shim per launch" in tests/bench. Less was
+ * measured there (tests/bench/results). */
 enum { RECORD_NS = 40 };
 
 /* How much of its time the thread works (timing/activity.h). Times are in ticks. */
@@ -59,9 +60,10 @@ struct thread_measuring {
     bool anchor_next;
     bool is_sample;       /* the measurement under way is a sample */
     uint64_t sample_cost; /* of the last sample */
-    uint32_t
-        waits_at_felt; /* number of the thread's waits at the last sample that was long for the time between two */
-    uint64_t spent;    /* ticks that recording events and stacks has taken so far; read relaxed by the drain */
+    /* `waits` of struct thread_activity when may_sample (calls/measure.c) last allowed a sample that costs the thread
+     * more than --overhead allows for the time between two waits */
+    uint32_t waits_at_felt;
+    uint64_t spent; /* ticks that recording events and stacks has taken so far; read relaxed by the drain */
 };
 
 /* A thread that is ending may still make calls, in destructors of thread-specific data. The thread is gone only when

@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Remembers the address of the thread id that the kernel sets to 0 when the first thread ends. Called by the first
- * thread, when the shim is loaded. */
+/* Remembers the address of the thread id that the kernel sets to 0 when the first thread ends. Called when the shim
+ * is loaded. If another thread than the first one calls it, the address stays unknown. */
 void first_thread_watch(void);
 
 /* Called in a forked child, by the thread that forked. That thread is the child's first thread. */

@@ -24,7 +24,7 @@ void live_grow(int fd);
 struct ws_live *live_memory(void);
 
 /* Returns a part of the live memory, and sets *part to the part's number (from 1 on). If there is none, returns NULL
- * and sets *part to 0. A part that was used before is zero only in the bytes that live_give cleared. */
+ * and sets *part to 0. If the part was used before, only the bytes that live_give cleared are sure to be zero. */
 void *live_take(size_t size, uint32_t *part);
 
 /* Writes into the live memory what the part holds. If the process is killed after this call, salvage (the completion
@@ -62,7 +62,7 @@ bool live_add_row(uint32_t family, const void *row);
  * this position with each row. */
 void live_reads_at(uint64_t at);
 
-/* For the file thread, before the first byte of the trace is written: sets the trace's id. */
+/* For the drain, before the first byte of the trace is written: sets the trace's id. */
 void live_is_of(uint32_t file_id);
 
 /* For the drain. A flush writes all new rows to the trace. live_flush_begins is called before the flush collects the
@@ -89,7 +89,7 @@ void live_keeps_until(uint64_t begin, uint64_t end);
  * killed the program. */
 void live_left(void);
 
-/* For the drain: called when the trace is complete. */
+/* For the file thread: called when the trace is complete. */
 void live_end(void);
 
 /* For the file thread: called when the collector did not accept the trace. The trace goes to a file instead, so

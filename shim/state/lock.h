@@ -1,5 +1,6 @@
-/* Locks for the shim's state that the program's threads share. They are held only for moments, and never while the
- * driver, a library or the program is called.
+/* Locks for the shim's state that the program's threads share. They are never held while the driver, a library or the
+ * program is called. They are held only for moments, with one exception: the thread that starts the recording holds
+ * LOCK_START until the shim's own threads are ready, which may take half a second on a busy machine.
  *
  * All signals are blocked in a thread that holds a lock. The reason: a signal handler may call CUDA, fork, exit or
  * leave by longjmp. So no handler may interrupt a thread that holds a lock. No thread waits for a lock longer than

@@ -1,7 +1,7 @@
 /* The shim's phase: idle until the program's first context, after that recording (always, in bursts, or in a range),
  * and at last ended. Every wrapper (a function of the shim that the program calls in place of the driver's) looks at
  * the phase first. While nothing is recorded, most wrappers only call the driver. The phase is set by the life cycle
- * (shim.c), and by drain/recording.c, which turns recording on and off. */
+ * (shim.c), and by drain/recording.c, which turns recording on and off. Other files change single bits of it. */
 #ifndef WALLSHIM_SHIM_STATE_PHASE_H
 #define WALLSHIM_SHIM_STATE_PHASE_H
 

@@ -5,7 +5,8 @@
 
 #include <stdint.h>
 
-/* Called when a ring fills up or few events are free: the drain reads all rings and events within a millisecond. */
+/* Called, for example, when a ring fills up or few events are free: the drain reads all rings and events within a
+ * millisecond. */
 void wake_drain_soon(void);
 
 /* Called when a thread waits for the drain: the drain reads all rings and events at once. */

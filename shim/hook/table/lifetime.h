@@ -1,5 +1,5 @@
 /* The rows of the wrapper table (see driver_table.h) for functions that make or destroy modules, contexts and
- * streams, and for cuProfilerStart and cuProfilerStop. */
+ * streams, look up kernels in modules, or change the current context. Also for cuProfilerStart and cuProfilerStop. */
 /* clang-format off */
 DRIVER(cuModuleLoad, cuModuleLoad, 2000, MODULE,
     (ws_CUmodule *module, const char *fname), (module, fname), NOTHING,

@@ -1,4 +1,5 @@
-/* The rows of the wrapper table (see driver_table.h) for functions that wait, order streams or capture them. */
+/* The rows of the wrapper table (see driver_table.h) for functions that wait, make a stream wait, record or read an
+ * event, or capture a stream. */
 /* clang-format off */
 DRIVER_PTSZ(cuStreamSynchronize, cuStreamSynchronize, 2000, SYNC,
     (ws_CUstream hStream), (hStream), waiting(&call, hStream), host_call(&call, hStream, NULL, 0, 0))

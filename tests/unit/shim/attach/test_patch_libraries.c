@@ -118,7 +118,7 @@ static void count(struct counts *counts, enum patch_refusal refusal, const struc
     counts->by_reason[refusal]++;
     if (refusal)
         return;
-    counts->several_steps += patch_must_stop(patch);
+    counts->several_steps += patch->steps > 1;
     /* Counts the trampolines into which a call was moved. In place of the call, such a trampoline pushes the call's
      * return address; no other trampoline does so. */
     const uint8_t *last = slot->trampoline + patch->moved_at[patch->steps - 1];

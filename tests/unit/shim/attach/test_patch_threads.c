@@ -47,7 +47,7 @@ function one_step, many_steps;
 static struct shared {
     struct patch patch;
     pid_t threads[THREADS];
-    unsigned moved; /* threads that were stopped between two instructions that the patch overwrites */
+    unsigned within; /* threads that were stopped between two instructions that the patch overwrites */
 } * shared;
 
 static int to_tracer[2], from_tracer[2];
@@ -82,16 +82,43 @@ static void stop_thread(pid_t thread)
     waitpid(thread, &status, __WALL);
 }
 
-static void resume_thread(pid_t thread)
+/* Returns whether the stopped thread stands between two instructions of the head. */
+static bool is_within_head(pid_t thread)
 {
     struct user_regs_struct registers;
-    if (!ptrace(PTRACE_GETREGS, thread, NULL, &registers)) {
-        uintptr_t moved = patch_moved_ip(&shared->patch, registers.rip);
-        shared->moved += moved != registers.rip;
-        registers.rip = moved;
-        ptrace(PTRACE_SETREGS, thread, NULL, &registers);
+    uintptr_t begin, end;
+    patch_range(&shared->patch, &begin, &end);
+    return !ptrace(PTRACE_GETREGS, thread, NULL, &registers) && registers.rip > begin && registers.rip < end;
+}
+
+static void resume_all(void)
+{
+    for (unsigned i = 0; i < THREADS; i++)
+        ptrace(PTRACE_CONT, shared->threads[i], NULL, NULL);
+}
+
+/* Stops all threads in places where the patch may be applied, as wallshim attach does. */
+static void stop_all(void)
+{
+    for (bool again = true; again;) {
+        again = false;
+        for (unsigned i = 0; i < THREADS; i++) {
+            stop_thread(shared->threads[i]);
+            bool within = is_within_head(shared->threads[i]);
+            shared->within += within;
+            again |= within;
+        }
+        if (again)
+            resume_all();
     }
-    ptrace(PTRACE_CONT, thread, NULL, NULL);
+}
+
+static bool seize_all(void)
+{
+    bool may_trace = true;
+    for (unsigned i = 0; i < THREADS; i++)
+        may_trace &= !ptrace(PTRACE_SEIZE, shared->threads[i], NULL, NULL);
+    return may_trace;
 }
 
 /* Reads commands, one letter each: b begins to trace, s stops the threads, g lets them go on. Answers each command
@@ -100,12 +127,10 @@ static void trace(void)
 {
     char command, answer = 0;
     while (read(to_tracer[0], &command, 1) == 1) {
-        for (unsigned i = 0; i < THREADS; i++) {
-            if (command == 'b')
-                answer = (char)(answer || ptrace(PTRACE_SEIZE, shared->threads[i], NULL, NULL));
-            else
-                (command == 's' ? stop_thread : resume_thread)(shared->threads[i]);
-        }
+        if (command == 'b')
+            answer = !seize_all();
+        else
+            (command == 's' ? stop_all : resume_all)();
         if (write(from_tracer[1], &answer, 1) != 1)
             break;
     }
@@ -153,9 +178,9 @@ static void run_cycles(function *patched, size_t size, unsigned cycles, bool sto
     memcpy(before, (const void *)patched, sizeof(before));
     called = patched;
     finished = false;
-    started = wrong = by_original = by_replacement = shared->moved = 0;
+    started = wrong = by_original = by_replacement = shared->within = 0;
     assert_int_equal(patch_prepare(&shared->patch, (void *)patched, size, (void *)replacement), PATCH_OK);
-    assert_int_equal(patch_must_stop(&shared->patch), stop);
+    assert_int_equal(shared->patch.steps > 1, stop);
     for (unsigned i = 0; i < THREADS; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, call_again_and_again, &shared->threads[i]), 0);
     while (started < THREADS)
@@ -166,8 +191,8 @@ static void run_cycles(function *patched, size_t size, unsigned cycles, bool sto
     finished = true;
     for (unsigned i = 0; i < THREADS; i++)
         pthread_join(threads[i], NULL);
-    print_message("calls: %u by the original, %u by the replacement; moved threads: %u\n", by_original,
-                  by_replacement, shared->moved);
+    print_message("calls: %u by the original, %u by the replacement; threads within the head: %u\n", by_original,
+                  by_replacement, shared->within);
     assert_int_equal(wrong, 0);
     assert_memory_equal(before, patched, sizeof(before));
     if (!may_trace)
