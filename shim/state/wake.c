@@ -29,8 +29,8 @@ int64_t wake_wait(int64_t next)
     return atomic_load(&wake) != WAKE_NOT ? now : 0;
 }
 
-/* While few CUDA events are free, every launch calls wake_drain_soon. So that the drain does not run all the time, it
- * sleeps until `soonest` after it was woken. Only wake_drain_now ends this sleep. */
+/* While few CUDA events are free, every operation that takes an event calls wake_drain_soon. So that the drain does
+ * not run all the time, it sleeps until `soonest` after it was woken. Only wake_drain_now ends this sleep. */
 void wake_wait_gap(int64_t soonest)
 {
     int64_t now = ws_clock_ns();

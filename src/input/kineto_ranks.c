@@ -28,7 +28,8 @@ static struct ws_text kineto_ranks_label_of(const char *text, size_t length)
     return (struct ws_text){ text, labels ? (uint32_t)(close + 1 - text) : 0 };
 }
 
-/* Finds the labels of the pids in a piece of the file. Returns 0 or -ENOMEM. */
+/* Adds to `labels` the label of each pid in a piece of the file: "[TP01]" of "pid": "[TP01] 83". Returns 0 or
+ * -ENOMEM. */
 static int kineto_ranks_find_in(const char *at, const char *end, struct ws_arena *texts, struct ws_intern *labels)
 {
     static const char key[] = "\"pid\"";

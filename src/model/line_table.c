@@ -30,7 +30,8 @@ static bool next_lnotab(struct ws_line_table *table, struct ws_line_run *run)
         int64_t line = table->line;
         table->line += (signed char)table->at[1];
         table->at += 2;
-        /* A line difference too large for one pair is split over several pairs: add them up. */
+        /* A line difference too large for one pair is split over several pairs. A pair that adds no bytes
+         * continues the difference. */
         if (table->offset == begin) {
             run->line = table->line;
             continue;

@@ -16,7 +16,7 @@
 #include "record/op_columns.h"
 #include "record/record.h"
 
-/* The columns that are arrays with one element per operation, in file order. */
+/* The columns that are arrays with one element per operation. The operations are in the order of the file. */
 #define WS_OP_COLUMNS(C)                                        \
     C(uint32_t, length)                                         \
     C(uint32_t, host_length)                                    \

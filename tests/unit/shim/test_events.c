@@ -1,6 +1,6 @@
-/* Tests of shim/objects/events: the pool of CUDA events, whose free events form a lock-free stack. Other threads
- * change the stack in the middle of an operation, either at a chosen step or at random. A "mark" is an event of the
- * pool. */
+/* Tests of shim/objects/events: the pool of CUDA events, whose free events form a lock-free stack. The
+ * stack is changed in the middle of an operation: at a chosen step by the test itself, or at random by other threads.
+ * A "mark" is an event of the pool. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>

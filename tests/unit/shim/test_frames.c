@@ -166,8 +166,9 @@ static FRAME void call_from_deep(int frames)
     (void)room[0];
 }
 
-/* After a call was left by longjmp, the next call is made from further down the stack. The word that the first call
- * kept in its frame is overwritten by then, which shows that the first call is over. */
+/* After a call was left by longjmp, the next call is made from further down the stack. By then
+ * the stack has been written over, and with it the word in the first call's frame that marks this call as under way.
+ * So the shim knows that the first call is over. */
 static void a_call_further_down_than_one_that_was_left(void **state)
 {
     (void)state;
