@@ -1,8 +1,8 @@
 #include "attach/apply.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -81,21 +81,19 @@ static bool any_is_within(const struct ws_patching *patching)
     return false;
 }
 
-/* Makes one attempt to stop all threads of the process and write the jumps. During the attempt, signals to this
- * command are blocked: this command must not end while those threads are stopped, or while only some jumps are
- * written. */
+/* Makes one attempt to stop all threads of the process and write the jumps. This command must not end while only some
+ * jumps are written. */
 static int try_once(const struct ws_patching *patching, struct ws_spans *spans, int64_t *stood_still)
 {
-    sigset_t every, before;
-    sigfillset(&every);
-    sigprocmask(SIG_BLOCK, &every, &before);
+    struct ws_urgent urgent;
+    ws_urgent_begin(&urgent);
     int error = ws_stop_all(patching->process->pid, 0, &all);
     if (!error && any_is_within(patching))
         error = -EAGAIN;
     if (!error)
         error = write_if_prepared(patching, spans);
     int64_t stood = ws_let_go_all(&all);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    ws_urgent_end(&urgent);
     *stood_still = stood > *stood_still ? stood : *stood_still;
     return error;
 }
@@ -103,6 +101,7 @@ static int try_once(const struct ws_patching *patching, struct ws_spans *spans, 
 int ws_apply_patches(const struct ws_patching *patching, int64_t *stood_still)
 {
     struct ws_spans spans;
+    memset(&all, 0, sizeof(all)); /* the kernel makes its pages now, instead of while threads stand still */
     int error = ws_spans_make(patching->patches, patching->count, &spans);
     if (!error)
         error = ws_spans_touch(&spans, patching->memory);

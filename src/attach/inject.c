@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -112,10 +111,10 @@ static int prepare_page(struct ws_target *target, struct ws_stopped *stopped)
 /* Stops the thread. If the thread is in a harmless place (safe.h), sends the thread to the code that this command has
  * put into the process (code.h). Returns 0; -EAGAIN: the thread is not in a harmless place, or is ending; or -errno.
  */
-static int try_stopping(struct ws_target *target, int thread)
+static int try_stopping(struct ws_target *target, int thread, const struct ws_urgent *urgent)
 {
     struct ws_stopped stopped;
-    int error = ws_stop_at_call(thread, &stopped);
+    int error = ws_stop_at_call(thread, urgent, &stopped);
     /* The right to trace was checked before, so -EPERM only means that the thread is ending. */
     if (error)
         return error == -ESRCH || error == -EPERM ? -EAGAIN : error;
@@ -130,15 +129,13 @@ static int try_stopping(struct ws_target *target, int thread)
     return error ? error : stood < 0 ? (int)stood : 0;
 }
 
-/* Calls try_stopping with this command's signals blocked. If a signal ended this command meanwhile, the thread would
- * continue with wrong registers. */
+/* If a signal ended this command meanwhile, the thread would continue with wrong registers. */
 static int try_thread(struct ws_target *target, int thread)
 {
-    sigset_t every, before;
-    sigfillset(&every);
-    sigprocmask(SIG_BLOCK, &every, &before);
-    int error = try_stopping(target, thread);
-    sigprocmask(SIG_SETMASK, &before, NULL);
+    struct ws_urgent urgent;
+    ws_urgent_begin(&urgent);
+    int error = try_stopping(target, thread, &urgent);
+    ws_urgent_end(&urgent);
     return error;
 }
 

@@ -5,11 +5,25 @@
 #ifndef WALLSHIM_ATTACH_STOP_H
 #define WALLSHIM_ATTACH_STOP_H
 
+#include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
+
+/* Between ws_urgent_begin and ws_urgent_end, this command runs before all other programs, if that is permitted, and
+ * its signals are blocked. So threads stand still only briefly, and this command does not end while they do. Call
+ * ws_urgent_end after some milliseconds at most. */
+struct ws_urgent {
+    sigset_t signals;
+    int policy;
+    struct sched_param priority;
+    bool is_first; /* this command runs before all other programs */
+};
+void ws_urgent_begin(struct ws_urgent *urgent);
+void ws_urgent_end(const struct ws_urgent *urgent);
 
 /* A thread at the entry of a system call, or in one. */
 struct ws_stopped {
@@ -21,12 +35,15 @@ struct ws_stopped {
     enum { WS_AT_ENTRY, WS_INTERRUPTED, WS_AFTER_OURS } stands;
     bool blocks;   /* the thread's signals are blocked for a system call of ours */
     uint64_t mask; /* if `blocks`: the thread's own signal mask, to be restored */
-    int64_t since; /* ws_clock_ns when the thread stopped */
+    int64_t since; /* ws_clock_ns from when on the thread stood still (ws_stop_at_call) */
 };
 
-/* Stops the thread in its system call if that call can be restarted, else at the entry of its next call. Returns 0;
+/* Stops the thread in its system call if that call can be restarted, else at the entry of its next call. A thread
+ * that waits in a call must be woken to stop, and loses nothing until it gets a CPU. So it stands still from the
+ * moment at which this command sees that it has stopped, if `urgent` says that the command sees this at once; else
+ * from the moment at which it was told to stop. Returns 0;
  * -EAGAIN: the thread made no call in time, or its call cannot be restarted; -EPERM; -ESRCH; or -errno. */
-int ws_stop_at_call(pid_t thread, struct ws_stopped *stopped);
+int ws_stop_at_call(pid_t thread, const struct ws_urgent *urgent, struct ws_stopped *stopped);
 
 /* Makes a system call in the stopped thread. Returns the call's result, or -errno. -ETIMEDOUT: the call did not end
  * in time, and the thread can make no further call for us. */

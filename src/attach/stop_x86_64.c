@@ -26,6 +26,26 @@ enum {
     SYSCALL_SIZE = 2,
 };
 
+/* --- precedence ------------------------------------------------------------------------------------- */
+
+void ws_urgent_begin(struct ws_urgent *urgent)
+{
+    const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
+    sigset_t every;
+    sigfillset(&every);
+    sigprocmask(SIG_BLOCK, &every, &urgent->signals);
+    urgent->policy = sched_getscheduler(0);
+    urgent->is_first =
+        urgent->policy >= 0 && !sched_getparam(0, &urgent->priority) && !sched_setscheduler(0, SCHED_FIFO, &lowest);
+}
+
+void ws_urgent_end(const struct ws_urgent *urgent)
+{
+    if (urgent->is_first)
+        sched_setscheduler(0, urgent->policy, &urgent->priority);
+    sigprocmask(SIG_SETMASK, &urgent->signals, NULL);
+}
+
 /* --- waiting ---------------------------------------------------------------------------------------- */
 
 /* Waits until the thread stops. Returns 0 and stores the thread's status; -EAGAIN: the thread did not stop within
@@ -233,17 +253,20 @@ static bool is_at_instruction(pid_t thread, const struct user_regs_struct *regis
            code[1] == 0x05;
 }
 
-int ws_stop_at_call(pid_t thread, struct ws_stopped *stopped)
+int ws_stop_at_call(pid_t thread, const struct ws_urgent *urgent, struct ws_stopped *stopped)
 {
     int status, error = seize(thread);
     if (error)
         return error;
     *stopped = (struct ws_stopped){ .thread = thread, .since = ws_clock_ns() };
     error = interrupt(thread);
+    int64_t seen = ws_clock_ns();
     if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
         error = -errno;
+    bool was_running = (long)stopped->registers.orig_rax < 0;
+    if (!was_running && urgent->is_first)
+        stopped->since = seen;
     if (!error && !is_restarted(stopped)) {
-        bool was_running = (long)stopped->registers.orig_rax < 0;
         error = go_until(thread, CALL_NS, is_call_stop, &status);
         if (was_running) /* the thread ran until this system call, so it stands still only since now */
             stopped->since = ws_clock_ns();

@@ -364,6 +364,9 @@ def cycles(build, python):
         print(f"{rounds} cycles; threads stood still for {stood[len(stood) // 2]} us in the median, "
               f"{stood[len(stood) * 99 // 100]} us at the 99th percentile, {stood[-1]} us at most; "
               f"{server.resident() - memory} kB more resident than after the second")
+        floor = subprocess.run([f"{server.build}/tests/programs/bare_stop", str(server.pid), str(rounds)], capture_output=True,
+                               check=True, text=True).stdout.strip()
+        print(f"floor: threads that are stopped and let go at once stand still for {floor}")
         server.ends_well()
 
 

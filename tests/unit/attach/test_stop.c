@@ -31,6 +31,8 @@ static pid_t begin(int (*work)(void))
     return child;
 }
 
+static const struct ws_urgent at_leisure;
+
 static int status_of(pid_t child)
 {
     int status;
@@ -71,7 +73,7 @@ static void make_calls(pid_t child, uint64_t number)
 {
     struct ws_stopped stopped;
     int error;
-    while ((error = ws_stop_at_call(child, &stopped)) == -EAGAIN)
+    while ((error = ws_stop_at_call(child, &at_leisure, &stopped)) == -EAGAIN)
         ;
     assert_int_equal(error, 0);
     for (int i = 0; i < 3; i++)
@@ -99,7 +101,7 @@ static void a_stopped_thread_goes_on_without_calls(void **state)
     struct ws_stopped stopped;
     pid_t child = begin(sleeps);
     usleep(20000);
-    assert_int_equal(ws_stop_at_call(child, &stopped), 0);
+    assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), 0);
     assert_true(ws_stopped_go(&stopped) > 0);
     assert_int_equal(status_of(child), 0);
 }
@@ -168,7 +170,7 @@ static void a_handler_s_calls_are_not_taken_for_ours(void **state)
     (void)state;
     pid_t child = begin(is_signalled);
     usleep(20000);
-    while ((error = ws_stop_at_call(child, &stopped)) == -EAGAIN)
+    while ((error = ws_stop_at_call(child, &at_leisure, &stopped)) == -EAGAIN)
         ;
     assert_int_equal(error, 0);
     for (int i = 0; i < 3; i++) {
@@ -186,7 +188,7 @@ static void a_thread_that_is_gone_is_said(void **state)
     pid_t child = begin(waits_for_signal);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
-    assert_int_equal(ws_stop_at_call(child, &stopped), -ESRCH);
+    assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), -ESRCH);
 }
 
 int main(void)

@@ -1,0 +1,45 @@
+/* The floor of what an attach takes: stops all threads of a process and lets them go on at once, again and again.
+ * Prints for how many µs a thread stood still at most: the median and the 99th percentile.
+ *
+ * bare_stop PID TIMES */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "attach/stop.h"
+
+static int by_time(const void *a, const void *b)
+{
+    int64_t first = *(const int64_t *)a, second = *(const int64_t *)b;
+    return (first > second) - (first < second);
+}
+
+static int64_t stop_once(int pid)
+{
+    static struct ws_stopped_all all;
+    struct ws_urgent urgent;
+    ws_urgent_begin(&urgent);
+    int error = ws_stop_all(pid, 0, &all);
+    int64_t stood = ws_let_go_all(&all);
+    ws_urgent_end(&urgent);
+    return error ? error : stood;
+}
+
+int main(int argc, char **argv)
+{
+    int pid = argc > 2 ? atoi(argv[1]) : 0, times = argc > 2 ? atoi(argv[2]) : 0;
+    int64_t *stood = times > 0 ? malloc((size_t)times * sizeof(*stood)) : NULL;
+    if (!stood)
+        return 2;
+    for (int i = 0; i < times; i++) {
+        stood[i] = stop_once(pid);
+        nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
+    }
+    qsort(stood, (size_t)times, sizeof(*stood), by_time);
+    printf("%.0f us in the median, %.0f us at the 99th percentile\n", (double)stood[times / 2] / 1e3,
+           (double)stood[times * 99 / 100] / 1e3);
+    int failed = stood[0] < 0;
+    free(stood);
+    return failed;
+}
