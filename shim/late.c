@@ -15,6 +15,7 @@
 #include "shim/drain/recording.h"
 #include "shim/hook/elf_lookup.h"
 #include "shim/hook/resolve.h"
+#include "shim/libraries/nccl.h"
 #include "shim/objects/functions.h"
 #include "shim/objects/streams.h"
 #include "shim/objects/thread.h"
@@ -151,13 +152,14 @@ static bool wait_until_applied(struct ws_late_block *block)
     return !atomic_compare_exchange_strong(&block->state, &state, WS_LATE_FAILED) && state == WS_LATE_APPLIED;
 }
 
-/* Called when the driver's functions are no longer patched. Forgets contexts, streams and functions, because the shim
- * no longer sees the calls that change them. */
+/* Called when the functions are no longer patched. Forgets contexts, streams, functions and communicators, because
+ * the shim no longer sees the calls that change them. */
 static void let_go(void)
 {
     drain_detach();
     streams_forget_created();
     functions_doubt();
+    nccl_forget_comms();
 }
 
 static void put_back(void)

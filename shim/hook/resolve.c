@@ -291,12 +291,6 @@ void *resolve_version(enum ws_function_id id, const char *version)
     return versioned.real;
 }
 
-void *resolve_in_library_of(const void *real, const char *symbol)
-{
-    struct elf_object object;
-    return real && elf_find_by_address(real, &object) ? elf_symbol(&object, symbol) : NULL;
-}
-
 /* Is `row` a better choice than `best`? By the driver's own rule, a row with the flavour that `flags` asks for
  * (legacy or per-thread default stream) is better. Among rows of the same flavour, the newest version is best. */
 static bool better(const struct resolve_row *row, const struct resolve_row *best, uint64_t flags)
@@ -386,6 +380,23 @@ static void *unpatched(void *entry)
         if (patched_entries[id] == entry)
             return resolve_real[id];
     return entry;
+}
+
+/* The opposite of `unpatched`: if `real` is the trampoline of a patched function, returns that function's address. A
+ * trampoline lies in no library. */
+static const void *entry_of(const void *real)
+{
+    for (int id = 0; real && id < WS_ID_COUNT; id++)
+        if (patched_entries[id] && resolve_real[id] == real)
+            return patched_entries[id];
+    return real;
+}
+
+void *resolve_in_library_of(const void *real, const char *symbol)
+{
+    struct elf_object object;
+    const void *entry = entry_of(real);
+    return entry && elf_find_by_address(entry, &object) ? unpatched(elf_symbol(&object, symbol)) : NULL;
 }
 
 void *resolve_driver_symbol(const char *symbol)

@@ -4,6 +4,8 @@
  * ncclGroupEnd. So the shim writes the collective's record when the call that launches the kernels returns: the
  * collective's call or ncclGroupEnd. The record contains the correlation ids of the first and the last launch. A
  * thread numbers its launches and calls with correlation ids that count up. */
+#include "shim/libraries/nccl.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -118,6 +120,34 @@ static void comms_made(struct call *call, const ws_ncclComm *comms, int count, c
     host_call(call, NO_STREAM, NULL, 0, 0);
 }
 
+/* Asks NCCL for the rank, the size and the device of a communicator that is complete. */
+static void comm_ask(ws_ncclComm comm, struct ws_comm *row)
+{
+    static const char *const names[] = { "ncclCommUserRank", "ncclCommCount", "ncclCommCuDevice" };
+    int answers[3] = { 0, 0, -1 };
+    for (int i = 0; i < 3; i++) {
+        ws_ncclResult (*ask)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, names[i]);
+        if (ask)
+            ask(comm, &answers[i]);
+    }
+    row->rank = (uint32_t)answers[0];
+    row->size = (uint32_t)answers[1];
+    row->device = (uint32_t)(answers[2] + 1);
+}
+
+/* Returns the id of a communicator that is used, and stores the number of its collective. If the shim does not know
+ * the communicator, it was made before the shim was loaded, and has no name that its ranks share. */
+static uint32_t comm_used(struct call *call, ws_ncclComm comm, uint64_t *sequence)
+{
+    struct ws_comm row = { 0 };
+    uint32_t id = comm_known(comm, sequence);
+    if (id || !succeeded(call) || !shim_late)
+        return id;
+    comm_ask(comm, &row);
+    comm_register(call, comm, row);
+    return comm_known(comm, sequence);
+}
+
 /* A hash of the ranks that ncclCommShrink leaves out of the new communicator; a key for derived_hash. */
 static uint64_t excluded_hash(const int *ranks, int count)
 {
@@ -130,17 +160,12 @@ static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, cons
 {
     uint64_t hash = derived_hash(from, key);
     if (succeeded(call) && made && *made) {
-        int rank = 0, size = 0;
-        ws_ncclResult (*get_rank)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommUserRank");
-        ws_ncclResult (*get_size)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, "ncclCommCount");
+        struct ws_comm row = { .name_hash = hash };
         /* The shim does not ask NCCL while it is still making the communicator (in a group, or after ncclInProgress),
          * because NCCL would print a warning. */
-        if (get_rank && get_size && call->result == WS_ncclSuccess && !(call->thread && call->thread->group_depth)) {
-            get_rank(*made, &rank);
-            get_size(*made, &size);
-        }
-        comm_register(call, *made,
-                      (struct ws_comm){ .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = hash });
+        if (call->result == WS_ncclSuccess && !(call->thread && call->thread->group_depth))
+            comm_ask(*made, &row);
+        comm_register(call, *made, row);
     }
     host_call(call, NO_STREAM, from, 0, 0);
 }
@@ -151,6 +176,14 @@ static void comm_ending(struct call *call, ws_ncclComm comm)
     if (!shim_started() || !registry_lock())
         return;
     ws_map_remove(&comm_ids, AT(comm));
+    registry_unlock();
+}
+
+void nccl_forget_comms(void)
+{
+    if (!registry_lock())
+        return;
+    ws_map_finish(&comm_ids);
     registry_unlock();
 }
 
@@ -189,7 +222,7 @@ static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws
         .first_launch = call->nccl_before + 1,
         .last_launch = thread->correlation,
     };
-    made.comm = comm_known(comm, &made.sequence);
+    made.comm = comm_used(call, comm, &made.sequence);
     if (made.last_launch < made.first_launch)
         made.first_launch = made.last_launch = 0;
     made.correlation = ++thread->correlation;

@@ -160,6 +160,27 @@ def case_unprepared(build):
         check(server.ends_well() == "", "the shim has said something")
 
 
+def case_libraries(build):
+    """Calls of NCCL, cuBLAS, cuBLASLt and cuDNN are recorded, though their communicators, handles and descriptors were
+    made before."""
+    if not can_inject(build):
+        return 77
+    with Server(build, asleep=False, program="library_server") as server:
+        for number in range(2):
+            done = server.attach("--duration", "300ms", "-o", f"{number}.wst")
+            check(done.returncode == 0, done)
+            labels = {row["id"]: row["text"] for row in server.rows(f"{number}.wst", "label")}
+            inputs = {labels[row["inputs"]] for row in server.rows(f"{number}.wst", "range") if row["inputs"]}
+            for wanted in ("1024", "512", "56"):
+                check(any(wanted in text for text in inputs), (wanted, inputs))
+            comms = server.rows(f"{number}.wst", "comm")
+            collectives = server.rows(f"{number}.wst", "collective")
+            check({(row["rank"], row["size"], row["device"]) for row in comms} == {(0, 1, 1)}, comms)
+            check({row["count"] for row in collectives} == {1 << 16, 1 << 15}, collectives[:4])
+            check(all(row["comm"] for row in collectives), collectives[:4])
+            check(all(row["first_launch"] for row in collectives), collectives[:4])
+
+
 def case_during(build):
     """While a program is recorded, the driver's code is patched, the program has no descriptors of the shim, and it may
     end."""

@@ -60,14 +60,14 @@ class Running:
 
 
 class Server(Running):
-    """tests/programs/server or server.py, in a folder of its own. asleep: the shim is preloaded, but records
+    """A program of tests/programs, or server.py, in a folder of its own. asleep: the shim is preloaded, but records
     nothing."""
 
-    def __init__(self, build, asleep=True, workers=2, python=False, before=()):
+    def __init__(self, build, asleep=True, workers=2, python=False, before=(), program="server"):
         self.build = os.path.abspath(build)
         self.folder = tempfile.mkdtemp(prefix="attach-")
         self.workers, self.before = workers, before
-        self.program = ["python3", f"{ROOT}/tests/programs/server.py"] if python else [f"{self.build}/tests/programs/server"]
+        self.program = ["python3", f"{ROOT}/tests/programs/server.py"] if python else [f"{self.build}/tests/programs/{program}"]
         self.asleep = asleep
 
     def __enter__(self):
