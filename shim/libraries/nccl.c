@@ -23,26 +23,32 @@ struct comm_state {
     uint64_t sequence;
     uint64_t name_hash;
     uint64_t derived; /* number of communicators that ncclCommSplit or ncclCommShrink made from this communicator */
+    /* The communicator was made before the shim was loaded. So ranks would number its collectives differently. */
+    bool is_late;
 };
 
 static struct ws_map comm_ids; /* handle of a communicator → its dictionary id */
 static struct comm_state comm_states[4096];
 
+enum { COMM_UNKNOWN, COMM_NOT_ASKED = UINT32_MAX /* the registry's lock was not free in time */ };
+
+/* Returns the communicator's id, or COMM_UNKNOWN or COMM_NOT_ASKED. *sequence: the number of its collective; 0 if the
+ * shim has not seen all of its collectives. */
 static uint32_t comm_known(ws_ncclComm comm, uint64_t *sequence)
 {
-    uint32_t id = 0;
+    uint32_t id = COMM_UNKNOWN;
     if (!registry_lock())
-        return 0;
+        return COMM_NOT_ASKED;
     uint64_t *known = ws_map_get(&comm_ids, AT(comm));
     if (known) {
         id = (uint32_t)*known;
-        *sequence = ++comm_states[id - 1].sequence;
+        *sequence = comm_states[id - 1].is_late ? 0 : ++comm_states[id - 1].sequence;
     }
     registry_unlock();
     return id;
 }
 
-static void comm_register(struct call *call, ws_ncclComm comm, struct ws_comm row)
+static void comm_register(const struct call *call, ws_ncclComm comm, struct ws_comm row, bool is_late)
 {
     struct shim_thread *thread = call->thread ? call->thread : thread_get();
     if (!thread)
@@ -59,7 +65,7 @@ static void comm_register(struct call *call, ws_ncclComm comm, struct ws_comm ro
         if (!*id)
             ws_map_remove(&comm_ids, AT(comm));
         else
-            comm_states[*id - 1] = (struct comm_state){ .name_hash = row.name_hash };
+            comm_states[*id - 1] = (struct comm_state){ .name_hash = row.name_hash, .is_late = is_late };
     }
     registry_unlock();
 }
@@ -102,7 +108,8 @@ static void comm_made(struct call *call, const ws_ncclComm *comm, int size, int 
     if (succeeded(call) && comm)
         comm_register(call, *comm,
                       (struct ws_comm){
-                          .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = hash_bytes(id, sizeof(*id)) });
+                          .rank = (uint32_t)rank, .size = (uint32_t)size, .name_hash = hash_bytes(id, sizeof(*id)) },
+                      false);
     host_call(call, NO_STREAM, comm ? *comm : NULL, 0, 0);
 }
 
@@ -116,36 +123,40 @@ static void comms_made(struct call *call, const ws_ncclComm *comms, int count, c
                       (struct ws_comm){ .rank = (uint32_t)rank,
                                         .size = (uint32_t)count,
                                         .device = (uint32_t)(devices ? devices[rank] : rank) + 1,
-                                        .name_hash = hash_bytes(words, sizeof(words)) });
+                                        .name_hash = hash_bytes(words, sizeof(words)) },
+                      false);
     host_call(call, NO_STREAM, NULL, 0, 0);
 }
 
-/* Asks NCCL for the rank, the size and the device of a communicator that is complete. */
-static void comm_ask(ws_ncclComm comm, struct ws_comm *row)
+/* Asks NCCL for the rank, the size and the device of a communicator that is complete. Returns false if NCCL does not
+ * answer. */
+static bool comm_ask(ws_ncclComm comm, struct ws_comm *row)
 {
     static const char *const names[] = { "ncclCommUserRank", "ncclCommCount", "ncclCommCuDevice" };
-    int answers[3] = { 0, 0, -1 };
+    int answers[3];
     for (int i = 0; i < 3; i++) {
         ws_ncclResult (*ask)(ws_ncclComm, int *) = resolve_beside(WS_ID_ncclAllReduce, names[i]);
-        if (ask)
-            ask(comm, &answers[i]);
+        if (!ask || ask(comm, &answers[i]) != WS_ncclSuccess)
+            return false;
     }
     row->rank = (uint32_t)answers[0];
     row->size = (uint32_t)answers[1];
-    row->device = (uint32_t)(answers[2] + 1);
+    row->device = (uint32_t)answers[2] + 1;
+    return true;
 }
 
-/* Returns the id of a communicator that is used, and stores the number of its collective. If the shim does not know
- * the communicator, it was made before the shim was loaded, and has no name that its ranks share. */
-static uint32_t comm_used(struct call *call, ws_ncclComm comm, uint64_t *sequence)
+/* Returns the id of a communicator that is used, or 0, and stores the number of its collective. A communicator that
+ * was made before the shim was loaded has no name that its ranks share. NCCL is asked only if it has just used the
+ * communicator, so the communicator is complete. */
+static uint32_t comm_used(const struct call *call, ws_ncclComm comm, uint64_t *sequence)
 {
     struct ws_comm row = { 0 };
     uint32_t id = comm_known(comm, sequence);
-    if (id || !succeeded(call) || !shim_late)
-        return id;
-    comm_ask(comm, &row);
-    comm_register(call, comm, row);
-    return comm_known(comm, sequence);
+    if (id == COMM_UNKNOWN && shim_late && call->result == WS_ncclSuccess && comm_ask(comm, &row)) {
+        comm_register(call, comm, row, true);
+        id = comm_known(comm, sequence);
+    }
+    return id == COMM_NOT_ASKED ? COMM_UNKNOWN : id;
 }
 
 /* A hash of the ranks that ncclCommShrink leaves out of the new communicator; a key for derived_hash. */
@@ -165,7 +176,7 @@ static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, cons
          * because NCCL would print a warning. */
         if (call->result == WS_ncclSuccess && !(call->thread && call->thread->group_depth))
             comm_ask(*made, &row);
-        comm_register(call, *made, row);
+        comm_register(call, *made, row, false);
     }
     host_call(call, NO_STREAM, from, 0, 0);
 }
@@ -205,7 +216,12 @@ static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws
                        ws_ncclComm comm, ws_CUstream stream)
 {
     struct shim_thread *thread = call->thread;
-    if (!thread || !shim_recording())
+    if (!thread)
+        return;
+    uint64_t sequence = 0;
+    uint32_t id =
+        comm_used(call, comm, &sequence); /* counts also while nothing is recorded: the ranks number alike */
+    if (!shim_recording())
         return;
     struct shim_context *context = context_of_thread(thread, atomic_load(&shim_page.handles));
     struct shim_stream *found = succeeded(call) ? stream_find(stream, false, context) : NULL;
@@ -221,8 +237,9 @@ static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws
         .result = call->result,
         .first_launch = call->nccl_before + 1,
         .last_launch = thread->correlation,
+        .comm = id,
+        .sequence = sequence,
     };
-    made.comm = comm_used(call, comm, &made.sequence);
     if (made.last_launch < made.first_launch)
         made.first_launch = made.last_launch = 0;
     made.correlation = ++thread->correlation;

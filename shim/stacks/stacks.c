@@ -197,7 +197,8 @@ static bool is_paid(const struct shim_thread *thread, uint64_t now)
 static void *place_in(const struct ws_ring *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    bool fits = ws_ring_has_room(ring, head + 1) || head < ws_ring_tail(ring) + ring->mask + 1;
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire); /* the drain has read the slots before */
+    bool fits = ws_ring_has_room(ring, head + 1) || head < tail + ring->mask + 1;
     return fits ? ws_ring_slot(ring, head) : NULL;
 }
 

@@ -14,19 +14,25 @@ enum { TRIES = 50, PAUSE_NS = 1000000, STACK_MOST = 256 << 10 };
 
 static struct ws_stopped_all all;
 
+/* Returns 0 if the shim waits for the patches; -ESRCH; or -ETIMEDOUT: the shim has given up waiting. */
+static int look_at_state(const struct ws_patching *patching)
+{
+    uint32_t state;
+    if (pread(patching->memory, &state, sizeof(state), (off_t)patching->state_at) != sizeof(state))
+        return -ESRCH;
+    return state == WS_LATE_PREPARED ? 0 : -ETIMEDOUT;
+}
+
 /* Writes the jumps, unless the shim has given up waiting for them. The shim's thread is stopped now, so the shim
  * cannot give up between the check and the writes. */
 static int write_if_prepared(const struct ws_patching *patching, struct ws_spans *spans)
 {
-    uint32_t state;
-    int error = ws_spans_read(spans, patching->memory);
+    const uint32_t state = WS_LATE_APPLIED;
+    int error = look_at_state(patching);
+    if (!error)
+        error = ws_spans_read(spans, patching->memory);
     if (error)
         return error;
-    if (pread(patching->memory, &state, sizeof(state), (off_t)patching->state_at) != sizeof(state))
-        return -ESRCH;
-    if (state != WS_LATE_PREPARED)
-        return -ETIMEDOUT;
-    state = WS_LATE_APPLIED;
     error = ws_spans_write(spans, patching->memory, true);
     if (!error && pwrite(patching->memory, &state, sizeof(state), (off_t)patching->state_at) != sizeof(state))
         error = -EIO;
@@ -103,6 +109,8 @@ int ws_apply_patches(const struct ws_patching *patching, int64_t *stood_still)
     struct ws_spans spans;
     memset(&all, 0, sizeof(all)); /* the kernel makes its pages now, instead of while threads stand still */
     int error = ws_spans_make(patching->patches, patching->count, &spans);
+    if (!error)
+        error = look_at_state(patching);
     if (!error)
         error = ws_spans_touch(&spans, patching->memory);
     if (!error)

@@ -24,7 +24,8 @@ struct ws_spans {
     uint8_t *bytes; /* the bytes of all spans */
 };
 
-/* Divides the patches into spans. Returns 0 or -ENOMEM; -EFAULT: patches overlap. Call ws_spans_finish after success and after errors. */
+/* Divides the patches into spans. Returns 0 or -ENOMEM; -EFAULT: patches overlap. Call ws_spans_finish after success
+ * and after errors. */
 int ws_spans_make(const struct ws_late_patch *patches, uint32_t count, struct ws_spans *spans);
 void ws_spans_finish(struct ws_spans *spans);
 
@@ -33,12 +34,12 @@ void ws_spans_finish(struct ws_spans *spans);
  * already. Returns what ws_spans_read returns. */
 int ws_spans_touch(struct ws_spans *spans, int memory);
 
-/* Reads the code of a process whose threads stand still. memory: descriptor of its /proc/PID/mem. Returns 0; -EIO; or
+/* Reads the code of the process. memory: descriptor of its /proc/PID/mem. Returns 0; -EIO; or
  * -EBUSY: a patch's place no longer has the patch's original bytes, because somebody else has changed the code. */
 int ws_spans_read(struct ws_spans *spans, int memory);
 
-/* Writes the code that ws_spans_read has read, with the jumps of all patches, or with their original bytes. A write to
- * /proc/PID/mem also reaches code that the process itself cannot write. Returns 0 or -EIO. */
+/* Writes the code that ws_spans_read has read, with the jumps of all patches, or with their original bytes. A write
+ * to /proc/PID/mem also reaches code that the process itself cannot write. Returns 0 or -EIO. */
 int ws_spans_write(struct ws_spans *spans, int memory, bool jumps);
 
 #endif

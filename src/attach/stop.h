@@ -1,7 +1,6 @@
 /* Stops threads of another process with ptrace. A single thread can be stopped at the entry of a system call, before
  * the call does anything, or in a call that can be restarted. The stopped thread can then make other system calls for
- * us. Every wait has a deadline. If
- * this process dies, the kernel lets all threads continue. */
+ * us. Every wait has a deadline. If this process dies, the kernel lets all threads continue. */
 #ifndef WALLSHIM_ATTACH_STOP_H
 #define WALLSHIM_ATTACH_STOP_H
 
@@ -13,14 +12,14 @@
 #include <sys/types.h>
 #include <sys/user.h>
 
-/* Between ws_urgent_begin and ws_urgent_end, this command runs before all other programs, if that is permitted, and
- * its signals are blocked. So threads stand still only briefly, and this command does not end while they do. Call
- * ws_urgent_end after some milliseconds at most. */
+/* Between ws_urgent_begin and ws_urgent_end, this command runs before all programs without a real-time priority, if
+ * that is permitted, and its signals are blocked. So threads stand still only briefly, and this command does not end
+ * while they do. */
 struct ws_urgent {
     sigset_t signals;
     int policy;
     struct sched_param priority;
-    bool is_first; /* this command runs before all other programs */
+    bool is_first; /* this command runs before other programs */
 };
 void ws_urgent_begin(struct ws_urgent *urgent);
 void ws_urgent_end(const struct ws_urgent *urgent);
@@ -52,7 +51,8 @@ long ws_stopped_call(struct ws_stopped *stopped, long number, const uint64_t arg
 /* Let the thread continue with its own system call. ws_stopped_go lets it continue at once. ws_stopped_go_through
  * first runs the code at address `through`. That code must end with a jump to ws_stopped_back. The thread must not
  * stand at its call's entry (WS_AT_ENTRY): call ws_stopped_call first. If the thread is still in a system call of
- * ours, both functions wait until the thread stops. They return how long the thread stood still, in ns, or -errno. */
+ * ours, both functions wait until the thread stops. They return how long the thread stood still, in ns, or -errno.
+ * -EAGAIN: a signal has come that may end the thread's call, so the thread goes on in its call. */
 int64_t ws_stopped_go(struct ws_stopped *stopped);
 int64_t ws_stopped_go_through(struct ws_stopped *stopped, uint64_t through);
 

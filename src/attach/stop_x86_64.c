@@ -35,8 +35,9 @@ void ws_urgent_begin(struct ws_urgent *urgent)
     sigfillset(&every);
     sigprocmask(SIG_BLOCK, &every, &urgent->signals);
     urgent->policy = sched_getscheduler(0);
+    bool is_usual = urgent->policy == SCHED_OTHER || urgent->policy == SCHED_BATCH || urgent->policy == SCHED_IDLE;
     urgent->is_first =
-        urgent->policy >= 0 && !sched_getparam(0, &urgent->priority) && !sched_setscheduler(0, SCHED_FIFO, &lowest);
+        is_usual && !sched_getparam(0, &urgent->priority) && !sched_setscheduler(0, SCHED_FIFO, &lowest);
 }
 
 void ws_urgent_end(const struct ws_urgent *urgent)
@@ -184,18 +185,38 @@ static int interrupt(pid_t thread)
 
 /* --- system calls that are interrupted ------------------------------------------------------------- */
 
-/* Does this system call return EINTR when its thread is stopped, although no signal came (signal(7))? */
-static bool answers_interrupted(long number)
+enum { CALL_EPOLL_PWAIT2 = 441 };
+
+static bool is_one_of(long number, const long *numbers, size_t count)
 {
-    static const long numbers[] = { SYS_epoll_wait,      SYS_epoll_pwait,
-                                    SYS_rt_sigtimedwait, SYS_semop,
-                                    SYS_semtimedop,      SYS_io_getevents,
-                                    SYS_io_pgetevents,   SYS_msgrcv,
-                                    SYS_msgsnd,          441 /* epoll_pwait2 */ };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    for (size_t i = 0; i < count; i++)
         if (numbers[i] == number)
             return true;
     return false;
+}
+#define IS_ONE_OF(number, numbers) is_one_of(number, numbers, sizeof(numbers) / sizeof((numbers)[0]))
+
+/* Does this system call return EINTR when its thread is stopped, although no signal came (signal(7))? Calls on
+ * sockets do if the socket has a time-out. Then nothing was transferred, so the call can be made again. */
+static bool answers_interrupted(long number)
+{
+    static const long numbers[] = { SYS_epoll_wait, SYS_epoll_pwait,  SYS_rt_sigtimedwait, SYS_semop,
+                                    SYS_semtimedop, SYS_io_getevents, SYS_io_pgetevents,   SYS_msgrcv,
+                                    SYS_msgsnd,     SYS_recvfrom,     SYS_recvmsg,         SYS_recvmmsg,
+                                    SYS_sendto,     SYS_sendmsg,      SYS_sendmmsg,        SYS_accept,
+                                    SYS_accept4,    SYS_read,         SYS_readv,           SYS_write,
+                                    SYS_writev,     CALL_EPOLL_PWAIT2 };
+    return IS_ONE_OF(number, numbers);
+}
+
+/* Does the thread have another signal mask while it is in this system call? A signal that only this call lets through
+ * must end it. If the thread were sent elsewhere meanwhile, the signal's handler would run before the call, and the
+ * call would wait for ever. */
+static bool has_own_mask(long number)
+{
+    static const long numbers[] = { SYS_ppoll,         SYS_pselect6,      SYS_epoll_pwait,
+                                    SYS_io_pgetevents, CALL_EPOLL_PWAIT2, SYS_rt_sigsuspend };
+    return IS_ONE_OF(number, numbers);
 }
 
 static bool has_signals(pid_t thread)
@@ -223,14 +244,17 @@ static bool begin_anew(pid_t thread, struct user_regs_struct *registers)
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
 
 /* Is the thread in a system call that the stop has interrupted, and that is to be restarted? Then sets the registers
- * to what they are at the call's entry. A waiting signal ends the call, so the thread must go on at once. */
+ * to what they are at the call's entry. If a signal waits, which may end the call, returns false. */
 static bool is_restarted(struct ws_stopped *stopped)
 {
     struct user_regs_struct *registers = &stopped->registers;
-    long result = (long)registers->rax;
-    if ((long)registers->orig_rax < 0 || has_signals(stopped->thread))
+    long number = (long)registers->orig_rax, result = (long)registers->rax;
+    if (number < 0)
         return false;
-    if (begin_anew(stopped->thread, registers)) {
+    bool again = begin_anew(stopped->thread, registers);
+    if (has_own_mask(number) || has_signals(stopped->thread))
+        return false;
+    if (again) {
         registers->orig_rax = registers->rax;
         registers->rip += SYSCALL_SIZE;
         stopped->stands = WS_AFTER_OURS;
@@ -263,13 +287,11 @@ int ws_stop_at_call(pid_t thread, const struct ws_urgent *urgent, struct ws_stop
     int64_t seen = ws_clock_ns();
     if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
         error = -errno;
-    bool was_running = (long)stopped->registers.orig_rax < 0;
-    if (!was_running && urgent->is_first)
+    if (urgent->is_first)
         stopped->since = seen;
     if (!error && !is_restarted(stopped)) {
         error = go_until(thread, CALL_NS, is_call_stop, &status);
-        if (was_running) /* the thread ran until this system call, so it stands still only since now */
-            stopped->since = ws_clock_ns();
+        stopped->since = ws_clock_ns(); /* the thread has run until now */
         if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
             error = -errno;
     }
@@ -378,6 +400,10 @@ static int stop_again(pid_t thread)
 
 int64_t ws_stopped_go_through(struct ws_stopped *stopped, uint64_t through)
 {
+    if (stopped->stands == WS_INTERRUPTED && has_signals(stopped->thread)) {
+        let_go(stopped->thread);
+        return -EAGAIN;
+    }
     int error = set_back(stopped, through);
     if (error == -ESRCH && !(error = stop_again(stopped->thread)))
         error = set_back(stopped, through);

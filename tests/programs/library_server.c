@@ -23,12 +23,12 @@ ws_cudnnStatus cudnnCreateConvolutionDescriptor(void **descriptor);
 #define CUDNN_ROW(part, symbol, parameters, ...) ws_cudnnStatus symbol parameters;
 #include "shim/hook/cudnn_table.h"
 
-enum { FLOATS = 1 << 16 };
+enum { FLOATS = 1 << 16, DEVICES = 2 };
 
 static const float one = 1, zero = 0;
-static struct gpu gpu;
-static ws_ncclComm comm;
-static ws_CUdeviceptr buffer;
+static struct gpu gpus[DEVICES], gpu;    /* gpu: the first of them */
+static ws_ncclComm alone, pair[DEVICES]; /* communicators of the first device, and of both */
+static ws_CUdeviceptr buffers[DEVICES];
 static ws_cublasHandle blas, lt;
 static ws_cublasLtMatmulDesc *desc;
 static ws_cublasLtMatrixLayout *layouts[3];
@@ -60,25 +60,40 @@ static void prepare_convolution(void)
     cudnnSetFilterNdDescriptor(filter, WS_CUDNN_DATA_HALF, WS_CUDNN_TENSOR_NCHW, 4, (int[]){ 128, 64, 3, 3 });
 }
 
+static void all_reduce(int device, ws_ncclComm comm, size_t count)
+{
+    works(ncclAllReduce((void *)buffers[device], (void *)buffers[device], count, WS_ncclFloat32, WS_ncclSum, comm,
+                        gpus[device].stream));
+}
+
 static void work_once(void)
 {
+    MUST(cuCtxSetCurrent(gpu.context));
     cublasGemmEx(blas, WS_CUBLAS_OP_T, WS_CUBLAS_OP_N, 1024, 512, 256, &one, NULL, WS_CUDA_R_16BF, 256, NULL,
                  WS_CUDA_R_16BF, 256, &zero, NULL, WS_CUDA_R_16BF, 1024, WS_CUBLAS_COMPUTE_32F, -1);
     cublasLtMatmul(lt, desc, &one, NULL, layouts[0], NULL, layouts[1], &zero, NULL, layouts[2], NULL, layouts[2],
                    NULL, NULL, 0, gpu.stream);
     cudnnConvolutionForward(dnn, NULL, image, NULL, filter, NULL, how, 1, NULL, 0, NULL, result, NULL);
-    works(ncclAllReduce((void *)buffer, (void *)buffer, FLOATS, WS_ncclFloat32, WS_ncclSum, comm, gpu.stream));
+    all_reduce(0, alone, FLOATS);
     works(ncclGroupStart());
-    works(ncclAllReduce((void *)buffer, (void *)buffer, FLOATS / 2, WS_ncclFloat32, WS_ncclSum, comm, gpu.stream));
+    for (int i = 0; i < DEVICES; i++)
+        all_reduce(i, pair[i], FLOATS / 2);
     works(ncclGroupEnd());
-    MUST(cuStreamSynchronize(gpu.stream));
+    for (int i = 0; i < DEVICES; i++)
+        MUST(cuStreamSynchronize(gpus[i].stream));
 }
 
 int main(void)
 {
-    gpu_open(&gpu, 0);
-    MUST(cuMemAlloc_v2(&buffer, FLOATS * sizeof(float)));
-    works(ncclCommInitAll(&comm, 1, NULL));
+    setenv("SIMGPU_DEVICES", "2", 1);
+    for (int i = 0; i < DEVICES; i++) {
+        gpu_open(&gpus[i], i);
+        MUST(cuMemAlloc_v2(&buffers[i], FLOATS * sizeof(float)));
+    }
+    gpu = gpus[0];
+    MUST(cuCtxSetCurrent(gpu.context));
+    works(ncclCommInitAll(&alone, 1, NULL));
+    works(ncclCommInitAll(pair, DEVICES, NULL));
     prepare_products();
     prepare_convolution();
     work_once();

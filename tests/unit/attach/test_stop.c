@@ -3,7 +3,10 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
+#include <poll.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -62,6 +65,49 @@ static int waits_for_events(void)
     return epoll_wait(epoll_create1(0), &event, 1, 300) == 0 ? 0 : 1;
 }
 
+static int ends_of_pipe[2];
+
+static int reads(void)
+{
+    char byte = 0;
+    return read(ends_of_pipe[0], &byte, 1) == 1 && byte == 'x' ? 0 : 1;
+}
+
+/* A receive with a time-out returns EINTR when its thread is stopped. */
+static int receives(void)
+{
+    int ends[2];
+    char byte;
+    struct timeval patience = { .tv_usec = 300000 };
+    if (socketpair(AF_UNIX, SOCK_STREAM, 0, ends) ||
+        setsockopt(ends[0], SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)))
+        return 1;
+    return recv(ends[0], &byte, 1, 0) == -1 && errno == EAGAIN ? 0 : 2;
+}
+
+static volatile sig_atomic_t came;
+
+static void note_signal(int number)
+{
+    came = number;
+}
+
+/* Waits for a signal that only ppoll lets through: without it, ppoll would wait for ever. */
+static int waits_with_mask(void)
+{
+    sigset_t blocked, none;
+    sigemptyset(&none);
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    signal(SIGUSR1, note_signal);
+    alarm(5);
+    int result = ppoll(NULL, 0, NULL, &none), error = errno;
+    sigset_t now;
+    sigprocmask(SIG_SETMASK, NULL, &now);
+    return result == -1 && error == EINTR && came == SIGUSR1 && sigismember(&now, SIGUSR1) ? 0 : 1;
+}
+
 static int computes(void)
 {
     for (int64_t end = now() + 300000000; now() < end;)
@@ -104,6 +150,74 @@ static void a_stopped_thread_goes_on_without_calls(void **state)
     assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), 0);
     assert_true(ws_stopped_go(&stopped) > 0);
     assert_int_equal(status_of(child), 0);
+}
+
+/* A thread that waits in a call is stopped there. It can make calls for us, and then waits again. */
+static void a_waiting_call_is_restarted(void **state)
+{
+    struct ws_stopped stopped;
+    (void)state;
+    assert_int_equal(pipe(ends_of_pipe), 0);
+    pid_t child = begin(reads);
+    usleep(20000);
+    for (int calls = 0; calls < 2; calls++) {
+        assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), 0);
+        assert_int_equal(stopped.stands, WS_INTERRUPTED);
+        assert_int_equal(stopped.registers.orig_rax, SYS_read);
+        if (calls)
+            assert_int_equal(ws_stopped_call(&stopped, SYS_getpid, (uint64_t[6]){ 0 }), child);
+        assert_true(ws_stopped_go(&stopped) > 0);
+        usleep(20000);
+    }
+    assert_int_equal(write(ends_of_pipe[1], "x", 1), 1);
+    assert_int_equal(status_of(child), 0);
+    close(ends_of_pipe[0]);
+    close(ends_of_pipe[1]);
+}
+
+static void a_receive_with_a_time_out_does_not_see_the_stop(void **state)
+{
+    struct ws_stopped stopped;
+    (void)state;
+    pid_t child = begin(receives);
+    usleep(20000);
+    assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), 0);
+    assert_int_equal(stopped.stands, WS_AFTER_OURS);
+    assert_true(ws_stopped_go(&stopped) > 0);
+    assert_int_equal(status_of(child), 0);
+}
+
+/* A signal that comes while the thread makes a call for us ends the thread's own call afterwards. */
+static void a_signal_meanwhile_ends_a_call_with_a_mask(void **state)
+{
+    struct ws_stopped stopped;
+    (void)state;
+    pid_t child = begin(waits_with_mask);
+    usleep(20000);
+    assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), 0);
+    assert_int_equal(stopped.stands, WS_AT_ENTRY);
+    kill(child, SIGUSR1);
+    assert_int_equal(ws_stopped_call(&stopped, SYS_getpid, (uint64_t[6]){ 0 }), child);
+    assert_true(ws_stopped_go_through(&stopped, ws_stopped_back(&stopped)) > 0);
+    assert_int_equal(status_of(child), 0);
+}
+
+/* A thread whose call a signal is to end is not sent elsewhere. */
+static void a_signal_before_the_way_through_is_delivered(void **state)
+{
+    struct ws_stopped stopped;
+    (void)state;
+    assert_int_equal(pipe(ends_of_pipe), 0);
+    pid_t child = begin(reads);
+    usleep(20000);
+    assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), 0);
+    kill(child, SIGTERM);
+    assert_int_equal(ws_stopped_go_through(&stopped, 4096), -EAGAIN);
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    close(ends_of_pipe[0]);
+    close(ends_of_pipe[1]);
 }
 
 static void all_threads_stop_and_go_on(void **state)
@@ -196,6 +310,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_thread_makes_calls_and_goes_on_with_its_own),
         cmocka_unit_test(a_stopped_thread_goes_on_without_calls),
+        cmocka_unit_test(a_waiting_call_is_restarted),
+        cmocka_unit_test(a_receive_with_a_time_out_does_not_see_the_stop),
+        cmocka_unit_test(a_signal_meanwhile_ends_a_call_with_a_mask),
+        cmocka_unit_test(a_signal_before_the_way_through_is_delivered),
         cmocka_unit_test(all_threads_stop_and_go_on),
         cmocka_unit_test(signals_are_not_lost),
         cmocka_unit_test(a_handler_s_calls_are_not_taken_for_ours),
