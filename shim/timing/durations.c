@@ -265,9 +265,11 @@ void duration_sample(struct duration *duration, double ns, double noise, enum sa
     duration->spread += (float)(share * (seen - (double)duration->spread));
     double gain = (double)duration->var / all;
     duration->mean += (float)(gain * off);
-    double least = ((double)duration->spread + noise) / meant;
-    duration->var = (float)ws_max((double)duration->var * (1 - gain), least);
     duration->samples = (uint16_t)ws_min(duration->samples + 1, SAMPLES_MOST);
+    /* The mean of n samples is no more certain than this. If the first samples were alike by chance, the spread was
+     * thought to be small, and so was this variance. */
+    double least = ((double)duration->spread + noise) / ws_min((uint32_t)duration->samples, meant);
+    duration->var = (float)ws_max((double)duration->var * (1 - gain), least);
     if (duration->changed && ++duration->since_change > CHANGE_KEPT) {
         duration->changed = false;
         duration->change = 0;

@@ -55,9 +55,9 @@ static void a_sample_counts_by_how_sure_it_is(void **state)
     /* The second sample is off by 100. The expected variance of that difference is 2600 (of the mean) + 2500 (spread
      * from launch to launch) + 100 (noise) = 5200. The mean's own variance is half of this, so the mean moves by half
      * of the difference. What is left for the spread is 100² - 100 - 2600 = 7300. The spread moves a sixth of the way
-     * to that value. */
+     * to that value, to 3300. The mean of two samples has half of the variance of one: (3300 + 100) / 2. */
     take(1, 1100);
-    check(1050, 1300, 2500 + (7300.0 - 2500) / 6);
+    check(1050, 1700, 2500 + (7300.0 - 2500) / 6);
     /* The spread of all kernels, relative to the square of the mean, moves a fifth of the way to 100² - 100. */
     assert_near(all_kernels.spread, FIRST_SPREAD + (9900.0 / 1e6 - FIRST_SPREAD) / 5);
     assert_near(all_kernels.within, 9900.0 / 5);
@@ -178,6 +178,23 @@ static void a_kernel_that_differs_at_random_needs_many_samples(void **state)
         high = i > 300 ? ws_max(high, (double)kernel.mean) : high;
     }
     assert_true(low > 1800 && high < 2450); /* the true mean is 2125 */
+}
+
+/* The first samples are alike by chance. The mean still moves to that of all samples. */
+static void first_samples_alike_do_not_hold_the_mean(void **state)
+{
+    (void)state;
+    uint32_t random = 1;
+    double sum = 0;
+    take(12, 2000);
+    for (int i = 0; i < 200; i++) {
+        random = random * 1664525 + 1013904223;
+        double ns = random >> 31 ? 20000 : 2000;
+        take(1, ns);
+        sum += ns;
+    }
+    double all = (sum + 12 * 2000) / 212;
+    assert_true((double)kernel.mean > 0.85 * all && (double)kernel.mean < 1.15 * all);
 }
 
 /* The duration changes by too little for a single sample to show it. The mean follows all the same, because all
@@ -414,6 +431,7 @@ int main(void)
         cmocka_unit_test_setup(only_samples_in_a_row_begin_it_anew, begin_anew),
         cmocka_unit_test_setup(exact_samples_far_off_again_and_again_count, begin_anew),
         cmocka_unit_test_setup(a_kernel_that_differs_at_random_needs_many_samples, begin_anew),
+        cmocka_unit_test_setup(first_samples_alike_do_not_hold_the_mean, begin_anew),
         cmocka_unit_test_setup(a_mean_that_lags_behind_catches_up, begin_anew),
         cmocka_unit_test_setup(rough_samples_show_changes_only, begin_anew),
         cmocka_unit_test_setup(what_was_far_off_makes_it_unsure, begin_anew),
