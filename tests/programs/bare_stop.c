@@ -37,8 +37,9 @@ int main(int argc, char **argv)
         nanosleep(&(struct timespec){ .tv_nsec = 10000000 }, NULL);
     }
     qsort(stood, (size_t)times, sizeof(*stood), by_time);
-    printf("%.0f us in the median, %.0f us at the 99th percentile\n", (double)stood[times / 2] / 1e3,
-           (double)stood[times * 99 / 100] / 1e3);
+    int middle = times / 2, high = times * 99 / 100;
+    printf("%.0f us in the median, %.0f us at the 99th percentile\n", (double)stood[middle] / 1e3,
+           (double)stood[high] / 1e3);
     int failed = stood[0] < 0;
     free(stood);
     return failed;

@@ -49,7 +49,7 @@ static enum ws_host_use use_of_family(uint32_t family)
     }
 }
 
-enum { OF_INPUT = 1, OF_COMM = 2 };
+enum { OF_INPUT = 1 };
 
 /* Returns an array indexed like ws_process.labels (the texts of the ranges' names): OF_INPUT if the text names a data
  * loader, else 0. */

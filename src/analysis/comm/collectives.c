@@ -36,11 +36,6 @@ struct cost {
     size_t count, at;
 };
 
-static int64_t comm_collectives_clamp(int64_t value, int64_t low, int64_t high)
-{
-    return value < low ? low : value > high ? high : value;
-}
-
 static int64_t common(int64_t a_begin, int64_t a_end, int64_t b_begin, int64_t b_end)
 {
     int64_t begin = ws_max(a_begin, b_begin), end = ws_min(a_end, b_end);
@@ -69,11 +64,10 @@ static int make_parts(struct cost *cost)
         if (end <= begin || ws_report_group(cost->report, name) != WS_GROUP_COMM)
             continue;
         struct ws_arrival arrival = arrival_of(cost, launches[i].comm_op);
-        int64_t last = comm_collectives_clamp(arrival.last, begin, end);
+        int64_t last = ws_clamp(arrival.last, begin, end);
         cost->parts[cost->count++] =
             (struct part){ .begin = begin,
-                           .fair =
-                               arrival.fair == INT64_MIN ? last : comm_collectives_clamp(arrival.fair, begin, last),
+                           .fair = arrival.fair == INT64_MIN ? last : ws_clamp(arrival.fair, begin, last),
                            .last = last,
                            .end = end,
                            .comm_op = launches[i].comm_op };
@@ -168,7 +162,7 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
         comm_collectives_add_speed(cost, op, kind, length);
         return;
     }
-    int64_t waited = comm_collectives_clamp(arrival.last, op->begin, op->end) - op->begin;
+    int64_t waited = ws_clamp(arrival.last, op->begin, op->end) - op->begin;
     /* If the rank waits for half of the operation or longer, the transfer is too short to give a bandwidth: clock
      * errors between ranks may be as long as the transfer. */
     if (waited < length / 2)
@@ -201,7 +195,7 @@ static void comm_collectives_add_stretch(struct ws_track_collectives *result, co
     int64_t transfer = stretch->exposed - stretch->exposed_wait;
     result->waited_for_stragglers += stretch->waited_for_stragglers;
     result->caused_by_stragglers +=
-        comm_collectives_clamp(stretch->exposed - stretch->last_transfer, 0, stretch->waited_for_stragglers);
+        ws_clamp(stretch->exposed - stretch->last_transfer, (int64_t)0, stretch->waited_for_stragglers);
     result->uncovered += transfer;
     result->hideable += one_piece ? transfer : transfer - stretch->last_transfer;
 }

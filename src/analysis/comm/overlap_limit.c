@@ -1,5 +1,6 @@
 #include "analysis/comm/overlap_limit.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static int overlap_limit_add_steps(struct room *room, const struct ws_report *re
     const struct ws_step *list = steps->steps.data;
     uint8_t *kinds = malloc(process->shapes.count + 1);
     if (!kinds)
-        return -1;
+        return -ENOMEM;
     for (size_t i = 0; i < process->shapes.count; i++)
         kinds[i] = (uint8_t)overlap_limit_kind_of(report, ws_process_shape(process, i)->name);
     for (size_t i = 0; i < steps->steps.count; i++)

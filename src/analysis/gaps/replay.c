@@ -50,7 +50,6 @@ struct thread_clock {
 };
 
 struct replay {
-    const struct ws_report *report;
     const struct ws_track *track;
     const struct ws_process *process;
     const struct ws_host_time *time;
@@ -451,7 +450,6 @@ int ws_replay(const struct ws_report *report, size_t subject, unsigned without, 
     if (!replay)
         return -ENOMEM;
     *replay = (struct replay){
-        .report = report,
         .track = track,
         .process = ws_model_process(report->model, track->process),
         .time = ws_report_result(report, &ws_analysis_host_time, track->process),

@@ -128,7 +128,7 @@ static void trace(void)
     char command, answer = 0;
     while (read(to_tracer[0], &command, 1) == 1) {
         if (command == 'b')
-            answer = !seize_all();
+            answer = seize_all() ? 0 : 1;
         else
             (command == 's' ? stop_all : resume_all)();
         if (write(from_tracer[1], &answer, 1) != 1)
