@@ -117,9 +117,9 @@ static void say_machine(void)
 
 static int say_process(const struct ws_process_facts *process)
 {
-    struct ws_examined examined = { .process = process };
-    char text[1024], first[1024] = "";
     int socket = ws_client_connect(process);
+    struct ws_examined examined = { .process = process, .answers = socket >= 0 };
+    char text[1024], first[1024] = "";
     printf("process %d\n", process->pid);
     examined.error = ws_mappings_read(process->pid, &examined.mappings);
     for (size_t i = 0; i < ws_check_count; i++) {
@@ -130,7 +130,7 @@ static int say_process(const struct ws_process_facts *process)
     }
     ws_mappings_finish(&examined.mappings);
     if (socket >= 0)
-        line("attach", "wakes it: it sleeps under wallshim, or is recorded by attach");
+        line("attach", "wakes it if it sleeps under wallshim; refuses while it is being recorded");
     else if (*first)
         line("attach", "refuses: %s", first);
     else

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,8 +17,10 @@ int tool_target(const char *command, const struct tool_arguments *arguments, str
     size_t pid;
     if (arguments->operand_count != 1)
         return tool_error("%s: give the id of one process", command);
-    if (tool_number("PID", arguments->operands[0], INT32_MAX, &pid))
-        return TOOL_ERROR;
+    const char *text = arguments->operands[0];
+    if (!*text || strspn(text, "0123456789") != strlen(text) || strlen(text) > 9)
+        return tool_error("%s %s: give the id of a process, as ps shows it", command, text);
+    pid = (size_t)atol(text);
     int error = pid ? ws_process_look((int)pid, process) : -ESRCH;
     if (error)
         return tool_error("%s %zu: %s", command, pid,

@@ -181,6 +181,10 @@ static enum ws_finding look_at_cuda(const struct ws_examined *examined, char *te
 
 static enum ws_finding look_at_shim(const struct ws_examined *examined, char *text, size_t size)
 {
+    if (examined->answers) {
+        SAY("loaded; it answers");
+        return WS_FINE;
+    }
     if (base_of(examined, "libwallshim.so")) {
         SAY("it was started under wallshim, and records by itself or has no context yet; start it with --start off "
             "to "
@@ -206,6 +210,12 @@ static enum ws_finding look_at_namespaces(const struct ws_examined *examined, ch
     return used ? WS_NOTE : WS_FINE;
 }
 
+/* Does the variable name one library, and is it the shim? */
+static bool is_our_own(const char *variable)
+{
+    return strstr(variable, "libwallshim.so") && !strpbrk(variable, ": ");
+}
+
 /* Looks for other profilers: CUPTI, and environment variables that load libraries of other tools into CUDA
  * programs. */
 static enum ws_finding look_at_injections(const struct ws_examined *examined, char *text, size_t size)
@@ -219,7 +229,7 @@ static enum ws_finding look_at_injections(const struct ws_examined *examined, ch
     *text = 0;
     while (file && getdelim(&line, &room, 0, file) > 0)
         for (size_t i = 0; i < sizeof(variables) / sizeof(variables[0]); i++)
-            if (!strncmp(line, variables[i], strlen(variables[i])) && used < size)
+            if (!strncmp(line, variables[i], strlen(variables[i])) && !is_our_own(line) && used < size)
                 used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", line);
     free(line);
     if (file)

@@ -180,7 +180,8 @@ def case_libraries(build):
             check({row["count"] for row in collectives} == {1 << 16, 1 << 15}, collectives[:4])
             # Ranks would count collectives from different ones on, so these have no numbers.
             check(all(row["comm"] and not row["sequence"] for row in collectives), collectives[:4])
-            check(all(row["first_launch"] for row in collectives), collectives[:4])
+            # The recording may begin and end within a call.
+            check(sum(not row["first_launch"] for row in collectives) <= 2, collectives[:4])
 
 
 def case_during(build):
