@@ -152,7 +152,8 @@ static uint32_t comm_used(const struct call *call, ws_ncclComm comm, uint64_t *s
 {
     struct ws_comm row = { 0 };
     uint32_t id = comm_known(comm, sequence);
-    if (id == COMM_UNKNOWN && shim_late && call->result == WS_ncclSuccess && comm_ask(comm, &row)) {
+    bool has_room = atomic_load_explicit(&registry.comm.count, memory_order_relaxed) < registry.comm.limit;
+    if (id == COMM_UNKNOWN && shim_late && has_room && call->result == WS_ncclSuccess && comm_ask(comm, &row)) {
         comm_register(call, comm, row, true);
         id = comm_known(comm, sequence);
     }
@@ -219,8 +220,8 @@ static void collective(struct call *call, size_t count, ws_ncclEnum datatype, ws
     if (!thread)
         return;
     uint64_t sequence = 0;
-    uint32_t id =
-        comm_used(call, comm, &sequence); /* counts also while nothing is recorded: the ranks number alike */
+    /* Collectives are counted also while nothing is recorded, so that all ranks number them alike. */
+    uint32_t id = comm_used(call, comm, &sequence);
     if (!shim_recording())
         return;
     struct shim_context *context = context_of_thread(thread, atomic_load(&shim_page.handles));

@@ -18,6 +18,7 @@
 
 #include "attach/apply.h"
 #include "attach/client.h"
+#include "attach/calls.h"
 #include "attach/code.h"
 #include "attach/memory.h"
 #include "attach/safe.h"
@@ -25,7 +26,7 @@
 #include "attach/target.h"
 #include "base/clock.h"
 
-static const int64_t FIND_NS = 20000000000; /* longest search for a thread that may create a thread (safe.h) */
+static const int64_t FIND_NS = 20000000000; /* longest search for a thread that may create a thread (calls.h) */
 static const int64_t CALL_NS = 5000000000;  /* longest wait for the new thread, and for the files that it creates */
 static const int64_t LOAD_NS = 30000000000; /* longest wait for the process to load the libraries */
 enum { PAUSE_NS = 1000000, MOST_URGENT = -20 };
@@ -52,7 +53,7 @@ static bool is_in_disk_sleep(int pid, int thread)
     return sleeps;
 }
 
-/* Is the thread in a harmless system call (safe.h) now? This function does not stop the thread. */
+/* Is the thread in a harmless system call (calls.h) now? This function does not stop the thread. */
 static bool is_in_harmless_call(int pid, int thread)
 {
     char path[64], text[32];
@@ -108,8 +109,9 @@ static int prepare_page(struct ws_target *target, struct ws_stopped *stopped)
     return result < 0 ? (int)result : inject_put_block(target, target->page, stopped, main_at);
 }
 
-/* Stops the thread. If the thread is in a harmless place (safe.h), sends the thread to the code that this command has
- * put into the process (code.h). Returns 0; -EAGAIN: the thread is not in a harmless place, or is ending; or -errno.
+/* Stops the thread. If the thread is in a harmless place (calls.h), sends the thread to the code that this command
+ * has put into the process (code.h). Returns 0; -EAGAIN: the thread is not in a harmless place, or is ending; or
+ * -errno.
  */
 static int try_stopping(struct ws_target *target, int thread, const struct ws_urgent *urgent)
 {
@@ -124,6 +126,11 @@ static int try_stopping(struct ws_target *target, int thread, const struct ws_ur
                 ? prepare_page(target, &stopped)
                 : -EAGAIN;
     int64_t stood = error ? ws_stopped_go(&stopped) : ws_stopped_go_through(&stopped, target->page);
+    if (!error &&
+        stood == -EAGAIN) { /* the thread was not sent to the page, so no attach need wait for it (target.c) */
+        const uint64_t nowhere = 0;
+        ws_memory_put(target->memory, FIELD(target, back), &nowhere, sizeof(nowhere));
+    }
     if (stood > target->injection->stood_still)
         target->injection->stood_still = stood;
     return error ? error : stood < 0 ? (int)stood : 0;

@@ -3,29 +3,8 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 enum { STACK_MOST = 1 << 20, RANGE_MOST = 8 << 20, ROOM_LEAST = 64 << 10 };
-
-/* The list holds system calls that read, write or wait, and some that do almost nothing (getpid, clock_gettime …).
- * Calls that malloc, the loader and pthread functions make while they hold locks are left out (mmap, munmap, brk,
- * madvise, mprotect, openat, clone). These functions also call futex, which is in the list. If a thread is in a futex
- * call of one of these functions, ws_is_safe finds the function's address on the stack. */
-bool ws_is_harmless_call(long number)
-{
-    static const long numbers[] = {
-        SYS_read,     SYS_write,           SYS_readv,           SYS_writev,   SYS_pread64,       SYS_pwrite64,
-        SYS_poll,     SYS_ppoll,           SYS_select,          SYS_pselect6, SYS_epoll_wait,    SYS_epoll_pwait,
-        SYS_recvfrom, SYS_recvmsg,         SYS_sendto,          SYS_sendmsg,  SYS_accept,        SYS_accept4,
-        SYS_ioctl,    SYS_nanosleep,       SYS_clock_nanosleep, SYS_futex,    SYS_sched_yield,   SYS_getpid,
-        SYS_gettid,   SYS_rt_sigtimedwait, SYS_restart_syscall, SYS_wait4,    SYS_clock_gettime, SYS_gettimeofday,
-        SYS_getppid,  SYS_recvmmsg,        SYS_sendmmsg,
-    };
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-        if (numbers[i] == number)
-            return true;
-    return false;
-}
 
 static int add_range(int pid, struct ws_unsafe_code *code, uint64_t begin, uint64_t end)
 {

@@ -1,5 +1,5 @@
-/* Decides whether a stopped thread may create a thread. The stopped thread must be in a harmless system call, and no
- * function on its stack may hold a lock that pthread_create takes. */
+/* Decides whether a stopped thread may create a thread. The stopped thread must be in a harmless system call
+ * (calls.h), and no function on its stack may hold a lock that pthread_create takes. */
 #ifndef WALLSHIM_ATTACH_SAFE_H
 #define WALLSHIM_ATTACH_SAFE_H
 
@@ -26,9 +26,6 @@ struct ws_unsafe_code {
 int ws_unsafe_code_find(int pid, const struct ws_mappings *mappings, const struct ws_remote_library *libc,
                         struct ws_unsafe_code *code);
 void ws_unsafe_code_finish(struct ws_unsafe_code *code);
-
-/* May a thread that is in the system call with this number be stopped to create another thread? */
-bool ws_is_harmless_call(long number);
 
 /* Has the stack of a stopped thread room for pthread_create, and does it hold no address in unsafe code? Every word
  * of the stack counts, so the answer is also no if a function that has returned left an unsafe address on the stack.

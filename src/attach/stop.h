@@ -40,8 +40,8 @@ struct ws_stopped {
 /* Stops the thread in its system call if that call can be restarted, else at the entry of its next call. A thread
  * that waits in a call must be woken to stop, and loses nothing until it gets a CPU. So it stands still from the
  * moment at which this command sees that it has stopped, if `urgent` says that the command sees this at once; else
- * from the moment at which it was told to stop. Returns 0;
- * -EAGAIN: the thread made no call in time, or its call cannot be restarted; -EPERM; -ESRCH; or -errno. */
+ * from the moment at which it was told to stop. Returns 0; -EAGAIN: the thread made no
+ * call in time, or its call cannot be restarted; -EPERM; -ESRCH; or -errno. */
 int ws_stop_at_call(pid_t thread, const struct ws_urgent *urgent, struct ws_stopped *stopped);
 
 /* Makes a system call in the stopped thread. Returns the call's result, or -errno. -ETIMEDOUT: the call did not end

@@ -10,6 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "attach/calls.h"
 #include "attach/memory.h"
 #include "attach/stop.h"
 #include "base/clock.h"
@@ -185,40 +186,6 @@ static int interrupt(pid_t thread)
 
 /* --- system calls that are interrupted ------------------------------------------------------------- */
 
-enum { CALL_EPOLL_PWAIT2 = 441 };
-
-static bool is_one_of(long number, const long *numbers, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (numbers[i] == number)
-            return true;
-    return false;
-}
-#define IS_ONE_OF(number, numbers) is_one_of(number, numbers, sizeof(numbers) / sizeof((numbers)[0]))
-
-/* Does this system call return EINTR when its thread is stopped, although no signal came (signal(7))? Calls on
- * sockets do if the socket has a time-out. Then nothing was transferred, so the call can be made again. */
-static bool answers_interrupted(long number)
-{
-    static const long numbers[] = { SYS_epoll_wait, SYS_epoll_pwait,  SYS_rt_sigtimedwait, SYS_semop,
-                                    SYS_semtimedop, SYS_io_getevents, SYS_io_pgetevents,   SYS_msgrcv,
-                                    SYS_msgsnd,     SYS_recvfrom,     SYS_recvmsg,         SYS_recvmmsg,
-                                    SYS_sendto,     SYS_sendmsg,      SYS_sendmmsg,        SYS_accept,
-                                    SYS_accept4,    SYS_read,         SYS_readv,           SYS_write,
-                                    SYS_writev,     CALL_EPOLL_PWAIT2 };
-    return IS_ONE_OF(number, numbers);
-}
-
-/* Does the thread have another signal mask while it is in this system call? A signal that only this call lets through
- * must end it. If the thread were sent elsewhere meanwhile, the signal's handler would run before the call, and the
- * call would wait for ever. */
-static bool has_own_mask(long number)
-{
-    static const long numbers[] = { SYS_ppoll,         SYS_pselect6,      SYS_epoll_pwait,
-                                    SYS_io_pgetevents, CALL_EPOLL_PWAIT2, SYS_rt_sigsuspend };
-    return IS_ONE_OF(number, numbers);
-}
-
 static bool has_signals(pid_t thread)
 {
     siginfo_t info;
@@ -231,7 +198,7 @@ static bool has_signals(pid_t thread)
  * call's time-out starts anew. Returns whether the call is restarted. */
 static bool begin_anew(pid_t thread, struct user_regs_struct *registers)
 {
-    if ((long)registers->rax != -EINTR || !answers_interrupted((long)registers->orig_rax) || has_signals(thread))
+    if ((long)registers->rax != -EINTR || !ws_answers_interrupted((long)registers->orig_rax) || has_signals(thread))
         return false;
     registers->rax = registers->orig_rax;
     registers->orig_rax = (unsigned long long)-1;
@@ -252,7 +219,7 @@ static bool is_restarted(struct ws_stopped *stopped)
     if (number < 0)
         return false;
     bool again = begin_anew(stopped->thread, registers);
-    if (has_own_mask(number) || has_signals(stopped->thread))
+    if (ws_has_own_mask(number) || has_signals(stopped->thread))
         return false;
     if (again) {
         registers->orig_rax = registers->rax;

@@ -45,6 +45,8 @@ def case_woken(build):
             span = [row["host_begin"] for row in server.rows(f"{number}.wst", "op")]
             check(max(span) - min(span) < 5e9, "it has operations from before it was attached to")
         check(server.traces() == ["0.wst", "1.wst", "2.wst"], server.traces())
+        doctor = server.wallshim("doctor", server.pid).stdout
+        check("loaded; it answers" in doctor and "LD_PRELOAD" not in doctor, doctor)
         report = server.wallshim("report", "2.wst")
         check(report.returncode == 0 and "server on GPU 0" in report.stdout, report)
         check(server.ends_well() == "", "the shim has said something")
@@ -126,7 +128,7 @@ def case_refused(build):
     """A process that cannot be attached to is refused in one line, and no file is left."""
     with Server(build) as server:
         for words, why in ((("attach", 999999999), "there is no such process"), (("attach",), "give the id of one process"),
-                           (("attach", "x"), "x"), (("attach", os.getpid()), "it has not loaded the CUDA driver"),
+                           (("attach", "x"), "give the id of a process"), (("attach", os.getpid()), "it has not loaded the CUDA driver"),
                            (("detach", os.getpid()), "nobody records it"),
                            (("attach", server.pid, "--duration", "soon"), "--duration soon: give a time"),
                            (("attach", server.pid, "--overhead", "200%"), "--overhead 200%: give a share"),
@@ -169,6 +171,9 @@ def case_libraries(build):
         for number in range(2):
             done = server.attach("--duration", "300ms", "-o", f"{number}.wst")
             check(done.returncode == 0, done)
+            # The functions themselves are patched, so no look-up goes around the shim.
+            losses = server.wallshim("report", "--section", "losses", f"{number}.wst")
+            check(losses.returncode == 0 and "look-up" not in losses.stdout, losses)
             labels = {row["id"]: row["text"] for row in server.rows(f"{number}.wst", "label")}
             inputs = {labels[row["inputs"]] for row in server.rows(f"{number}.wst", "range") if row["inputs"]}
             for wanted in ("[256,512]", "[512,128]", "[16,64,56,56]"):  # cuBLAS, cuBLASLt, cuDNN

@@ -359,9 +359,8 @@ bool sim_work_is_free(const struct sim_work *work);
 void sim_arguments_release(struct sim_arguments *arguments);
 void sim_work_finish(struct sim_work *work);
 
-/* watch.c: the driver thread. It belongs to the simulated driver, and looks again and again whether operations have
- * ended whose end is not known in advance: waits for values, collectives, host functions. sim_watch hands it such an
- * operation. Call sim_watch with sim_lock held. */
+/* watch.c: the driver thread looks again and again whether operations have ended whose end nobody can compute: waits
+ * for values, collectives. sim_watch (with sim_lock held) hands it such an operation. */
 void sim_watch(struct sim_op *op);
 /* sim_values_end (with sim_lock held) and sim_values_look (without) end the waits whose value is in memory. */
 extern _Atomic unsigned sim_values_watched;

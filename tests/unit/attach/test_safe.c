@@ -10,6 +10,7 @@
 
 #include "check.h"
 
+#include "attach/calls.h"
 #include "attach/safe.h"
 
 static struct ws_mappings mappings;
