@@ -46,7 +46,9 @@ def case_woken(build):
             check(max(span) - min(span) < 5e9, "it has operations from before it was attached to")
         check(server.traces() == ["0.wst", "1.wst", "2.wst"], server.traces())
         doctor = server.wallshim("doctor", server.pid).stdout
-        check("loaded; it answers" in doctor and "LD_PRELOAD" not in doctor, doctor)
+        # A sanitizer is preloaded too, and is named.
+        sanitized = cases.sanitized(f"{build}/tests/programs/server")
+        check("loaded; it answers" in doctor and ("LD_PRELOAD" in doctor) == sanitized, doctor)
         report = server.wallshim("report", "2.wst")
         check(report.returncode == 0 and "server on GPU 0" in report.stdout, report)
         check(server.ends_well() == "", "the shim has said something")
