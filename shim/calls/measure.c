@@ -15,8 +15,9 @@ enum {
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */
     LONGEST_GAP = 256,     /* largest number of launches from one sample of a shape to the next */
     VARYING_GAP = 32,      /* largest such number for a shape whose launches take very different times */
-    /* An early sample (MEASURE_EARLY_GAP) may overdraw the budget if paid_until (the time until which the budget is
-     * used up) is at most this far in the future. */
+    /* A shape's first sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
+     * most this far in the future. The shape's further early samples (MEASURE_EARLY_GAP) may overdraw it less and
+     * less. So shapes of which nothing is known come first. */
     ADVANCE_NS = 20000000,
     /* one part in EARLY_SHARE of the budget is kept for early samples. Calls that wait, and operations that waited
      * for other work, are always measured, and may use up the rest of the budget */
@@ -50,14 +51,26 @@ static bool may_sample(struct shim_thread *thread)
     return true;
 }
 
+/* Ticks by which an early sample of the shape may overdraw the budget. */
+static uint64_t advance_of(const struct shape_entry *shape)
+{
+    return ticks_in(ADVANCE_NS) / (shape->sample_gap + 1);
+}
+
+/* May an early sample be taken out of the part of the budget that is kept for early samples? */
+static bool reserve_allows(const struct thread_measuring *measuring, const struct shape_entry *shape, uint64_t now)
+{
+    return now + advance_of(shape) >= measuring->early_paid_until;
+}
+
 enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
                                    uint64_t now, bool sample)
 {
     struct thread_measuring *measuring = &thread->measuring;
     bool anchor = now >= atomic_load_explicit(&stream->anchor_due, memory_order_relaxed);
     bool early = sample && shape->sample_gap < MEASURE_EARLY_GAP;
-    bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
-    measuring->early = early && !paid && now >= measuring->early_paid_until;
+    bool paid = now + (early ? advance_of(shape) : 0) >= measuring->paid_until;
+    measuring->early = early && !paid && reserve_allows(measuring, shape, now);
     bool allowed = paid || measuring->early;
     bool felt = allowed && sample && !early && !may_sample(thread);
     if (felt || (sample && !early && anchor && measuring->anchor_next)) /* anchors have their turn, too */
@@ -133,7 +146,7 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
      * them from stopping all other measurements for long. */
     measuring->paid_until = ws_min(ws_max(measuring->paid_until, window_began) + earns, now + most);
     if (measuring->early)
-        measuring->early_paid_until = now + EARLY_SHARE * ws_min(earns, most);
+        measuring->early_paid_until = ws_max(measuring->early_paid_until, now) + EARLY_SHARE * ws_min(earns, most);
     if (measuring->is_sample)
         measuring->sample_cost = cost;
     measuring->is_sample = false;

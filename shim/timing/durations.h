@@ -26,7 +26,7 @@ struct duration {
     /* More than 0: a recent sample was far from the mean. Each further sample makes this 1 less. */
     uint8_t far_lately;
     bool changed; /* the kernel's duration changed lately */
-    bool other;   /* the duration of copies, memsets or a graph: says nothing about kernels */
+    bool other;   /* the duration of copies, memsets, a graph or a collective: says nothing about other kernels */
     bool gated;   /* a launch of the kernel was measured behind a gate (gates.h) */
     /* For runs.c. A line is a stream's computed times, a run is a sequence of operations in it without a pause. */
     uint32_t line;     /* number of the line or run whose launches `launches` counts */

@@ -91,8 +91,12 @@ static double late_var(struct instant free, struct instant begin)
 
 static struct duration *duration_of_pending(const struct pending *pending)
 {
-    return pending->kind == WS_OP_KERNEL ? duration_of(pending->op.shape)
-                                         : duration_of_other(pending->op.shape, pending->op.bytes);
+    if (pending->kind != WS_OP_KERNEL)
+        return duration_of_other(pending->op.shape, pending->op.bytes);
+    struct duration *duration = duration_of(pending->op.shape);
+    if (pending->op.flags & WS_OP_IN_COLLECTIVE) /* it also waits for other ranks */
+        duration->other = true;
+    return duration;
 }
 
 /* Copies of other streams may use the copy engine first. Returns the variance that covers such a delay. */

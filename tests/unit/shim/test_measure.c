@@ -251,6 +251,33 @@ static void waiting_calls_leave_early_samples_their_part(void **state)
     assert_true((double)counts.took <= (double)counts.now * 0.02 / 4 + 2 * COST);
 }
 
+/* Nothing is known of a kernel before its first sample. So where the budget allows few samples, a kernel that was
+ * never sampled comes before others, even if it is launched much more rarely. */
+static void a_kernel_without_samples_comes_first(void **state)
+{
+    (void)state;
+    struct shape_entry often[6], rare = { .until_sample = 2 };
+    uint64_t now = MILLION, cost = 5 * COST;
+    unsigned rarely = 0;
+    for (size_t i = 0; i < 6; i++)
+        often[i] = (struct shape_entry){ .until_sample = 2 };
+    for (int step = 0; step < 20; step++) { /* steps of 20 ms; calls that wait use up the whole budget */
+        now += 19 * MILLION;
+        for (int i = 0; i < 10; i++)
+            measure_was_paid(thread, &other, now, 2 * cost);
+        for (int i = 0; i < 200; i++) {
+            struct shape_entry *next = i == 199 && step >= 4 ? &rare : &often[i % 6];
+            now += 5000;
+            stream.anchor_due = UINT64_MAX;
+            if (measure_of_launch(thread, &stream, next, now) != MEASURE_PAIR)
+                continue;
+            rarely += next == &rare;
+            measure_was_paid(thread, &stream, now += cost, cost);
+        }
+    }
+    assert_true(rarely >= 2);
+}
+
 static void each_stream_has_its_anchors(void **state)
 {
     (void)state;
@@ -404,6 +431,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_burst_after_a_pause_has_many_anchors, begin_anew, end),
         cmocka_unit_test_setup_teardown(debts_are_paid_within_a_window, begin_anew, end),
         cmocka_unit_test_setup_teardown(waiting_calls_leave_early_samples_their_part, begin_anew, end),
+        cmocka_unit_test_setup_teardown(a_kernel_without_samples_comes_first, begin_anew, end),
         cmocka_unit_test_setup_teardown(each_stream_has_its_anchors, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_grow_rare, begin_anew, end),
         cmocka_unit_test_setup_teardown(only_ordinary_launches_are_left_out, begin_anew, end),

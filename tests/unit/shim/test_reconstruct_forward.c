@@ -148,6 +148,18 @@ static void errors_are_stated_for_99_of_100(void **state)
     assert_int_equal(ws_op_end_quality(&ops[1].op), WS_TIME_MEASURED);
 }
 
+/* A collective also waits for other ranks, so its time says nothing about kernels that were never measured. */
+static void a_collective_says_nothing_about_kernels(void **state)
+{
+    (void)state;
+    double before = duration_expected(duration_of(2));
+    ops[0].op.flags = WS_OP_IN_COLLECTIVE;
+    advance(&stream, &ops[0], &line);
+    duration_sample(ops[0].duration, 25e6, 0, SAMPLE_EXACT);
+    assert_near(duration_expected(duration_of(1)), 25e6);
+    assert_near(duration_expected(duration_of(2)), before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -159,6 +171,7 @@ int main(void)
         cmocka_unit_test_setup(a_launch_may_arrive_before_its_call_returns, begin_test),
         cmocka_unit_test_setup(no_computed_begin_is_before_its_launch, begin_test),
         cmocka_unit_test_setup(errors_are_stated_for_99_of_100, begin_test),
+        cmocka_unit_test_setup(a_collective_says_nothing_about_kernels, begin_test),
     };
     return cmocka_run_group_tests(tests, begin_all, NULL);
 }
