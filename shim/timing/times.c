@@ -3,9 +3,11 @@
 #include "base/minmax.h"
 #include "base/reserve.h"
 #include "shim/hook/driver_calls.h"
+#include "shim/objects/shapes.h"
 #include "shim/state/registry.h"
 #include "shim/timing/device_clock.h"
 #include "shim/timing/dispatch.h"
+#include "shim/timing/durations.h"
 
 /* Sources of error besides the clock, in ns. DISPATCH: the longest time that a ready stream takes to start its next
  * operation, also behind an event (dispatch_after_event in timing/dispatch.h). DISPATCH_LEAST: the shortest time from
@@ -247,6 +249,26 @@ static int64_t likely_end(const struct shim_context *context, const struct pendi
     return ws_max(end.low, ws_min(end.high, pending->op.begin + (length ? length : EVENT_DISPATCH)));
 }
 
+/* Shows a copy whose call waits for it. The thread wakes up long after the end of a short copy, so the time until the
+ * call returns is only an upper bound of the copy's length. The length shown is the smallest bound among the copies
+ * of this shape and size class. The copy is shown at the start of the time in which it ran, or at that time's end if
+ * it may have waited for other work. */
+static void show_waited_copy(const struct shim_stream *stream, struct pending *pending, struct span begin,
+                             struct span end)
+{
+    struct duration *duration = duration_of_other(pending->op.shape, pending->op.bytes);
+    bool taken_aside = pending->direction == COPY_TO_DEVICE && pending->op.bytes <= SHAPE_TAKEN_ASIDE;
+    int64_t from = pending->op.begin, to = pending->staged && taken_aside ? end.high : pending->op.end;
+    duration_at_most(duration, (double)(to - from));
+    int64_t length = ws_min(to - from, (int64_t)duration->most);
+    bool may_be_late = pending->op.flags & (WS_OP_CONTENDED | WS_OP_DEPENDENT) || engine_shared(stream, pending);
+    if (may_be_late)
+        set_time(begin, ws_min(to - length, begin.high), &pending->op.begin, &pending->op.begin_error);
+    else
+        to = from + length;
+    set_time(end, to, &pending->op.end, &pending->op.end_error);
+}
+
 void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t end_event)
 {
     const struct shim_context *context = stream->context;
@@ -268,6 +290,8 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
     set_time(begin, likely_begin(context, pending, &known, begin, end), &pending->op.begin, &pending->op.begin_error);
     int64_t shown = ws_max(likely_end(context, pending, &known, end), pending->op.begin);
     set_time(end, shown, &pending->op.end, &pending->op.end_error);
+    if (known.waits && !known.loose && pending->kind == WS_OP_COPY && pending->op.shape && shown < end.high)
+        show_waited_copy(stream, pending, begin, end);
     bool measured = !known.loose && !known.waits && !is_wide(end);
     if (measured && !is_wide(begin))
         learn_length(pending);

@@ -10,7 +10,15 @@
 #include "attach/spans.h"
 #include "attach/stop.h"
 
-enum { TRIES = 50, PAUSE_NS = 1000000, STACK_MOST = 256 << 10 };
+enum {
+    TRIES = 50,
+    PAUSE_NS = 1000000,
+    /* A thread in a long system call stops late, and all others stand still until then. So a try gives up and lets
+     * all threads go on after FIRST_NS, and twice as long after each TRIES_ALIKE tries. */
+    FIRST_NS = 300000,
+    TRIES_ALIKE = 6,
+    STACK_MOST = 256 << 10,
+};
 
 static struct ws_stopped_all all;
 
@@ -30,7 +38,7 @@ static int write_if_prepared(const struct ws_patching *patching, struct ws_spans
     const uint32_t state = WS_LATE_APPLIED;
     int error = look_at_state(patching);
     if (!error)
-        error = ws_spans_read(spans, patching->memory);
+        error = ws_spans_read(spans, patching->process->pid);
     if (error)
         return error;
     error = ws_spans_write(spans, patching->memory, true);
@@ -89,11 +97,12 @@ static bool any_is_within(const struct ws_patching *patching)
 
 /* Makes one attempt to stop all threads of the process and write the jumps. This command must not end while only some
  * jumps are written. */
-static int try_once(const struct ws_patching *patching, struct ws_spans *spans, int64_t *stood_still)
+static int try_once(const struct ws_patching *patching, struct ws_spans *spans, int64_t patience,
+                    int64_t *stood_still)
 {
     struct ws_urgent urgent;
     ws_urgent_begin(&urgent);
-    int error = ws_stop_all(patching->process->pid, 0, &all);
+    int error = ws_stop_all(patching->process->pid, 0, patience, &all);
     if (!error && any_is_within(patching))
         error = -EAGAIN;
     if (!error)
@@ -112,13 +121,13 @@ int ws_apply_patches(const struct ws_patching *patching, int64_t *stood_still)
     if (!error)
         error = look_at_state(patching);
     if (!error)
-        error = ws_spans_touch(&spans, patching->memory);
+        error = ws_spans_touch(&spans, patching->process->pid, patching->memory);
     if (!error)
         error = -EAGAIN;
     for (int i = 0; error == -EAGAIN && i < TRIES; i++) {
         if (i)
             nanosleep(&(struct timespec){ 0, PAUSE_NS }, NULL);
-        error = try_once(patching, &spans, stood_still);
+        error = try_once(patching, &spans, (int64_t)FIRST_NS << i / TRIES_ALIKE, stood_still);
     }
     ws_spans_finish(&spans);
     return error;

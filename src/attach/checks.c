@@ -23,7 +23,8 @@ static int number_in(const char *path)
 static enum ws_finding look_at_state(const struct ws_examined *examined, char *text, size_t size)
 {
     const struct ws_process_facts *process = examined->process;
-    if (process->state == 'T' || process->state == 't') {
+    bool stopped = process->state == 'T' || process->state == 't';
+    if (stopped && !process->tracer) { /* a tracer that has stopped it is named by look_at_tracer */
         SAY("it is stopped; kill -CONT %d lets it go on", process->pid);
         return WS_REFUSED;
     }

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 /* Patches that are less than a page apart share a span. The code between them is in their pages, so it is mapped. */
@@ -67,15 +68,33 @@ static uint8_t *place_of(const struct ws_spans *spans, const struct ws_span *spa
     return spans->bytes + span->at + (spans->patches[patch].begin - span->begin);
 }
 
-int ws_spans_read(struct ws_spans *spans, int memory)
+/* Reads all spans with few system calls, because threads stand still meanwhile. */
+static int read_code(struct ws_spans *spans, int pid)
 {
-    for (const struct ws_span *span = spans->list; span < spans->list + spans->count; span++) {
-        if (pread(memory, spans->bytes + span->at, span->size, (off_t)span->begin) != (ssize_t)span->size)
+    enum { AT_ONCE = 256 };
+    struct iovec here[AT_ONCE], there[AT_ONCE];
+    for (size_t from = 0, count; from < spans->count; from += count) {
+        ssize_t size = 0;
+        for (count = 0; count < AT_ONCE && from + count < spans->count; count++) {
+            const struct ws_span *span = &spans->list[from + count];
+            here[count] = (struct iovec){ spans->bytes + span->at, span->size };
+            there[count] = (struct iovec){ (void *)(uintptr_t)span->begin, span->size };
+            size += (ssize_t)span->size;
+        }
+        if (process_vm_readv(pid, here, count, there, count, 0) != size)
             return -EIO;
+    }
+    return 0;
+}
+
+int ws_spans_read(struct ws_spans *spans, int pid)
+{
+    if (read_code(spans, pid))
+        return -EIO;
+    for (const struct ws_span *span = spans->list; span < spans->list + spans->count; span++)
         for (uint32_t i = span->first; i < span->end; i++)
             if (memcmp(place_of(spans, span, i), spans->patches[i].original, WS_LATE_JUMP) != 0)
                 return -EBUSY;
-    }
     return 0;
 }
 
@@ -86,10 +105,10 @@ static int touch_page(int memory, const struct ws_late_patch *patch, uint64_t pa
     return pwrite(memory, &patch->original[at - patch->begin], 1, (off_t)at) == 1 ? 0 : -EIO;
 }
 
-int ws_spans_touch(struct ws_spans *spans, int memory)
+int ws_spans_touch(struct ws_spans *spans, int pid, int memory)
 {
     uint64_t touched = UINT64_MAX;
-    int error = ws_spans_read(spans, memory);
+    int error = ws_spans_read(spans, pid);
     for (uint32_t i = 0; i < spans->patch_count && !error; i++) {
         const struct ws_late_patch *patch = &spans->patches[i];
         uint64_t first = patch->begin / PAGE, last = (patch->begin + WS_LATE_JUMP - 1) / PAGE;

@@ -31,12 +31,12 @@ void ws_spans_finish(struct ws_spans *spans);
 
 /* Makes the kernel copy the pages that the patches change, while the threads still run. These pages belong to a file,
  * and copying them took 0.4 ms when the patches were written. For each page, writes one byte that the page has
- * already. Returns what ws_spans_read returns. */
-int ws_spans_touch(struct ws_spans *spans, int memory);
+ * already. memory: descriptor of the process's /proc/PID/mem. Returns what ws_spans_read returns. */
+int ws_spans_touch(struct ws_spans *spans, int pid, int memory);
 
-/* Reads the code of the process. memory: descriptor of its /proc/PID/mem. Returns 0; -EIO; or
- * -EBUSY: a patch's place no longer has the patch's original bytes, because somebody else has changed the code. */
-int ws_spans_read(struct ws_spans *spans, int memory);
+/* Reads the code of the process. Returns 0; -EIO; or -EBUSY: a patch's place no longer has the patch's original
+ * bytes, because somebody else has changed the code. */
+int ws_spans_read(struct ws_spans *spans, int pid);
 
 /* Writes the code that ws_spans_read has read, with the jumps of all patches, or with their original bytes. A write
  * to /proc/PID/mem also reaches code that the process itself cannot write. Returns 0 or -EIO. */

@@ -4,25 +4,13 @@
 #ifndef WALLSHIM_ATTACH_STOP_H
 #define WALLSHIM_ATTACH_STOP_H
 
-#include <sched.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 #include <sys/user.h>
 
-/* Between ws_urgent_begin and ws_urgent_end, this command runs before all programs without a real-time priority, if
- * that is permitted, and its signals are blocked. So threads stand still only briefly, and this command does not end
- * while they do. */
-struct ws_urgent {
-    sigset_t signals;
-    int policy;
-    struct sched_param priority;
-    bool is_first; /* this command runs before other programs */
-};
-void ws_urgent_begin(struct ws_urgent *urgent);
-void ws_urgent_end(const struct ws_urgent *urgent);
+#include "attach/urgent.h"
 
 /* A thread at the entry of a system call, or in one. */
 struct ws_stopped {
@@ -72,9 +60,10 @@ struct ws_stopped_all {
     size_t count;
 };
 
-/* Stops all threads of the process except `except`, wherever they are. Returns 0; -EAGAIN: a thread did not stop in
- * time; -E2BIG: there are too many threads; or -errno. Call ws_let_go_all after success and after errors. */
-int ws_stop_all(int pid, pid_t except, struct ws_stopped_all *all);
+/* Stops all threads of the process except `except`, wherever they are. Returns 0; -EAGAIN: a thread did not stop
+ * within `patience` ns, perhaps because it is in a long system call; -E2BIG: there are too many threads; or -errno.
+ * Call ws_let_go_all after success and after errors. */
+int ws_stop_all(int pid, pid_t except, int64_t patience, struct ws_stopped_all *all);
 
 /* Lets all threads continue. Returns the longest time that a thread stood still, in ns. */
 int64_t ws_let_go_all(struct ws_stopped_all *all);

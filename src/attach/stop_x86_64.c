@@ -13,6 +13,7 @@
 #include "attach/calls.h"
 #include "attach/memory.h"
 #include "attach/stop.h"
+#include "attach/urgent.h"
 #include "base/clock.h"
 #include "base/minmax.h"
 
@@ -22,59 +23,9 @@ enum {
     CALL_NS = 100000000,      /* ns: longest wait for a running thread to make a system call */
     LET_GO_NS = 1500000000,   /* ns: longest wait for a running thread to stop for its detaching, on a busy machine */
     OWN_CALL_NS = 1000000000, /* ns: longest wait for the end of a system call of ours */
-    LOOK_NS = 1000000,        /* ns between two checks for a stop, in case a SIGCHLD is missed */
     AT_CALL = SIGTRAP | 0x80, /* signal that reports a stop at a system call, with PTRACE_O_TRACESYSGOOD */
     SYSCALL_SIZE = 2,
 };
-
-/* --- precedence ------------------------------------------------------------------------------------- */
-
-void ws_urgent_begin(struct ws_urgent *urgent)
-{
-    const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
-    sigset_t every;
-    sigfillset(&every);
-    sigprocmask(SIG_BLOCK, &every, &urgent->signals);
-    urgent->policy = sched_getscheduler(0);
-    bool is_usual = urgent->policy == SCHED_OTHER || urgent->policy == SCHED_BATCH || urgent->policy == SCHED_IDLE;
-    urgent->is_first =
-        is_usual && !sched_getparam(0, &urgent->priority) && !sched_setscheduler(0, SCHED_FIFO, &lowest);
-}
-
-void ws_urgent_end(const struct ws_urgent *urgent)
-{
-    if (urgent->is_first)
-        sched_setscheduler(0, urgent->policy, &urgent->priority);
-    sigprocmask(SIG_SETMASK, &urgent->signals, NULL);
-}
-
-/* --- waiting ---------------------------------------------------------------------------------------- */
-
-/* Waits until the thread stops. Returns 0 and stores the thread's status; -EAGAIN: the thread did not stop within
- * `patience` ns; -ESRCH: the thread has ended. Sleeps until SIGCHLD instead of spinning, because the thread may need
- * this processor to reach its stop. */
-static int wait_stop(pid_t thread, int64_t patience, int *status)
-{
-    int64_t end = ws_clock_ns() + patience;
-    sigset_t child, before;
-    int error = -EAGAIN;
-    sigemptyset(&child);
-    sigaddset(&child, SIGCHLD);
-    sigprocmask(SIG_BLOCK, &child, &before);
-    while (error == -EAGAIN) {
-        pid_t seen = waitpid(thread, status, __WALL | WNOHANG);
-        if (seen == thread)
-            error = WIFSTOPPED(*status) ? 0 : -ESRCH;
-        else if (seen < 0 && errno != EINTR)
-            error = -errno;
-        else if (ws_clock_ns() >= end)
-            break;
-        else
-            sigtimedwait(&child, NULL, &(struct timespec){ 0, LOOK_NS });
-    }
-    sigprocmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
 
 static bool is_event_stop(int status)
 {
@@ -96,7 +47,7 @@ static int go_until(pid_t thread, int64_t patience, bool (*is_wanted)(int status
     for (;;) {
         if (ptrace(PTRACE_SYSCALL, thread, NULL, (void *)(intptr_t)signal))
             return -errno;
-        int error = wait_stop(thread, patience, status);
+        int error = ws_wait_for_stop(thread, patience, status);
         if (error || is_wanted(*status))
             return error;
         signal = signal_of(*status);
@@ -152,7 +103,7 @@ static bool let_go_standing(pid_t thread)
 static void let_go_stopping(pid_t thread, int64_t patience)
 {
     int status;
-    if (!wait_stop(thread, patience, &status))
+    if (!ws_wait_for_stop(thread, patience, &status))
         ptrace(PTRACE_DETACH, thread, NULL, (void *)(intptr_t)signal_of(status));
 }
 
@@ -174,7 +125,7 @@ static int interrupt(pid_t thread)
     if (ptrace(PTRACE_INTERRUPT, thread, NULL, NULL))
         return -errno;
     for (;;) {
-        int error = wait_stop(thread, STOP_NS, &status);
+        int error = ws_wait_for_stop(thread, STOP_NS, &status);
         if (error)
             return error;
         if (is_event_stop(status))
@@ -362,7 +313,7 @@ uint64_t ws_stopped_back(const struct ws_stopped *stopped)
 static int stop_again(pid_t thread)
 {
     int status;
-    return ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) ? -errno : wait_stop(thread, RESCUE_NS, &status);
+    return ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) ? -errno : ws_wait_for_stop(thread, RESCUE_NS, &status);
 }
 
 int64_t ws_stopped_go_through(struct ws_stopped *stopped, uint64_t through)
@@ -432,13 +383,14 @@ static void stop_listed(struct ws_stopped_all *all, size_t from)
     }
 }
 
-/* Waits until thread i of the list stands still. Delivers to the thread the signals that come before it stops. */
-static int wait_listed(struct ws_stopped_all *all, size_t i)
+/* Waits until thread i of the list stands still, at most until `end`. Delivers to the thread the signals that come
+ * before it stops. */
+static int wait_listed(struct ws_stopped_all *all, size_t i, int64_t end)
 {
     struct user_regs_struct registers;
     pid_t thread = all->threads[i];
     int status, error;
-    while (!(error = wait_stop(thread, STOP_NS, &status)) && !is_event_stop(status))
+    while (!(error = ws_wait_for_stop(thread, end - ws_clock_ns(), &status)) && !is_event_stop(status))
         if (ptrace(PTRACE_CONT, thread, NULL, (void *)(intptr_t)signal_of(status)))
             return -errno;
     if (error)
@@ -457,16 +409,17 @@ static int wait_listed(struct ws_stopped_all *all, size_t i)
 /* A thread that still runs may start another thread. So the list of threads is read again until it has no new
  * threads. All new threads are seized before the first of them is stopped. Seizing does not stop a thread, so this
  * order keeps the time short in which threads stand still. */
-int ws_stop_all(int pid, pid_t except, struct ws_stopped_all *all)
+int ws_stop_all(int pid, pid_t except, int64_t patience, struct ws_stopped_all *all)
 {
     size_t stopped = 0;
     int found = 1, error = 0;
     all->count = 0;
     found = seize_new(pid, except, all);
+    int64_t end = ws_clock_ns() + patience;
     while (found > 0 && !error) {
         stop_listed(all, stopped);
         for (; stopped < all->count && !error; stopped++)
-            error = wait_listed(all, stopped);
+            error = wait_listed(all, stopped, end);
         if (!error)
             found = seize_new(pid, except, all);
     }

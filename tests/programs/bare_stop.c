@@ -20,7 +20,7 @@ static int64_t stop_once(int pid)
     static struct ws_stopped_all all;
     struct ws_urgent urgent;
     ws_urgent_begin(&urgent);
-    int error = ws_stop_all(pid, 0, &all);
+    int error = ws_stop_all(pid, 0, 200000000, &all);
     int64_t stood = ws_let_go_all(&all);
     ws_urgent_end(&urgent);
     return error ? error : stood;

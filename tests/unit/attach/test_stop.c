@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <poll.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -227,7 +228,7 @@ static void all_threads_stop_and_go_on(void **state)
     pid_t child = begin(waits_for_events);
     usleep(20000);
     for (int i = 0; i < 5; i++) {
-        assert_int_equal(ws_stop_all(child, 0, &all), 0);
+        assert_int_equal(ws_stop_all(child, 0, 200000000, &all), 0);
         assert_int_equal(all.count, 1);
         assert_true(all.places[0] && all.stacks[0] && all.descriptors[0]);
         assert_true(ws_let_go_all(&all) > 0);
@@ -305,6 +306,50 @@ static void a_thread_that_is_gone_is_said(void **state)
     assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), -ESRCH);
 }
 
+/* A thread that does not stop in time must not hold up the command, with and without the alarm. */
+static void a_wait_ends_in_time(void **state)
+{
+    (void)state;
+    enum { PATIENCE_NS = 30000000, MUCH_NS = 2000000000 };
+    struct ws_urgent urgent;
+    int status;
+    pid_t child = begin(sleeps);
+    assert_int_equal(ptrace(PTRACE_SEIZE, child, NULL, NULL), 0);
+    for (int is_urgent = 0; is_urgent < 2; is_urgent++) {
+        if (is_urgent)
+            ws_urgent_begin(&urgent);
+        int64_t begin_ns = now();
+        int error = ws_wait_for_stop(child, PATIENCE_NS, &status);
+        int64_t took = now() - begin_ns;
+        if (is_urgent)
+            ws_urgent_end(&urgent);
+        assert_int_equal(error, -EAGAIN);
+        assert_true(took >= PATIENCE_NS && took < MUCH_NS);
+    }
+    kill(child, SIGKILL);
+    assert_int_equal(ws_wait_for_stop(child, MUCH_NS, &status), -ESRCH);
+}
+
+/* The mask, the handler of SIGALRM and the scheduling are the same afterwards. */
+static void urgent_work_leaves_no_trace(void **state)
+{
+    (void)state;
+    struct ws_urgent urgent;
+    struct sigaction before, after;
+    sigset_t mask_before, mask_after;
+    int policy = sched_getscheduler(0);
+    sigaction(SIGALRM, NULL, &before);
+    sigprocmask(SIG_BLOCK, NULL, &mask_before);
+    ws_urgent_begin(&urgent);
+    ws_urgent_end(&urgent);
+    sigaction(SIGALRM, NULL, &after);
+    sigprocmask(SIG_BLOCK, NULL, &mask_after);
+    assert_true(before.sa_handler == after.sa_handler);
+    assert_int_equal(sched_getscheduler(0), policy);
+    for (int signal = 1; signal < SIGRTMAX; signal++)
+        assert_int_equal(sigismember(&mask_before, signal), sigismember(&mask_after, signal));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -318,6 +363,8 @@ int main(void)
         cmocka_unit_test(signals_are_not_lost),
         cmocka_unit_test(a_handler_s_calls_are_not_taken_for_ours),
         cmocka_unit_test(a_thread_that_is_gone_is_said),
+        cmocka_unit_test(a_wait_ends_in_time),
+        cmocka_unit_test(urgent_work_leaves_no_trace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

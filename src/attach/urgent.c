@@ -1,0 +1,87 @@
+#include "attach/urgent.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/minmax.h"
+
+enum { LOOK_NS = 1000000 }; /* ns between two looks at the time, or at the thread if there is no alarm */
+
+/* The alarm ends a wait. It is a signal, so that a wait is one blocking call for one thread: a wait for SIGCHLD would
+ * wake this command up for every other thread that stops, and delay those threads. */
+static timer_t alarm_timer;
+static bool has_alarm;
+
+static void ring(int signal)
+{
+    (void)signal;
+}
+
+/* Lets the alarm interrupt this command's calls after `delay` ns and then again and again: the first ring may come
+ * right before a call. 0: never. */
+static void set_alarm(int64_t delay)
+{
+    const struct itimerspec times = { .it_value = { delay / 1000000000, delay % 1000000000 },
+                                      .it_interval = { 0, LOOK_NS } };
+    if (has_alarm)
+        timer_settime(alarm_timer, 0, &times, NULL);
+}
+
+static void mask_of_urgent(sigset_t *mask)
+{
+    sigfillset(mask);
+    sigdelset(mask, SIGALRM);
+}
+
+void ws_urgent_begin(struct ws_urgent *urgent)
+{
+    const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
+    const struct sigaction action = { .sa_handler = ring };
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
+    sigset_t mask;
+    event._sigev_un._tid = gettid(); /* sigev_notify_thread_id in newer C libraries */
+    sigaction(SIGALRM, &action, &urgent->alarm);
+    mask_of_urgent(&mask);
+    sigprocmask(SIG_SETMASK, &mask, &urgent->signals);
+    has_alarm = !timer_create(CLOCK_MONOTONIC, &event, &alarm_timer);
+    urgent->policy = sched_getscheduler(0);
+    bool is_usual = urgent->policy == SCHED_OTHER || urgent->policy == SCHED_BATCH || urgent->policy == SCHED_IDLE;
+    urgent->is_first =
+        is_usual && !sched_getparam(0, &urgent->priority) && !sched_setscheduler(0, SCHED_FIFO, &lowest);
+}
+
+void ws_urgent_end(const struct ws_urgent *urgent)
+{
+    if (urgent->is_first)
+        sched_setscheduler(0, urgent->policy, &urgent->priority);
+    if (has_alarm)
+        timer_delete(alarm_timer);
+    has_alarm = false;
+    sigaction(SIGALRM, &urgent->alarm, NULL);
+    sigprocmask(SIG_SETMASK, &urgent->signals, NULL);
+}
+
+/* Returns what ws_wait_for_stop returns. With an alarm it waits until the alarm rings; else it only looks. */
+static int look_for_stop(pid_t thread, int *status)
+{
+    pid_t seen = waitpid(thread, status, __WALL | (has_alarm ? 0 : WNOHANG));
+    if (seen == thread)
+        return WIFSTOPPED(*status) ? 0 : -ESRCH;
+    return seen < 0 && errno != EINTR ? -errno : -EAGAIN;
+}
+
+int ws_wait_for_stop(pid_t thread, int64_t patience, int *status)
+{
+    int64_t end = ws_clock_ns() + patience;
+    set_alarm(ws_max(patience, (int64_t)1));
+    int error = look_for_stop(thread, status);
+    while (error == -EAGAIN && ws_clock_ns() < end) {
+        if (!has_alarm)
+            nanosleep(&(struct timespec){ 0, LOOK_NS }, NULL);
+        error = look_for_stop(thread, status);
+    }
+    set_alarm(0);
+    return error;
+}
