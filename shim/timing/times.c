@@ -260,7 +260,8 @@ static void show_waited_copy(const struct shim_stream *stream, struct pending *p
     bool taken_aside = pending->direction == COPY_TO_DEVICE && pending->op.bytes <= SHAPE_TAKEN_ASIDE;
     int64_t from = pending->op.begin, to = pending->staged && taken_aside ? end.high : pending->op.end;
     duration_at_most(duration, (double)(to - from));
-    int64_t length = ws_min(to - from, (int64_t)duration->most);
+    double expected = duration->samples ? duration_expected(duration) : (double)duration->most;
+    int64_t length = ws_min(to - from, (int64_t)expected);
     bool may_be_late = pending->op.flags & (WS_OP_CONTENDED | WS_OP_DEPENDENT) || engine_shared(stream, pending);
     if (may_be_late)
         set_time(begin, ws_min(to - length, begin.high), &pending->op.begin, &pending->op.begin_error);
@@ -276,7 +277,9 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
     const struct known known = known_of(context, pending, event);
     struct span begin = begin_span(stream, pending, &known, event->time + event->error);
     struct span end = { event->time - event->error - end_slack(context, pending, event), event->time + event->error };
-    if (known.waits && !pending->staged) {
+    /* A copy from pageable memory may still run when its call returns (CUDA driver API documentation, "API
+     * synchronization behavior"). */
+    if (known.waits && (!pending->staged || pending->direction == COPY_TO_HOST)) {
         end.high = ws_min(end.high, known.returned + known.return_error);
         begin.high = ws_min(begin.high, end.high);
         begin.low = ws_min(begin.low, begin.high);

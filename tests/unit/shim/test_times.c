@@ -386,6 +386,49 @@ static void copies_of_pageable_memory(void **state)
           (struct expected){ 300200, 1114300, 1410000, 1109800, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
+/* A copy to pageable memory: its call, from 10 µs on, waits for it until `returned`. The stream was free before. */
+static struct pending waited_copy(uint32_t shape, uint32_t flags, int64_t returned)
+{
+    struct pending pending = kernel(WS_OP_BLOCKING | flags, WS_RING_OP_OWN_BEGIN);
+    pending.kind = WS_OP_COPY;
+    pending.staged = true;
+    pending.direction = COPY_TO_HOST;
+    pending.op.shape = shape;
+    pending.op.bytes = 1024;
+    pending.op.host_end = returned;
+    pending.late = 3000;
+    put_event(BEGIN, 5000);
+    put_event(END, returned + 4000);
+    times_resolve(&stream, &pending, END);
+    return pending;
+}
+
+/* The thread wakes up long after a short copy, so the shortest wait tells most about the copy's length. The stated
+ * error still reaches to the call's return. */
+static void a_wait_is_no_length(void **state)
+{
+    (void)state;
+    locks_open();
+    registry_init();
+    assert_true(registry_lock());
+    uint32_t shape = registry_add(&registry.shape, &(struct ws_shape){ .kind = WS_OP_COPY, .stream = 1 });
+    registry_unlock();
+    context.shortest_submit = 2000;
+    struct pending first = waited_copy(shape, 0, 60000), quick = waited_copy(shape, 0, 14000);
+    struct pending slow = waited_copy(shape, 0, 90000), behind = waited_copy(shape, WS_OP_DEPENDENT, 90000);
+    assert_int_equal(first.op.begin, 11000);
+    assert_int_equal(first.op.end, 60000);
+    assert_int_equal(quick.op.end - quick.op.begin, 3000);
+    assert_int_equal(slow.op.begin, 11000);
+    assert_int_equal(slow.op.end, 14000);
+    assert_true(slow.op.end + slow.op.end_error >= 90000);
+    assert_int_equal(ws_op_end_quality(&slow.op), WS_TIME_BOUNDED);
+    /* It may have waited for other work first, so it most likely ran right before the return. */
+    assert_int_equal(behind.op.begin, 87000);
+    assert_int_equal(behind.op.end, 90000);
+    assert_true(behind.op.begin - behind.op.begin_error <= 11000);
+}
+
 static void errors_beyond_four_seconds_stay_at_their_most(void **state)
 {
     (void)state;
@@ -420,6 +463,7 @@ int main(void)
         cmocka_unit_test_setup(some_lengths_are_not_usual, begin_anew),
         cmocka_unit_test_setup(a_usual_length_stays_within_the_events, begin_anew),
         cmocka_unit_test_setup(copies_of_pageable_memory, begin_anew),
+        cmocka_unit_test_setup(a_wait_is_no_length, begin_anew),
         cmocka_unit_test_setup(errors_beyond_four_seconds_stay_at_their_most, begin_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
