@@ -115,6 +115,13 @@ static void say_machine(void)
 
 /* --- a process -------------------------------------------------------------------------------------- */
 
+/* Is the process recorded now? socket: a connection to its shim, or negative. */
+static bool is_recorded(int socket)
+{
+    struct ws_attach_message message = { .kind = WS_ATTACH_STATUS };
+    return socket >= 0 && !ws_client_ask(socket, &message, -1) && message.kind == WS_ATTACH_AWAKE;
+}
+
 static int say_process(const struct ws_process_facts *process)
 {
     int socket = ws_client_connect(process);
@@ -129,15 +136,16 @@ static int say_process(const struct ws_process_facts *process)
             snprintf(first, sizeof(first), "%s", text);
     }
     ws_mappings_finish(&examined.mappings);
-    if (socket >= 0)
-        line("attach", "wakes it if it sleeps under wallshim; refuses while it is being recorded");
-    else if (*first)
+    bool recorded = is_recorded(socket), refused = recorded || (socket < 0 && *first);
+    if (recorded)
+        line("attach", "refuses: it is being recorded already; wallshim detach %d ends that", process->pid);
+    else if (refused)
         line("attach", "refuses: %s", first);
     else
-        line("attach", "loads the shim into it");
+        line("attach", socket >= 0 ? "wakes its shim, which sleeps" : "loads the shim into it");
     if (socket >= 0)
         close(socket);
-    return socket >= 0 || !*first ? TOOL_DONE : TOOL_ERROR;
+    return refused ? TOOL_ERROR : TOOL_DONE;
 }
 
 static int doctor_run(const struct tool_arguments *arguments)

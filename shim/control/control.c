@@ -74,7 +74,7 @@ static void begin(int connection, const struct ws_attach_message *message, int f
 {
     enum session_end end;
     if (session_runs(&end) || owner >= 0) {
-        answer(connection, WS_ATTACH_REFUSED, "it is being recorded already");
+        answer(connection, WS_ATTACH_REFUSED, "it is being recorded already; wallshim detach ends that");
         return;
     }
     if (!is_fit(file)) {
@@ -167,8 +167,8 @@ static void late_over(void)
  * why. */
 static void look_at_owner(short events)
 {
-    static const char *const reasons[] = { [SESSION_TOLD] = "it was told to",
-                                           [SESSION_DURATION] = "its time is over",
+    static const char *const reasons[] = { [SESSION_TOLD] = "recording ended as asked",
+                                           [SESSION_DURATION] = "the time asked for is over",
                                            [SESSION_PROCESS_ENDS] = "the program ends" };
     enum session_end end = SESSION_TOLD;
     if (events && receive(owner))

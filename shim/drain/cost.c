@@ -13,7 +13,7 @@
 
 static const int64_t WINDOW_NS = 100000000;
 
-static uint64_t spent; /* ticks that events and stacks have cost all threads */
+static uint64_t spent; /* ticks that events and stacks have cost all threads since the trace began */
 
 void cost_of_thread(struct shim_thread *thread)
 {
@@ -53,6 +53,7 @@ void cost_say(void)
             cost_of_thread(thread_at(slot));
     double ticks_a_ns = (double)atomic_load_explicit(&ticks_a_second, memory_order_relaxed) / 1e9;
     snprintf(text, sizeof(text), "%.0f", (double)spent / ticks_a_ns);
+    spent = 0; /* another trace may follow (session.h) */
     trace_say("cost_events_ns", text);
     snprintf(text, sizeof(text), "%d", RECORD_NS);
     trace_say("cost_record_ns", text);

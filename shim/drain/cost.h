@@ -1,4 +1,5 @@
-/* The time that recording costs the threads of the program. The trace's end states the sum over all threads. */
+/* The time that recording costs the threads of the program. At its end, the trace states what events and stacks have
+ * cost all threads together, and what one record costs. */
 #ifndef WALLSHIM_SHIM_DRAIN_COST_H
 #define WALLSHIM_SHIM_DRAIN_COST_H
 

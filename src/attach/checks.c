@@ -69,6 +69,8 @@ static enum ws_finding look_at_rights(const struct ws_examined *examined, char *
         SAY("Yama lets nobody trace until the next start of the system (ptrace_scope 3); start it under wallshim "
             "record "
             "--start off");
+    else if (!geteuid())
+        SAY("not even root may trace it: a container, a sandbox or a security module forbids it");
     else
         SAY("it may not be traced: it has more rights than you, or is not dumpable; attach as root or with "
             "CAP_SYS_PTRACE");
@@ -168,7 +170,11 @@ static enum ws_finding look_at_cuda(const struct ws_examined *examined, char *te
                                              "libcublasLt.so", "libcudnn.so",  "libtorch_cuda.so" };
     size_t used = 0;
     *text = 0;
-    if (!examined->error && !base_of(examined, "libcuda.so")) {
+    if (examined->error) {
+        SAY("not known");
+        return WS_FINE;
+    }
+    if (!base_of(examined, "libcuda.so")) {
         SAY("it has not loaded the CUDA driver (libcuda.so.1)");
         return WS_REFUSED;
     }

@@ -184,7 +184,7 @@ struct ws_param_word {
     X(DICTIONARY_FULL, "recorded without parameters: a dictionary was full")             \
     X(NO_THREAD_SLOT, "not recorded: no ring for the thread")                            \
     X(BURST, "only counted: between bursts")                                             \
-    X(RANGE, "only counted: outside the time or range asked for")                                \
+    X(RANGE, "only counted: outside the time or range asked for")                        \
     X(SIZE_LIMIT, "not recorded: the trace reached its size limit")                      \
     X(WRITE_FAILED, "not recorded: the trace could not be written")                      \
     X(CHILD, "not recorded: a forked child used CUDA")                                   \

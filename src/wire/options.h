@@ -138,7 +138,7 @@ struct ws_option_info {
 extern const struct ws_option_info ws_option_table[];
 extern const size_t ws_option_count;
 
-/* Former names of a variable, a switch and a word. The former names still work. */
+/* The former names of one option: of its variable, of its switch, and of one of its values. They still work. */
 struct ws_option_old_name {
     const char *name; /* current name of the switch */
     const char *old_variable, *old_name;

@@ -17,12 +17,16 @@ from cases import PATIENCE, check, wait_for
 from servers import ROOT, Server, can_inject
 
 
+def meta_of(server, trace):
+    return {row["key"]: row["value"] for row in server.rows(trace, "meta")}
+
+
 def check_trace(server, trace, end="detached", short=False):
     """Checks that the trace is complete, has the kernels by their names, and has operations with device times. short:
     the recording was so short that some threads may not have launched."""
     kernels = server.kernels(trace)
     check(set(kernels) <= {"even", "odd", "short_lived"} and (short or {"even", "odd"} <= set(kernels)), kernels)
-    meta = {row["key"]: row["value"] for row in server.rows(trace, "meta")}
+    meta = meta_of(server, trace)
     check(meta["end"] == end, meta)
     ops = server.rows(trace, "op")
     with_times = sum(row["end"] != 0 for row in ops)
@@ -45,6 +49,10 @@ def case_woken(build):
             span = [row["host_begin"] for row in server.rows(f"{number}.wst", "op")]
             check(max(span) - min(span) < 5e9, "it has operations from before it was attached to")
         check(server.traces() == ["0.wst", "1.wst", "2.wst"], server.traces())
+        # Each trace states its own cost, not that of all recordings so far.
+        server.attach("--duration", "50ms", "-o", "short.wst")
+        longer, short = (int(meta_of(server, trace)["cost_events_ns"]) for trace in ("2.wst", "short.wst"))
+        check(short < longer, f"a short recording cost {short} ns, a longer one before {longer} ns")
         doctor = server.wallshim("doctor", server.pid).stdout
         # A sanitizer is preloaded too, and is named.
         sanitized = cases.sanitized(f"{build}/tests/programs/server")
@@ -82,9 +90,11 @@ def case_detached(build):
         wait_for(lambda: "one.wst" in server.traces() and os.path.getsize(f"{server.folder}/one.wst"), "the trace")
         second = server.attach()
         check(second.returncode == 2 and "recorded already" in second.stderr, second)
+        doctor = server.wallshim("doctor", server.pid)
+        check(doctor.returncode == 2 and f"wallshim detach {server.pid} ends that" in doctor.stdout, doctor)
         check(server.wallshim("detach", server.pid).returncode == 0, "detach failed")
         output, errors = attach.communicate(timeout=PATIENCE)
-        check(attach.returncode == 0 and "it was told to; wrote one.wst" in errors, errors)
+        check(attach.returncode == 0 and "recording ended as asked; wrote one.wst" in errors, errors)
         check_trace(server, "one.wst")
         nobody = server.wallshim("detach", server.pid)
         check(nobody.returncode == 2 and "nobody records it" in nobody.stderr, nobody)
@@ -204,7 +214,7 @@ def case_during(build):
         check(server.descriptors() == descriptors, (descriptors, server.descriptors()))
         check(server.wallshim("detach", server.pid).returncode == 0, "detach failed")
         _, errors = attach.communicate(timeout=PATIENCE)
-        check(attach.returncode == 0 and "it was told to; wrote one.wst" in errors, errors)
+        check(attach.returncode == 0 and "recording ended as asked; wrote one.wst" in errors, errors)
         check(server.text("libcuda.so.1") == before, "the driver's code has changed")
         check_trace(server, "one.wst")
 

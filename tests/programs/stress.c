@@ -64,7 +64,7 @@ static const char *self_path;
 static __thread struct worker *self __attribute__((tls_model("initial-exec")));
 static volatile sig_atomic_t is_child;
 static int allowed = ~0;
-static atomic_int bad_status; /* status that waitpid gave for the last child that did not end as it should */
+static atomic_int bad_status; /* status that waitpid gave for the last child that did not end as it should; 0: none */
 static atomic_uint signals, side_calls, side_refused, children, bad_children, jumps, ended;
 
 static uint64_t next(uint64_t *seed)

@@ -22,8 +22,8 @@ static const struct {
     enum ws_part cause;
     unsigned without;
     const char *what;  /* text of the advice; NULL: storms.h gives the advice */
-    const char *which; /* words for the gaps of this cause in the text of the evidence */
-    const char *gone;  /* words for the waits or calls that the replay leaves out, in the text of the evidence */
+    const char *which; /* which gaps they are; the evidence says "3 gaps waiting for input" */
+    const char *gone;  /* what the replay leaves out; the evidence says "without these waits" */
 } remedies[] = {
     { WS_PART_INPUT, WS_WITHOUT_INPUT,
       "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block",

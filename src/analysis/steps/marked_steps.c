@@ -214,8 +214,8 @@ static bool markers_tile(const struct ws_vector *markers)
     return between <= inside / 50;
 }
 
-/* Makes the steps from markers whose field `boundary` is set. If there are fewer than `few` steps, the last step
- * counts as steady even if its end is not certain. */
+/* Makes the steps. place_boundaries has set the field `boundary` of all markers before. If there are fewer than `few`
+ * steps, the last step counts as steady even if its end is not certain. */
 static int marked_steps_add_steps(const struct ws_vector *markers, size_t few, struct ws_track_steps *result)
 {
     const struct marker *list = markers->data;

@@ -61,23 +61,26 @@ static bool summary_step_is_longer(const struct ws_track_steps *steps, int64_t k
 
 enum { LOST_TEXT = 200 };
 
-/* Writes what the trace lacks. Does not count the missing launches of operations that were launched before the
- * recording, because the trace holds the operations themselves. */
+/* Writes what the trace lacks. Does not count what was launched outside the time that the user asked for, and not the
+ * missing launches of operations that were launched before the recording, because the trace holds the operations
+ * themselves. */
 static void summary_write_lost(const struct ws_report *report, size_t shown, char text[LOST_TEXT])
 {
     size_t subject = ws_model_track(report->model, shown)->process;
     const struct ws_process *process = ws_model_process(report->model, subject);
-    const struct ws_process_losses *losses = ws_report_result(report, &ws_analysis_losses, subject);
+    struct ws_process_losses losses =
+        *(const struct ws_process_losses *)ws_report_result(report, &ws_analysis_losses, subject);
     const struct ws_process_recorded *recorded = ws_report_result(report, &ws_analysis_recorded, subject);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, shown);
-    uint64_t before = ws_min(recorded->before, losses->count[WS_LOSS_NO_CALL]), lost = losses->total - before;
+    losses.total -= losses.count[WS_LOSS_RANGE];
+    uint64_t before = ws_min(recorded->before, losses.count[WS_LOSS_NO_CALL]), lost = losses.total - before;
     char count[WS_FORMAT_SIZE];
     size_t used = 0;
-    if (causes->is_sampled || !losses->total) {
+    if (causes->is_sampled || !losses.total) {
         snprintf(text, LOST_TEXT, "%s",
-                 causes->is_sampled                       ? "most operations were left out"
-                 : ws_losses_is_complete(process, losses) ? "nothing lost"
-                                                          : "the trace is not whole");
+                 causes->is_sampled                        ? "most operations were left out"
+                 : ws_losses_is_complete(process, &losses) ? "nothing lost"
+                                                           : "the trace is not whole");
         return;
     }
     if (before)
