@@ -98,9 +98,9 @@ static enum measure measure_of_other(struct shim_thread *thread, struct shape_en
 {
     struct thread_measuring *measuring = &thread->measuring;
     bool early = shape->sample_gap < MEASURE_EARLY_GAP;
-    bool paid = now + (early ? ticks_in(ADVANCE_NS) : 0) >= measuring->paid_until;
+    bool paid = now + (early ? advance_of(shape) : 0) >= measuring->paid_until;
     measuring->unmeasured++;
-    measuring->early = early && !paid && now >= measuring->early_paid_until;
+    measuring->early = early && !paid && reserve_allows(measuring, shape, now);
     bool allowed = paid ? early || shape->is_graph || may_sample(thread) : measuring->early;
     if (!allowed && duration_is_known(shape->shape, shape->key.grid_x))
         return MEASURE_NOTHING;

@@ -249,21 +249,31 @@ static int64_t likely_end(const struct shim_context *context, const struct pendi
     return ws_max(end.low, ws_min(end.high, pending->op.begin + (length ? length : EVENT_DISPATCH)));
 }
 
-/* Shows a copy whose call waits for it. The thread wakes up long after the end of a short copy, so the time until the
- * call returns is only an upper bound of the copy's length. The length shown is the smallest bound among the copies
- * of this shape and size class. The copy is shown at the start of the time in which it ran, or at that time's end if
- * it may have waited for other work. */
+/* Copies of more bytes take longer than a thread takes to wake up. */
+enum { SHORT_COPY = 256 << 10 };
+
+/* Is it a short copy whose end is known only from the return of its call, which waits for it? */
+static bool is_waited_copy(const struct pending *pending, const struct known *known)
+{
+    bool may_go_on = pending->staged && pending->direction != COPY_TO_HOST && pending->op.bytes > SHAPE_TAKEN_ASIDE;
+    return known->waits && !known->loose && !may_go_on && pending->kind == WS_OP_COPY && pending->op.shape &&
+           pending->op.bytes <= SHORT_COPY;
+}
+
+/* Shows a short copy whose call waits for it. The thread may wake up long after the copy's end, so the span in which
+ * the copy ran is only an upper bound of its length. The length shown is at most the smallest such bound among the
+ * copies of this shape and size class. The copy is shown at the start of the span, or at its end if the copy may have
+ * waited for other work. */
 static void show_waited_copy(const struct shim_stream *stream, struct pending *pending, struct span begin,
                              struct span end)
 {
     struct duration *duration = duration_of_other(pending->op.shape, pending->op.bytes);
-    bool taken_aside = pending->direction == COPY_TO_DEVICE && pending->op.bytes <= SHAPE_TAKEN_ASIDE;
-    int64_t from = pending->op.begin, to = pending->staged && taken_aside ? end.high : pending->op.end;
-    duration_at_most(duration, (double)(to - from));
+    bool taken_aside = pending->staged && pending->direction == COPY_TO_DEVICE; /* runs after its call has returned */
+    int64_t from = pending->op.begin, to = taken_aside ? end.high : pending->op.end;
+    duration_at_most(duration, (double)(end.high - begin.low));
     double expected = duration->samples ? duration_expected(duration) : (double)duration->most;
     int64_t length = ws_min(to - from, (int64_t)expected);
-    bool may_be_late = pending->op.flags & (WS_OP_CONTENDED | WS_OP_DEPENDENT) || engine_shared(stream, pending);
-    if (may_be_late)
+    if (pending->op.flags & WS_OP_DEPENDENT || engine_shared(stream, pending))
         set_time(begin, ws_min(to - length, begin.high), &pending->op.begin, &pending->op.begin_error);
     else
         to = from + length;
@@ -277,9 +287,7 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
     const struct known known = known_of(context, pending, event);
     struct span begin = begin_span(stream, pending, &known, event->time + event->error);
     struct span end = { event->time - event->error - end_slack(context, pending, event), event->time + event->error };
-    /* A copy from pageable memory may still run when its call returns (CUDA driver API documentation, "API
-     * synchronization behavior"). */
-    if (known.waits && (!pending->staged || pending->direction == COPY_TO_HOST)) {
+    if (known.waits && !pending->staged) {
         end.high = ws_min(end.high, known.returned + known.return_error);
         begin.high = ws_min(begin.high, end.high);
         begin.low = ws_min(begin.low, begin.high);
@@ -293,7 +301,7 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
     set_time(begin, likely_begin(context, pending, &known, begin, end), &pending->op.begin, &pending->op.begin_error);
     int64_t shown = ws_max(likely_end(context, pending, &known, end), pending->op.begin);
     set_time(end, shown, &pending->op.end, &pending->op.end_error);
-    if (known.waits && !known.loose && pending->kind == WS_OP_COPY && pending->op.shape && shown < end.high)
+    if (is_waited_copy(pending, &known) && shown < end.high)
         show_waited_copy(stream, pending, begin, end);
     bool measured = !known.loose && !known.waits && !is_wide(end);
     if (measured && !is_wide(begin))

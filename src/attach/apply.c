@@ -38,7 +38,7 @@ static int write_if_prepared(const struct ws_patching *patching, struct ws_spans
     const uint32_t state = WS_LATE_APPLIED;
     int error = look_at_state(patching);
     if (!error)
-        error = ws_spans_read(spans, patching->process->pid);
+        error = ws_spans_read(spans, patching->process->pid, patching->memory);
     if (error)
         return error;
     error = ws_spans_write(spans, patching->memory, true);
@@ -87,7 +87,7 @@ static bool any_is_within(const struct ws_patching *patching)
         high = patches[i].end > high ? patches[i].end : high;
     }
     for (size_t i = 0; i < all.count; i++)
-        if (all.since[i] && all.threads[i] != patching->ours &&
+        if (all.state[i] == WS_STANDS && all.threads[i] != patching->ours &&
             (is_within(patches, count, all.places[i]) ||
              (patching->process->handles_signals &&
               is_on_stack(patching->process->pid, &all, i, patches, count, low, high))))

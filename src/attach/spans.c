@@ -69,7 +69,7 @@ static uint8_t *place_of(const struct ws_spans *spans, const struct ws_span *spa
 }
 
 /* Reads all spans with few system calls, because threads stand still meanwhile. */
-static int read_code(struct ws_spans *spans, int pid)
+static int read_code(struct ws_spans *spans, int pid, int memory)
 {
     enum { AT_ONCE = 256 };
     struct iovec here[AT_ONCE], there[AT_ONCE];
@@ -81,15 +81,19 @@ static int read_code(struct ws_spans *spans, int pid)
             there[count] = (struct iovec){ (void *)(uintptr_t)span->begin, span->size };
             size += (ssize_t)span->size;
         }
-        if (process_vm_readv(pid, here, count, there, count, 0) != size)
-            return -EIO;
+        if (process_vm_readv(pid, here, count, there, count, 0) == size)
+            continue;
+        for (size_t i = 0; i < count; i++) /* perhaps the process itself may not read its code */
+            if (pread(memory, here[i].iov_base, here[i].iov_len, (off_t)(uintptr_t)there[i].iov_base) !=
+                (ssize_t)here[i].iov_len)
+                return -EIO;
     }
     return 0;
 }
 
-int ws_spans_read(struct ws_spans *spans, int pid)
+int ws_spans_read(struct ws_spans *spans, int pid, int memory)
 {
-    if (read_code(spans, pid))
+    if (read_code(spans, pid, memory))
         return -EIO;
     for (const struct ws_span *span = spans->list; span < spans->list + spans->count; span++)
         for (uint32_t i = span->first; i < span->end; i++)
@@ -108,7 +112,7 @@ static int touch_page(int memory, const struct ws_late_patch *patch, uint64_t pa
 int ws_spans_touch(struct ws_spans *spans, int pid, int memory)
 {
     uint64_t touched = UINT64_MAX;
-    int error = ws_spans_read(spans, pid);
+    int error = ws_spans_read(spans, pid, memory);
     for (uint32_t i = 0; i < spans->patch_count && !error; i++) {
         const struct ws_late_patch *patch = &spans->patches[i];
         uint64_t first = patch->begin / PAGE, last = (patch->begin + WS_LATE_JUMP - 1) / PAGE;

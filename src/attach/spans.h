@@ -34,9 +34,9 @@ void ws_spans_finish(struct ws_spans *spans);
  * already. memory: descriptor of the process's /proc/PID/mem. Returns what ws_spans_read returns. */
 int ws_spans_touch(struct ws_spans *spans, int pid, int memory);
 
-/* Reads the code of the process. Returns 0; -EIO; or -EBUSY: a patch's place no longer has the patch's original
- * bytes, because somebody else has changed the code. */
-int ws_spans_read(struct ws_spans *spans, int pid);
+/* Reads the code of the process. memory: as for ws_spans_touch. Returns 0; -EIO; or -EBUSY: a patch's place no longer
+ * has the patch's original bytes, because somebody else has changed the code. */
+int ws_spans_read(struct ws_spans *spans, int pid, int memory);
 
 /* Writes the code that ws_spans_read has read, with the jumps of all patches, or with their original bytes. A write
  * to /proc/PID/mem also reaches code that the process itself cannot write. Returns 0 or -EIO. */

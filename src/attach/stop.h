@@ -51,9 +51,13 @@ uint64_t ws_stopped_back(const struct ws_stopped *stopped);
 
 enum { WS_STOPPED_MOST = 4096 };
 
+/* Traced and running; told to stop; stopped; ended or let go. */
+enum ws_stop_state { WS_LISTED, WS_TOLD, WS_STANDS, WS_GONE };
+
 struct ws_stopped_all {
     pid_t threads[WS_STOPPED_MOST];
-    int64_t since[WS_STOPPED_MOST];   /* ws_clock_ns when each thread was told to stop; 0: the thread runs */
+    uint8_t state[WS_STOPPED_MOST];   /* enum ws_stop_state of each thread */
+    int64_t since[WS_STOPPED_MOST];   /* ws_clock_ns when each thread was told to stop */
     uint64_t places[WS_STOPPED_MOST]; /* instruction pointer of each thread */
     /* The stack pointer of each thread; the address of each thread's descriptor, which is its register fs_base. */
     uint64_t stacks[WS_STOPPED_MOST], descriptors[WS_STOPPED_MOST];

@@ -22,6 +22,8 @@ enum {
     STOP_NS = 200000000,      /* ns: longest wait for a thread to stop after it was asked to */
     CALL_NS = 100000000,      /* ns: longest wait for a running thread to make a system call */
     LET_GO_NS = 1500000000,   /* ns: longest wait for a running thread to stop for its detaching, on a busy machine */
+    EACH_NS = 20000,          /* ns: how much longer ws_stop_all waits for each thread */
+    ROUND_NS = 100000,        /* ns between two looks at the threads that are to be detached and still run */
     OWN_CALL_NS = 1000000000, /* ns: longest wait for the end of a system call of ours */
     AT_CALL = SIGTRAP | 0x80, /* signal that reports a stop at a system call, with PTRACE_O_TRACESYSGOOD */
     SYSCALL_SIZE = 2,
@@ -363,7 +365,7 @@ static int seize_new(int pid, pid_t except, struct ws_stopped_all *all)
             continue;
         int error = all->count == WS_STOPPED_MOST ? -E2BIG : seize(thread);
         if (!error) {
-            all->since[all->count] = 0;
+            all->state[all->count] = WS_LISTED;
             all->threads[all->count++] = thread;
             found++;
         } else if (error != -ESRCH) {
@@ -379,30 +381,44 @@ static void stop_listed(struct ws_stopped_all *all, size_t from)
 {
     for (size_t i = from; i < all->count; i++) {
         all->since[i] = ws_clock_ns();
+        all->state[i] = WS_TOLD;
         ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
     }
+}
+
+/* Thread i of the list has stopped with this status. If the stop is the one that we asked for, takes it down: the
+ * program must not see it. Else the thread stopped for a signal. Returns 0 or -errno. */
+static int note_stop(struct ws_stopped_all *all, size_t i, int status)
+{
+    struct user_regs_struct registers;
+    if (!is_event_stop(status))
+        return 0;
+    if (ptrace(PTRACE_GETREGS, all->threads[i], NULL, &registers))
+        return -errno;
+    all->places[i] = registers.rip;
+    all->stacks[i] = registers.rsp;
+    all->descriptors[i] = registers.fs_base;
+    begin_anew(all->threads[i], &registers);
+    all->state[i] = WS_STANDS;
+    return 0;
 }
 
 /* Waits until thread i of the list stands still, at most until `end`. Delivers to the thread the signals that come
  * before it stops. */
 static int wait_listed(struct ws_stopped_all *all, size_t i, int64_t end)
 {
-    struct user_regs_struct registers;
-    pid_t thread = all->threads[i];
-    int status, error;
-    while (!(error = ws_wait_for_stop(thread, end - ws_clock_ns(), &status)) && !is_event_stop(status))
-        if (ptrace(PTRACE_CONT, thread, NULL, (void *)(intptr_t)signal_of(status)))
-            return -errno;
-    if (error)
-        all->since[i] = 0;
-    if (error)
-        return error == -ESRCH ? 0 : error; /* -ESRCH: the thread has ended meanwhile */
-    if (ptrace(PTRACE_GETREGS, thread, NULL, &registers))
-        return errno == ESRCH ? 0 : -errno;
-    all->places[i] = registers.rip;
-    all->stacks[i] = registers.rsp;
-    all->descriptors[i] = registers.fs_base;
-    begin_anew(thread, &registers);
+    int status, error = 0;
+    while (!error && all->state[i] != WS_STANDS) {
+        error = ws_wait_for_stop(all->threads[i], end - ws_clock_ns(), &status);
+        if (!error)
+            error = note_stop(all, i, status);
+        if (!error && all->state[i] != WS_STANDS &&
+            ptrace(PTRACE_CONT, all->threads[i], NULL, (void *)(intptr_t)signal_of(status)))
+            error = -errno;
+    }
+    if (error != -ESRCH)
+        return error;
+    all->state[i] = WS_GONE; /* it has ended meanwhile */
     return 0;
 }
 
@@ -415,9 +431,9 @@ int ws_stop_all(int pid, pid_t except, int64_t patience, struct ws_stopped_all *
     int found = 1, error = 0;
     all->count = 0;
     found = seize_new(pid, except, all);
-    int64_t end = ws_clock_ns() + patience;
     while (found > 0 && !error) {
         stop_listed(all, stopped);
+        int64_t end = ws_clock_ns() + patience + (int64_t)(all->count - stopped) * EACH_NS;
         for (; stopped < all->count && !error; stopped++)
             error = wait_listed(all, stopped, end);
         if (!error)
@@ -426,24 +442,56 @@ int ws_stop_all(int pid, pid_t except, int64_t patience, struct ws_stopped_all *
     return error ? error : found;
 }
 
-/* Threads that stand still are detached first, so that they need not wait for threads that run. */
+/* Detaches thread i of the list if it has stopped. Returns false if it still runs: the kernel detaches no running
+ * thread. */
+static bool let_go_listed(struct ws_stopped_all *all, size_t i)
+{
+    int status = 0;
+    if (all->state[i] == WS_TOLD) {
+        pid_t seen = waitpid(all->threads[i], &status, __WALL | WNOHANG);
+        if (!seen)
+            return false;
+        if (seen < 0 || !WIFSTOPPED(status) || note_stop(all, i, status))
+            all->state[i] = WS_GONE;
+    }
+    if (all->state[i] != WS_GONE)
+        ptrace(PTRACE_DETACH, all->threads[i], NULL,
+               (void *)(intptr_t)(all->state[i] == WS_TOLD ? signal_of(status) : 0));
+    return true;
+}
+
 int64_t ws_let_go_all(struct ws_stopped_all *all)
 {
-    int64_t longest = 0, now, end;
-    size_t running = 0;
-    for (size_t i = 0; i < all->count; i++) {
-        bool is_gone = let_go_standing(all->threads[i]);
-        now = ws_clock_ns();
-        if (is_gone && all->since[i])
-            longest = ws_max(longest, now - all->since[i]);
-        if (!is_gone)
-            all->threads[running++] = all->threads[i];
+    int64_t longest = 0, begun = ws_clock_ns(), looked = begun;
+    size_t running = all->count;
+    for (size_t i = 0; i < all->count; i++)
+        if (all->state[i] == WS_STANDS) {
+            let_go_listed(all, i);
+            longest = ws_max(longest, ws_clock_ns() - all->since[i]);
+            all->state[i] = WS_GONE;
+        } else if (all->state[i] == WS_LISTED) {
+            ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
+            all->state[i] = WS_TOLD;
+        }
+    /* The others are let go as they stop, in any order, so that none stands still until a slow one stops. Such a
+     * thread has stopped after the round before. */
+    while (running && ws_clock_ns() - begun < LET_GO_NS) {
+        int64_t round = ws_clock_ns();
+        running = 0;
+        for (size_t i = 0; i < all->count; i++) {
+            if (all->state[i] == WS_GONE)
+                continue;
+            if (!let_go_listed(all, i))
+                running++;
+            else {
+                all->state[i] = WS_GONE;
+                longest = ws_max(longest, ws_clock_ns() - looked);
+            }
+        }
+        looked = round;
+        if (running)
+            nanosleep(&(struct timespec){ 0, ROUND_NS }, NULL);
     }
-    for (size_t i = 0; i < running; i++)
-        ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
-    end = ws_clock_ns() + LET_GO_NS;
-    for (size_t i = 0; i < running; i++)
-        let_go_stopping(all->threads[i], ws_max(end - ws_clock_ns(), 0));
     all->count = 0;
     return longest;
 }

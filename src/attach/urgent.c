@@ -5,7 +5,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/minmax.h"
+
+#define ALARM SIGRTMIN /* unlike SIGALRM, no other program sends it */
 
 enum { LOOK_NS = 1000000 }; /* ns between two looks at the time, or at the thread if there is no alarm */
 
@@ -32,17 +33,17 @@ static void set_alarm(int64_t delay)
 static void mask_of_urgent(sigset_t *mask)
 {
     sigfillset(mask);
-    sigdelset(mask, SIGALRM);
+    sigdelset(mask, ALARM);
 }
 
 void ws_urgent_begin(struct ws_urgent *urgent)
 {
     const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
     const struct sigaction action = { .sa_handler = ring };
-    struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM };
+    struct sigevent event = { .sigev_notify = SIGEV_THREAD_ID, .sigev_signo = ALARM };
     sigset_t mask;
     event._sigev_un._tid = gettid(); /* sigev_notify_thread_id in newer C libraries */
-    sigaction(SIGALRM, &action, &urgent->alarm);
+    sigaction(ALARM, &action, &urgent->alarm);
     mask_of_urgent(&mask);
     sigprocmask(SIG_SETMASK, &mask, &urgent->signals);
     has_alarm = !timer_create(CLOCK_MONOTONIC, &event, &alarm_timer);
@@ -59,14 +60,14 @@ void ws_urgent_end(const struct ws_urgent *urgent)
     if (has_alarm)
         timer_delete(alarm_timer);
     has_alarm = false;
-    sigaction(SIGALRM, &urgent->alarm, NULL);
+    sigaction(ALARM, &urgent->alarm, NULL);
     sigprocmask(SIG_SETMASK, &urgent->signals, NULL);
 }
 
-/* Returns what ws_wait_for_stop returns. With an alarm it waits until the alarm rings; else it only looks. */
-static int look_for_stop(pid_t thread, int *status)
+/* Returns what ws_wait_for_stop returns. If `waits` is set, waits until the alarm rings. */
+static int look_for_stop(pid_t thread, bool waits, int *status)
 {
-    pid_t seen = waitpid(thread, status, __WALL | (has_alarm ? 0 : WNOHANG));
+    pid_t seen = waitpid(thread, status, __WALL | (waits ? 0 : WNOHANG));
     if (seen == thread)
         return WIFSTOPPED(*status) ? 0 : -ESRCH;
     return seen < 0 && errno != EINTR ? -errno : -EAGAIN;
@@ -75,12 +76,14 @@ static int look_for_stop(pid_t thread, int *status)
 int ws_wait_for_stop(pid_t thread, int64_t patience, int *status)
 {
     int64_t end = ws_clock_ns() + patience;
-    set_alarm(ws_max(patience, (int64_t)1));
-    int error = look_for_stop(thread, status);
+    int error = look_for_stop(thread, false, status);
+    if (error != -EAGAIN || patience <= 0)
+        return error;
+    set_alarm(patience);
     while (error == -EAGAIN && ws_clock_ns() < end) {
         if (!has_alarm)
             nanosleep(&(struct timespec){ 0, LOOK_NS }, NULL);
-        error = look_for_stop(thread, status);
+        error = look_for_stop(thread, has_alarm, status);
     }
     set_alarm(0);
     return error;

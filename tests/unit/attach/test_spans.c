@@ -71,7 +71,7 @@ static void patches_share_spans(void **state)
     assert_int_equal(spans.count, 3); /* from 10, from 8994, and 30000 */
     assert_int_equal(ws_spans_touch(&spans, getpid(), memory), 0);
     check_code(offsets, COUNT, false);
-    assert_int_equal(ws_spans_read(&spans, getpid()), 0);
+    assert_int_equal(ws_spans_read(&spans, getpid(), memory), 0);
     assert_int_equal(ws_spans_write(&spans, memory, true), 0);
     check_code(offsets, COUNT, true);
     assert_int_equal(ws_spans_write(&spans, memory, false), 0);
@@ -86,7 +86,7 @@ static void changed_code_is_left_alone(void **state)
     (void)state;
     patches[1].original[WS_LATE_JUMP - 1]++;
     assert_int_equal(ws_spans_make(patches, 2, &spans), 0);
-    assert_int_equal(ws_spans_read(&spans, getpid()), -EBUSY);
+    assert_int_equal(ws_spans_read(&spans, getpid(), memory), -EBUSY);
     check_code(NULL, 0, true);
     ws_spans_finish(&spans);
 }
@@ -99,10 +99,10 @@ static void senseless_patches_are_refused(void **state)
     assert_int_equal(ws_spans_make(overlapping, 2, &spans), -EFAULT);
     ws_spans_finish(&spans);
     assert_int_equal(ws_spans_make(&nowhere, 1, &spans), 0);
-    assert_int_equal(ws_spans_read(&spans, getpid()), -EIO);
+    assert_int_equal(ws_spans_read(&spans, getpid(), memory), -EIO);
     ws_spans_finish(&spans);
     assert_int_equal(ws_spans_make(NULL, 0, &spans), 0);
-    assert_int_equal(ws_spans_read(&spans, getpid()), 0);
+    assert_int_equal(ws_spans_read(&spans, getpid(), memory), 0);
     assert_int_equal(ws_spans_write(&spans, memory, true), 0);
     ws_spans_finish(&spans);
 }

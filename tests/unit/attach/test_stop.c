@@ -4,6 +4,9 @@
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
@@ -236,6 +239,84 @@ static void all_threads_stop_and_go_on(void **state)
     assert_int_equal(status_of(child), 0);
 }
 
+enum { SLOW_NS = 400000000 };
+
+/* Until its child ends, the thread is in a system call that cannot be interrupted. The child's end sends no signal.
+ */
+static void *makes_a_child(void *unused)
+{
+    if (!syscall(SYS_clone, CLONE_VFORK, NULL, NULL, NULL, NULL)) {
+        nanosleep(&(struct timespec){ 0, SLOW_NS }, NULL);
+        _exit(0);
+    }
+    return unused;
+}
+
+enum { WAITING = 12 };
+
+static void *waits_in_thread(void *interrupted)
+{
+    struct epoll_event event;
+    if (epoll_wait(epoll_create1(0), &event, 1, 400) < 0)
+        atomic_fetch_add((atomic_int *)interrupted, 1);
+    return NULL;
+}
+
+/* Returns how many waits of its threads were interrupted. One more thread does not stop. */
+static int many_wait(void)
+{
+    pthread_t threads[WAITING], slow;
+    atomic_int interrupted = 0;
+    pthread_create(&slow, NULL, makes_a_child, NULL);
+    for (int i = 0; i < WAITING; i++)
+        pthread_create(&threads[i], NULL, waits_in_thread, &interrupted);
+    for (int i = 0; i < WAITING; i++)
+        pthread_join(threads[i], NULL);
+    pthread_join(slow, NULL);
+    return interrupted;
+}
+
+/* If a thread does not stop in time, the others go on and have not noticed anything. */
+static void a_try_that_gives_up_is_not_seen(void **state)
+{
+    static struct ws_stopped_all all;
+    (void)state;
+    pid_t child = begin(many_wait);
+    usleep(50000);
+    assert_int_equal(ws_stop_all(child, 0, 1000000, &all), -EAGAIN);
+    ws_let_go_all(&all);
+    assert_int_equal(ws_stop_all(child, 0, 200000000, &all), 0);
+    ws_let_go_all(&all);
+    assert_int_equal(status_of(child), 0);
+}
+
+/* Returns 0 if no look at the time came much later than the one before. */
+static int looks_at_the_time(void)
+{
+    pthread_t slow;
+    pthread_create(&slow, NULL, makes_a_child, NULL);
+    int64_t last = now(), end_ns = last + SLOW_NS, longest = 0;
+    while (last < end_ns) {
+        int64_t next = now();
+        longest = next - last > longest ? next - last : longest;
+        last = next;
+    }
+    pthread_join(slow, NULL);
+    return longest < SLOW_NS / 2 ? 0 : 1;
+}
+
+/* While one thread does not stop, the others do not stand still. */
+static void a_slow_thread_does_not_hold_up_the_others(void **state)
+{
+    static struct ws_stopped_all all;
+    (void)state;
+    pid_t child = begin(looks_at_the_time);
+    usleep(20000);
+    assert_int_equal(ws_stop_all(child, 0, 1000000, &all), -EAGAIN);
+    assert_in_range(ws_let_go_all(&all), 0, SLOW_NS / 2);
+    assert_int_equal(status_of(child), 0);
+}
+
 static int waits_for_signal(void)
 {
     sigset_t set;
@@ -330,7 +411,7 @@ static void a_wait_ends_in_time(void **state)
     assert_int_equal(ws_wait_for_stop(child, MUCH_NS, &status), -ESRCH);
 }
 
-/* The mask, the handler of SIGALRM and the scheduling are the same afterwards. */
+/* The mask, the handler of the alarm and the scheduling are the same afterwards. */
 static void urgent_work_leaves_no_trace(void **state)
 {
     (void)state;
@@ -338,11 +419,11 @@ static void urgent_work_leaves_no_trace(void **state)
     struct sigaction before, after;
     sigset_t mask_before, mask_after;
     int policy = sched_getscheduler(0);
-    sigaction(SIGALRM, NULL, &before);
+    sigaction(SIGRTMIN, NULL, &before);
     sigprocmask(SIG_BLOCK, NULL, &mask_before);
     ws_urgent_begin(&urgent);
     ws_urgent_end(&urgent);
-    sigaction(SIGALRM, NULL, &after);
+    sigaction(SIGRTMIN, NULL, &after);
     sigprocmask(SIG_BLOCK, NULL, &mask_after);
     assert_true(before.sa_handler == after.sa_handler);
     assert_int_equal(sched_getscheduler(0), policy);
@@ -360,6 +441,8 @@ int main(void)
         cmocka_unit_test(a_signal_meanwhile_ends_a_call_with_a_mask),
         cmocka_unit_test(a_signal_before_the_way_through_is_delivered),
         cmocka_unit_test(all_threads_stop_and_go_on),
+        cmocka_unit_test(a_try_that_gives_up_is_not_seen),
+        cmocka_unit_test(a_slow_thread_does_not_hold_up_the_others),
         cmocka_unit_test(signals_are_not_lost),
         cmocka_unit_test(a_handler_s_calls_are_not_taken_for_ours),
         cmocka_unit_test(a_thread_that_is_gone_is_said),

@@ -93,8 +93,8 @@ static void ask(const struct ws_host *host, struct ws_host_cursor *cursor, const
     assert_false(ws_host_next(host, cursor, until, &event));
 }
 
-/* Cursors are set to random times, forwards and backwards. Each time a cursor must give the thread's events that end after that
- * time, sorted by begin. */
+/* Cursors are set to random times, forwards and backwards. Each time a cursor must give the thread's events that end
+ * after that time, sorted by begin. */
 static void a_cursor_gives_a_threads_events_from_any_time(void **state)
 {
     uint64_t random = 11;

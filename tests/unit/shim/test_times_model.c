@@ -26,6 +26,8 @@ struct model {
     uint32_t next_event;
 };
 
+static uint32_t copies; /* the shape of all copies */
+
 static int64_t some(struct model *model, int64_t most)
 {
     model->seed = model->seed * 6364136223846793005u + 1442695040888963407u;
@@ -89,14 +91,18 @@ static void check_truth(const struct ws_op *op, int64_t begin, int64_t end)
 static void model_op(struct model *model)
 {
     int64_t begin, end;
+    bool to_host = one_in(model, 2), dependent = one_in(model, 8);
     bool waits = one_in(model, 8), contends = one_in(model, 8), late = one_in(model, 8), copy = one_in(model, 4);
     bool shared = copy && one_in(model, 2), own = one_in(model, 3) || !model->last_event;
     model->host += one_in(model, 2) ? 0 : a_moment(model);
     struct pending pending = {
-        .op.flags = (waits ? WS_OP_BLOCKING : 0) | (contends ? WS_OP_CONTENDED : 0),
+        .op.flags =
+            (waits ? WS_OP_BLOCKING : 0) | (contends ? WS_OP_CONTENDED : 0) | (dependent ? WS_OP_DEPENDENT : 0),
+        .op.shape = copy ? copies : 0,
+        .op.bytes = copy ? one_in(model, 2) ? 1000 : 100000 : 0,
         .begin_event = own ? model_event(model) : model->last_event,
         .inner = (own ? WS_RING_OP_OWN_BEGIN : 0) | (shared ? WS_RING_OP_ENGINE_BUSY : 0),
-        .direction = copy ? COPY_TO_DEVICE : COPY_DIRECTIONS,
+        .direction = copy ? to_host ? COPY_TO_HOST : COPY_TO_DEVICE : COPY_DIRECTIONS,
         .kind = late   ? WS_OP_MEMORY_OP
                 : copy ? WS_OP_COPY
                        : WS_OP_KERNEL,
@@ -161,8 +167,12 @@ static void model_dependents(struct model *model)
 static void the_truth_lies_within(void **state)
 {
     (void)state;
+    locks_open();
     for (uint64_t seed = 1; seed <= 400; seed++) {
         begin_anew(NULL);
+        assert_true(registry_lock());
+        copies = registry_add(&registry.shape, &(struct ws_shape){ .kind = WS_OP_COPY, .stream = 1 });
+        registry_unlock();
         struct model model = { .seed = seed * 0x9e3779b97f4a7c15u, .host = 1000000 };
         model.submit = some(&model, SUBMIT);
         host_error = one_in(&model, 2) ? some(&model, 300) : some(&model, 20000);
