@@ -275,13 +275,15 @@ def case_doctor(build):
         wait_for(lambda: open(f"/proc/{process.pid}/stat", encoding="utf-8").read().split(") ")[1][0] == "T", "the stop")
         is_refused(build, process.pid, f"it is stopped; kill -CONT {process.pid}")
         os.kill(process.pid, signal.SIGCONT)
-        seize, interrupt = 0x4206, 0x4207
+        seize, interrupt, detach = 0x4206, 0x4207, 17
         check(libc.ptrace(seize, process.pid, None, 0) == 0, "ptrace failed")
         is_refused(build, process.pid, f"process {os.getpid()} traces it already")
         # The tracer has stopped it, so kill -CONT would not help.
         check(libc.ptrace(interrupt, process.pid, None, 0) == 0, "ptrace failed")
         wait_for(lambda: open(f"/proc/{process.pid}/stat", encoding="utf-8").read().split(") ")[1][0] == "t", "the stop")
         is_refused(build, process.pid, f"process {os.getpid()} traces it already")
+        os.waitpid(process.pid, os.WUNTRACED)
+        check(libc.ptrace(detach, process.pid, None, 0) == 0, "ptrace failed")
     if not cases.sanitized(server):
         with other_program(build, server, "1", library, LD_PRELOAD=f"{build}/shim/libwallshim.so", WALLSHIM_BACKEND="host",
                            WALLSHIM_OUTPUT="/dev/null") as process:
