@@ -49,13 +49,13 @@ def case_woken(build):
             span = [row["host_begin"] for row in server.rows(f"{number}.wst", "op")]
             check(max(span) - min(span) < 5e9, "it has operations from before it was attached to")
         check(server.traces() == ["0.wst", "1.wst", "2.wst"], server.traces())
-        # Each trace states its own cost, not that of all recordings so far.
+        sanitized = cases.sanitized(f"{build}/tests/programs/server")
+        # Each trace states its own cost, not that of all recordings so far. Under a sanitizer, costs vary too much.
         server.attach("--duration", "50ms", "-o", "short.wst")
         longer, short = (int(meta_of(server, trace)["cost_events_ns"]) for trace in ("2.wst", "short.wst"))
-        check(short < longer, f"a short recording cost {short} ns, a longer one before {longer} ns")
-        doctor = server.wallshim("doctor", server.pid).stdout
+        check(sanitized or short < longer, f"a short recording cost {short} ns, a longer one before {longer} ns")
         # A sanitizer is preloaded too, and is named.
-        sanitized = cases.sanitized(f"{build}/tests/programs/server")
+        doctor = server.wallshim("doctor", server.pid).stdout
         check("loaded; it answers" in doctor and ("LD_PRELOAD" in doctor) == sanitized, doctor)
         report = server.wallshim("report", "2.wst")
         check(report.returncode == 0 and "server on GPU 0" in report.stdout, report)
