@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -30,12 +31,6 @@ static void set_alarm(int64_t delay)
         timer_settime(alarm_timer, 0, &times, NULL);
 }
 
-static void mask_of_urgent(sigset_t *mask)
-{
-    sigfillset(mask);
-    sigdelset(mask, ALARM);
-}
-
 void ws_urgent_begin(struct ws_urgent *urgent)
 {
     const struct sched_param lowest = { .sched_priority = sched_get_priority_min(SCHED_FIFO) };
@@ -44,7 +39,8 @@ void ws_urgent_begin(struct ws_urgent *urgent)
     sigset_t mask;
     event._sigev_un._tid = gettid(); /* sigev_notify_thread_id in newer C libraries */
     sigaction(ALARM, &action, &urgent->alarm);
-    mask_of_urgent(&mask);
+    sigfillset(&mask);
+    sigdelset(&mask, ALARM);
     sigprocmask(SIG_SETMASK, &mask, &urgent->signals);
     has_alarm = !timer_create(CLOCK_MONOTONIC, &event, &alarm_timer);
     urgent->policy = sched_getscheduler(0);

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
-#include <time.h>
 
 struct ws_urgent {
     sigset_t signals;

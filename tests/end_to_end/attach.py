@@ -60,6 +60,10 @@ def case_woken(build):
         report = server.wallshim("report", "2.wst")
         judged = "server on GPU 0" in report.stdout or (sanitized and "No verdict: too many" in report.stdout)
         check(report.returncode == 0 and judged, report)
+        # What was called before and after the recording is counted, but nobody asked for it.
+        outside = 8  # WS_LOSS_RANGE
+        losses = {row["reason"] for row in server.rows("2.wst", "loss") if row["count"]}
+        check(sanitized or losses != {outside} or "nothing lost" in report.stdout, (losses, report))
         check(server.ends_well() == "", "the shim has said something")
 
 
