@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,6 +56,30 @@ static void read_line(const char *line, struct ws_process_facts *facts)
         sscanf(value, "%*u %u", &facts->uid);
     else if ((value = value_of(line, "NSpid")))
         facts->inner_pid = atoi(strrchr(value, '\t') ? strrchr(value, '\t') + 1 : value);
+}
+
+/* Signals that have no effect unless the program has a handler for them (signal(7)). */
+#define BIT(signal) (1ull << ((signal)-1))
+static const unsigned long long NO_EFFECT = BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT);
+
+bool ws_signal_waits(int thread)
+{
+    static const char *const keys[] = { "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt" };
+    unsigned long long sets[5] = { 0 };
+    char path[64], line[1024];
+    snprintf(path, sizeof(path), "/proc/%d/status", thread);
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return true;
+    while (fgets(line, sizeof(line), file))
+        for (size_t i = 0; i < 5; i++) {
+            const char *value = value_of(line, keys[i]);
+            if (value)
+                sets[i] = strtoull(value, NULL, 16);
+        }
+    fclose(file);
+    unsigned long long pending = sets[0] | sets[1], without_effect = sets[3] | (NO_EFFECT & ~sets[4]);
+    return pending & ~sets[2] & ~without_effect;
 }
 
 /* Returns the thread's id in its innermost pid namespace; -1: the thread is gone. */

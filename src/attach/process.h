@@ -23,6 +23,11 @@ struct ws_process_facts {
 /* Returns 0; -ESRCH: there is no such process; or -errno. */
 int ws_process_look(int pid, struct ws_process_facts *facts);
 
+/* Does a signal wait that will interrupt the thread (named by its id in our pid namespace)? Blocked signals do not, nor
+ * do those that the program ignores. The kernel keeps an ignored signal, too, while the thread is traced. Returns true
+ * if it is not known. */
+bool ws_signal_waits(int thread);
+
 /* Returns the id, in our pid namespace, of a thread of the process. `inner` is the thread's id in the process's pid
  * namespace. 0: there is no such thread. */
 int ws_outer_thread(const struct ws_process_facts *process, int inner);

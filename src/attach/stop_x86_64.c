@@ -12,6 +12,7 @@
 
 #include "attach/calls.h"
 #include "attach/memory.h"
+#include "attach/process.h"
 #include "attach/stop.h"
 #include "attach/urgent.h"
 #include "base/clock.h"
@@ -139,12 +140,15 @@ static int interrupt(pid_t thread)
 
 /* --- system calls that are interrupted ------------------------------------------------------------- */
 
+/* Does a signal wait that will interrupt the thread? Most threads have no signals, and ptrace says so sooner than
+ * /proc. */
 static bool has_signals(pid_t thread)
 {
     siginfo_t info;
     struct __ptrace_peeksiginfo_args own = { .nr = 1 }, shared = { .flags = PTRACE_PEEKSIGINFO_SHARED, .nr = 1 };
-    return ptrace(PTRACE_PEEKSIGINFO, thread, &own, &info) > 0 ||
-           ptrace(PTRACE_PEEKSIGINFO, thread, &shared, &info) > 0;
+    return (ptrace(PTRACE_PEEKSIGINFO, thread, &own, &info) > 0 ||
+            ptrace(PTRACE_PEEKSIGINFO, thread, &shared, &info) > 0) &&
+           ws_signal_waits(thread);
 }
 
 /* Restarts a system call that returned EINTR only because of the stop, so that the program does not see the stop. The

@@ -290,6 +290,47 @@ static void a_try_that_gives_up_is_not_seen(void **state)
     assert_int_equal(status_of(child), 0);
 }
 
+/* Waits while a blocked signal waits. */
+static int waits_with_a_blocked_signal(void)
+{
+    sigset_t blocked;
+    sigemptyset(&blocked);
+    sigaddset(&blocked, SIGUSR1);
+    sigprocmask(SIG_BLOCK, &blocked, NULL);
+    raise(SIGUSR1);
+    return waits_for_events();
+}
+
+/* Waits while its child sends it SIGCHLD, which it ignores. Without a tracer, ignored signals wake no thread. */
+static int waits_among_ignored_signals(void)
+{
+    pid_t parent = getpid(), sender = fork();
+    if (!sender)
+        for (;;)
+            kill(parent, SIGCHLD);
+    int result = waits_for_events();
+    kill(sender, SIGKILL);
+    return result;
+}
+
+/* A signal that does not interrupt the program's call does not keep the call from being restarted. */
+static void signals_without_effect_are_not_seen(void **state)
+{
+    static struct ws_stopped_all all;
+    int (*const programs[])(void) = { waits_with_a_blocked_signal, waits_among_ignored_signals };
+    (void)state;
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        pid_t child = begin(programs[i]);
+        usleep(50000);
+        for (int stop = 0; stop < 20; stop++) {
+            assert_int_equal(ws_stop_all(child, 0, 200000000, &all), 0);
+            ws_let_go_all(&all);
+            usleep(2000);
+        }
+        assert_int_equal(status_of(child), 0);
+    }
+}
+
 /* Returns 0 if no look at the time came much later than the one before. */
 static int looks_at_the_time(void)
 {
@@ -443,6 +484,7 @@ int main(void)
         cmocka_unit_test(all_threads_stop_and_go_on),
         cmocka_unit_test(a_try_that_gives_up_is_not_seen),
         cmocka_unit_test(a_slow_thread_does_not_hold_up_the_others),
+        cmocka_unit_test(signals_without_effect_are_not_seen),
         cmocka_unit_test(signals_are_not_lost),
         cmocka_unit_test(a_handler_s_calls_are_not_taken_for_ours),
         cmocka_unit_test(a_thread_that_is_gone_is_said),
