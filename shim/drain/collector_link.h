@@ -28,7 +28,8 @@ struct link_wishes {
     char burst_text[WS_CHANNEL_TEXT_MAX + 1];
 };
 
-/* If this process is killed, the collector completes the trace from the live memory (state/live.h). */
+/* A link to a collector. The link also passes the live memory (state/live.h) to the collector, which completes the
+ * trace from it if this process is killed. */
 struct collector_link {
     enum link_state state;
     char path[108]; /* path of the collector's socket; "": no collector is to be used */
@@ -40,7 +41,7 @@ struct collector_link {
     uint8_t *kept;          /* buffer with the last bytes of the trace; byte x of the trace is kept[x % capacity] */
     size_t capacity;
     uint64_t begin;         /* number of bytes of the trace that the collector has confirmed */
-    uint64_t sent, end;     /* numbers of bytes of the trace: sent to the collector; all so far */
+    uint64_t sent, end;     /* numbers of bytes of the trace: those sent to the collector; all of them so far */
     int64_t started, tried; /* host ns of the call of link_start; host ns of the last attempt to connect */
     bool was_welcome;       /* the collector has answered with WELCOME before */
     bool refused;           /* the collector has refused the trace, for `reason` */

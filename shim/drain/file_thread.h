@@ -20,8 +20,8 @@ void file_thread_start(void);
 void file_thread_start_beside(void);
 
 /* Makes the file thread run work(data), and returns the result. If there is no file thread, or it is gone (a seccomp
- * filter may have killed it), the caller runs work(data) itself. Only the drain may call this function, and `work`
- * functions that already run in the file thread. Each switch between the drain and the file thread may take
+ * filter may have killed it), the caller runs work(data) itself. Only the drain may call this function, or a `work`
+ * function that already runs in the file thread. Each switch between the drain and the file thread may take
  * milliseconds on a busy machine, so one call should do many writes. */
 int file_thread_do(int (*work)(void *data), void *data);
 

@@ -15,8 +15,8 @@ enum {
 };
 /* A stack is read only if the thread has recorded no call for at least this time. */
 static const int64_t LEAST_NS = 500000;
-/* A stack is read only during pauses up to this length: after a longer pause, the thread probably does not work for
- * the GPU */
+/* A stack is read only during pauses up to this length: a thread that pauses longer probably does nothing that the
+ * GPU waits for. */
 static const int64_t LONGEST_NS = 10000000000;
 
 static bool is_in_call(const struct shim_thread *thread)

@@ -55,7 +55,7 @@ struct pending *pending_take(void)
 static void pending_drop(struct pending *pending)
 {
     pending->op.shape =
-        0; /* says that this memory holds no operation; read if the process is killed (record/live.h) */
+        0; /* tells whoever completes the trace after a kill that this memory holds no operation (record/live.h) */
     pending->next = free_pending;
     free_pending = pending;
 }

@@ -197,8 +197,8 @@ static uint8_t *write_comms(uint8_t *at, struct ws_progress_head *head)
     return at;
 }
 
-/* The number of the thread's calls so far. The thread may change the number while this function reads it. That is no
- * harm: a number that was right a moment ago is good enough. */
+/* The number of the thread's calls so far. The thread may change the number while this function reads it. That does
+ * no harm: a number that was right a moment ago is good enough. */
 __attribute__((no_sanitize("thread"))) static uint64_t calls_of(const struct shim_thread *thread)
 {
     return __atomic_load_n(&thread->correlation, __ATOMIC_RELAXED);

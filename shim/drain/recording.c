@@ -33,7 +33,7 @@ enum { WINDOWS_OVER = 3 };
 static const int64_t PAUSE_MOST_NS = 10000000000;
 
 /* burst_period is 0 (no bursts) while burst_on changes. If a thread of the program calls recording_update meanwhile,
- * recording may be on wrongly until the drain's next round. */
+ * recording may wrongly be on until the drain's next round. */
 void recording_set_burst(uint64_t on, uint64_t period)
 {
     atomic_store(&burst_period, 0);

@@ -76,7 +76,8 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         return;
     }
     const struct ws_shape *shape = registry_row(&registry.shape, op.shape);
-    /* Shape 0 says that the row is not complete; it is read if the process is killed (record/live.h). */
+    /* If the process is killed meanwhile, shape 0 tells whoever completes the trace (record/live.h) that this row is
+     * not complete. */
     const uint32_t complete = op.shape;
     pending->op.shape = op.shape = 0;
     atomic_signal_fence(memory_order_release);
@@ -187,8 +188,8 @@ static bool event_is_sound(const struct ws_ring_event *record)
            record->event <= stream_at(stream)->context->pool.limit;
 }
 
-/* Makes of the record a row of the trace, or an operation that waits for its events. Returns false if the record is
- * damaged. */
+/* Turns the record into a row of the trace, or into an operation that waits for its events. Returns false if the
+ * record is damaged. */
 static bool read_record(struct shim_thread *thread, const struct ws_ring_header *record)
 {
     switch (record->kind) {

@@ -24,7 +24,7 @@ static const void *const *finalizing; /* the interpreter shuts down if this poin
 static bool can_guard;
 /* How many of the next walks (readings of a thread's frames) read memory through the kernel. About NOT_READ: no
  * interpreter was found, or some of its data did not have the expected layout. Threads may decrement it at the same
- * time, so it may be some less than 0 or NOT_READ. */
+ * time, so it may be a little less than 0 or NOT_READ. */
 static _Atomic int32_t probation = NOT_READ;
 
 bool python_is_read(void)

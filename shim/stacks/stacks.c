@@ -37,7 +37,7 @@ enum {
 /* Which frames are recorded. TAKEN_NATIVE: native frames, and Python frames if there is an interpreter. */
 static enum { TAKEN_NONE, TAKEN_PYTHON, TAKEN_NATIVE } taken;
 static bool has_python;
-static uint64_t one_in; /* if recording a stack took t, the thread's stacks_paid_until grows by one_in × t */
+static uint64_t one_in; /* a stack that took t is paid for when the thread has worked for one_in × t (pay) */
 static const char *why_not;
 
 /* Both maps are used only with the dictionaries' lock (registry_lock) held. */

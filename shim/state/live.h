@@ -29,7 +29,7 @@ void *live_take(size_t size, uint32_t *part);
 
 /* Writes into the live memory what the part holds. If the process is killed after this call, salvage (the completion
  * of its trace by another process) reads the part. `memory`: the ring's slots, or the waiting operations. For a ring,
- * `thread` is the id of its thread in the trace. */
+ * `ring` is its struct ws_ring, and `thread` is the id of its thread in the trace. */
 void live_part_is(uint32_t part, enum ws_live_kind kind, uint32_t thread, const void *ring, const void *memory,
                   size_t size);
 

@@ -8,8 +8,8 @@
 /* The program's file name, without its folder. */
 const char *program_name(void);
 
-/* All arguments of the program, each zero-terminated; *size: the bytes of all of them. If the arguments have more
- * than 16 KiB in all, the last arguments are missing. */
+/* All arguments of the program, each zero-terminated. *size: number of bytes of all arguments together. If they have
+ * more than 16 KiB in all, the last arguments are missing. */
 const char *program_arguments(size_t *size);
 
 /* The path in NVTX_INJECTION64_PATH, if it names another library than the shim. That library, and not the shim, gets

@@ -9,15 +9,19 @@ enum {
     /* Time from one reading of the thread's CPU time to the next, ns. */
     READ_NS = 50000000,
     EARLY_READ_NS = 25000000, /* after the first reading, and while the thread works little */
-    READINGS_MEANT = 4,       /* the drain thread counts the time in launches with a delay */
+    /* `stretch` covers about this many readings, because the drain thread counts the time in launches with a
+     * delay. */
+    READINGS_MEANT = 4,
     MUCH = 16 * ACTIVITY_ONE,
-    STRETCH_MOST = 64 * ACTIVITY_ONE, /* even a thread that works less than this is measured now and then */
+    /* Limits `stretch`, so that a thread that hardly works is still measured now and then. */
+    STRETCH_MOST = 64 * ACTIVITY_ONE,
 };
 
 enum {
-    WAIT_NS = 3000, /* a wait that takes less did not wait */
+    WAIT_NS = 3000, /* a call that takes less has not waited for the device */
     WAITS_MEANT = 16,
-    LONGER_MOST = 4, /* the program was idle if a time between two waits is so many times the usual one */
+    /* A time between two waits counts as at most this many times the usual one: the program was idle in the rest. */
+    LONGER_MOST = 4,
 };
 
 void activity_called(struct shim_thread *thread, uint64_t begin, uint64_t end, bool waits)
@@ -53,7 +57,7 @@ void activity_read(struct shim_thread *thread, uint64_t now)
 {
     struct thread_activity *activity = &thread->activity;
     uint64_t cpu = cpu_ns(), in_calls = activity->in_calls + __atomic_load_n(&thread->in_ops, __ATOMIC_RELAXED);
-    activity->stretch = ACTIVITY_ONE; /* cpu 0: the kernel does not tell */
+    activity->stretch = ACTIVITY_ONE; /* cpu is 0 if the kernel does not tell the CPU time */
     if (activity->read_at && cpu) {
         uint64_t worked = ws_max(ticks_in(cpu - activity->cpu_ns), in_calls - activity->then_in_calls);
         activity->worked += worked - activity->worked / READINGS_MEANT;

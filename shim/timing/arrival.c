@@ -2,7 +2,7 @@
 
 #include "base/root.h"
 
-/* PROBE: the variance of an event's time, ns², because the driver rounds the time to half a microsecond.
+/* PROBE: the variance of an event's time, ns². The driver rounds the time to half a microsecond.
  * WANDER_A_SECOND: the variance that each second adds to the estimate, ns². Device times are measured from a base
  * event, which is replaced every second (device_clock.h), and each base's time is rounded, too. DRIFT_A_SECOND: the
  * variance that each second adds to the drift, because the drift of a clock's crystal changes by about 1e-8 per

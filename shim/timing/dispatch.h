@@ -25,12 +25,12 @@ enum {
     AROUND_UNSURE = 100,     /* ns: standard deviation of AROUND_KERNEL on the device that was measured */
 };
 
-/* The variance of an event's time, ns². It comes from the resolution of event times, which is the smallest difference
- * between measurements of the dispatch time: 32 ns on an H200. Until it is known, it is that of the half microsecond
- * of which cuda.h speaks. */
+/* The variance of an event's time, ns². It follows from the resolution of event times, which is the smallest
+ * difference between measurements of the dispatch time: 32 ns on an H200. Until the resolution is measured, returns
+ * EVENT, the variance for the half microsecond that cuda.h states. */
 static inline double dispatch_event_var(const struct shim_context *of)
 {
-    enum { LEAST = 40 }; /* ns: times are floats of milliseconds since a base event */
+    enum { LEAST = 40 }; /* ns: error from rounding, because times are floats of milliseconds since a base event */
     double step = of->dispatch.step;
     return step > 0 ? ws_min(step * step / 12 + LEAST * LEAST, EVENT) : EVENT;
 }

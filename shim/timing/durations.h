@@ -1,6 +1,7 @@
 /* The durations of operations, learned from the few that are measured: a mean and a spread for each combination of
  * kernel, grid and block, for each graph, and for copies and memsets of one size class (objects/shapes.h). They hold
- * for all streams. All times are in ns. Only the drain thread uses this. */
+ * for all streams. All times are in ns. Only the drain thread uses these functions, except duration_varies and
+ * duration_is_known. */
 #ifndef WALLSHIM_SHIM_TIMING_DURATIONS_H
 #define WALLSHIM_SHIM_TIMING_DURATIONS_H
 
@@ -71,7 +72,8 @@ bool duration_varies(uint32_t shape);
 void duration_sample_other(uint32_t shape, uint64_t bytes, double ns, double noise, enum sample kind);
 
 /* Was duration_sample_other called for copies and memsets of this shape and size class (objects/shapes.h), or for
- * this graph (class 0)? May be called by any thread. Now and then the answer is no although it was. */
+ * this graph (class 0)? May be called by any thread. Sometimes returns false although the function was called: shapes
+ * share the memory for this answer. */
 bool duration_is_known(uint32_t shape, uint32_t size_class);
 
 /* Learns an upper bound of a launch's duration. The bound is used until the kernel has a sample. */

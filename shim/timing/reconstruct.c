@@ -20,7 +20,7 @@ enum {
      * device. */
     LATE_BY = 1000,
     HELD_UP_NS = 20000, /* ns; a kernel in an idle stream that ends this much later than computed has begun late */
-    OPENING_NS = 4000,  /* ns; a stream goes on at most this long after the gate (gates.h) that held it was opened */
+    OPENING_NS = 4000,  /* ns; a stream resumes at most this long after the gate (gates.h) that held it was opened */
 };
 
 /* Continues the line (the stream's computed times) behind this event. */
@@ -279,7 +279,7 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
         ws_square(AROUND_UNSURE) + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE);
     duration_sample(pending->duration, took, 2 * event_noise + around_var, SAMPLE_EXACT);
     /* In a busy stream, the measured ends of runs (operations without a pause) tell more about durations than single
-     * measured launches. So many measured launches are asked for only if the stream was idle. */
+     * measured launches. Therefore duration_note asks for many measured launches only if the stream was idle. */
     bool was_idle = !line_may_reach(line, arrives(context, pending->op.host_begin).time);
     duration_note(pending->op.shape, was_idle && !duration_is_steady(pending->duration));
     pending->op.begin = ws_min(begin->time + around, end->time);
@@ -300,10 +300,10 @@ static double longest(const struct pending *pending, const struct pool_event *en
 /* Learns a kernel's duration from an operation with an end event of its own. The event shows the end only if the
  * operation was still running when the event arrived: a short operation's end is not shown. A mean of only the long
  * operations, or only the short ones, would be wrong. If `always` is set, both long and short operations are learned
- * from. `always` depends only on what was known before the measurement, so it prefers neither. For steady kernels,
- * every end that an event shows is used. Without a begin event, the computed start is used: the arrival of the launch
- * in an idle stream. If the launching call took long, the arrival is known too badly, and only an upper bound of the
- * duration is learned. */
+ * from. `always` depends only on what was known before the measurement, so it favours neither long nor short
+ * operations. For steady kernels, every end that an event shows is used. Without a begin event, the computed start is
+ * used: the arrival of the launch in an idle stream. If the launching call took long, the arrival is known too badly,
+ * and only an upper bound of the duration is learned. */
 static void learn_one(const struct pending *pending, bool begin, const struct pool_event *end, enum told told,
                       bool foreseen)
 {
@@ -429,7 +429,8 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     last->op.flags |= told != TOLD_NOTHING ? WS_TIME_MEASURED << 2 : 0;
 }
 
-/* compute_ended (drain/pending.c) may have computed the operations before, and kept no times. */
+/* Clears the marks that say how the operations' times were found. The marks may be left from an earlier computation
+ * that compute_ended (drain/pending.c) has discarded. */
 static void forget_qualities(struct pending *first, const struct pending *last)
 {
     for (struct pending *at = first;; at = at->next) {

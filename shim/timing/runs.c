@@ -3,8 +3,8 @@
 #include "base/minmax.h"
 #include "base/root.h"
 
-/* A deviation (per launch) may come from a further change of a kernel's duration, if its square is at most this many
- * times the square of the kernel's largest recent change. */
+/* A deviation (per launch) may come from a further change of a kernel's duration, if the deviation's square is at
+ * most this many times the square of the kernel's largest recent change. */
 static const double MOST_AGAIN = 4;
 static const double SCALE_MARGIN = 3, SCALE_LEAST = 1, SCALE_MOST = 9, RUNS_MEANT = 8;
 /* A run (runs.h) is a sequence of operations without a pause. After so many successive runs that were all much

@@ -87,8 +87,8 @@ void ticks_init(void)
         ;
     struct comparison second = compare_once();
     rate_from(first, second);
-    /* If this thread was moved to a processor whose counter differs, the measured rate may be nonsense, and is not
-     * used. */
+    /* If this thread was moved to a processor whose counter differs, the measured rate may be nonsense. In that case
+     * the two approximate rates keep their initial values. */
     if (ns_per_tick > 1e-3 && ns_per_tick < 1e3) {
         atomic_store_explicit(&ticks_a_second, (uint64_t)(1e9 / ns_per_tick), memory_order_relaxed);
         atomic_store_explicit(&ticks_in_1024_ns, (uint64_t)(1024 / ns_per_tick + 0.5), memory_order_relaxed);

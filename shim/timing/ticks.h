@@ -26,7 +26,8 @@ static inline uint64_t ticks_now(void)
  * first measurement. */
 extern _Atomic uint64_t ticks_a_second, ticks_in_1024_ns;
 
-/* Converts ns to ticks of the counter, roughly. A multiplication and a shift, because each recorded stack uses it. */
+/* Converts ns to ticks of the counter, roughly. Takes only a multiplication and a shift, because it runs for each
+ * recorded stack. */
 static inline uint64_t ticks_in(uint64_t ns)
 {
     return atomic_load_explicit(&ticks_in_1024_ns, memory_order_relaxed) * ns >> 10;

@@ -69,8 +69,8 @@ struct known {
     /* Start and end of the operation's call, on the device's clock. */
     int64_t launched, launch_error, returned, return_error;
     bool waits; /* the operation's call returns about when the operation is done */
-    /* The operation's events enclose other operations, too, so it is not known when between the events this one
-     * ran. */
+    /* The operation's events enclose other operations, too. So it is not known at which time between the events this
+     * operation ran. */
     bool loose;
 };
 

@@ -13,8 +13,8 @@
 enum {
     TRIES = 50,
     PAUSE_NS = 1000000,
-    /* A thread in a long system call stops late, and all others stand still until then. So a try gives up and lets
-     * all threads go on after FIRST_NS, and twice as long after each TRIES_ALIKE tries. */
+    /* A thread in a long system call stops late, and all others stand still until then. So a try gives up after a
+     * time, and lets all threads go on. This time is FIRST_NS at first, and doubles after every TRIES_ALIKE tries. */
     FIRST_NS = 300000,
     TRIES_ALIKE = 6,
     STACK_MOST = 256 << 10,
@@ -95,8 +95,8 @@ static bool any_is_within(const struct ws_patching *patching)
     return false;
 }
 
-/* Makes one attempt to stop all threads of the process and write the jumps. This command must not end while only some
- * jumps are written. */
+/* Makes one attempt to stop all threads of the process and write the jumps. ws_urgent_begin blocks signals, because
+ * this command must not end while only some jumps are written. */
 static int try_once(const struct ws_patching *patching, struct ws_spans *spans, int64_t patience,
                     int64_t *stood_still)
 {
@@ -116,7 +116,7 @@ static int try_once(const struct ws_patching *patching, struct ws_spans *spans, 
 int ws_apply_patches(const struct ws_patching *patching, int64_t *stood_still)
 {
     struct ws_spans spans;
-    memset(&all, 0, sizeof(all)); /* the kernel makes its pages now, instead of while threads stand still */
+    memset(&all, 0, sizeof(all)); /* its page faults occur now, not while threads stand still */
     int error = ws_spans_make(patching->patches, patching->count, &spans);
     if (!error)
         error = look_at_state(patching);

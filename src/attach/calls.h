@@ -11,9 +11,9 @@ bool ws_is_harmless_call(long number);
  * sockets do if the socket has a time-out. Then nothing was transferred, so the call can be made again. */
 bool ws_answers_interrupted(long number);
 
-/* Does the thread have another signal mask while it is in this system call? A signal that only this call lets through
- * must end it. If the thread were sent elsewhere meanwhile, the signal's handler would run before the call, and the
- * call would wait for ever. */
+/* Does the thread have another signal mask while it is in this system call? A signal that only the call's mask lets
+ * through must end the call. If the thread were sent to other code meanwhile, the signal's handler would run before
+ * the restarted call, and the call would wait for ever. */
 bool ws_has_own_mask(long number);
 
 #endif

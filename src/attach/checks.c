@@ -24,7 +24,7 @@ static enum ws_finding look_at_state(const struct ws_examined *examined, char *t
 {
     const struct ws_process_facts *process = examined->process;
     bool stopped = process->state == 'T' || process->state == 't';
-    if (stopped && !process->tracer) { /* a tracer that has stopped it is named by look_at_tracer */
+    if (stopped && !process->tracer) { /* if a tracer has stopped it, look_at_tracer names the tracer */
         SAY("it is stopped; kill -CONT %d lets it go on", process->pid);
         return WS_REFUSED;
     }
@@ -143,9 +143,9 @@ static int filters_of(int pid)
     return filters;
 }
 
-/* Compares the process's number of seccomp filters with its parent's. Filters that the parent has too come from a
- * container, and allow the system calls that attaching needs. If the process has more filters than its parent, the
- * process has put itself into a sandbox. */
+/* Compares the process's number of seccomp filters with its parent's. Filters that the parent has too are assumed to
+ * come from a container, and to allow the system calls that attaching needs. If the process has more filters than its
+ * parent, the process has put itself into a sandbox. */
 static enum ws_finding look_at_sandbox(const struct ws_examined *examined, char *text, size_t size)
 {
     const struct ws_process_facts *process = examined->process;

@@ -26,7 +26,7 @@
 #include "attach/target.h"
 #include "base/clock.h"
 
-static const int64_t FIND_NS = 20000000000; /* longest search for a thread that may create a thread (calls.h) */
+static const int64_t FIND_NS = 20000000000; /* longest search for a thread that may create a thread (safe.h) */
 static const int64_t CALL_NS = 5000000000;  /* longest wait for the new thread, and for the files that it creates */
 static const int64_t LOAD_NS = 30000000000; /* longest wait for the process to load the libraries */
 enum { PAUSE_NS = 1000000, MOST_URGENT = -20 };
@@ -109,9 +109,9 @@ static int prepare_page(struct ws_target *target, struct ws_stopped *stopped)
     return result < 0 ? (int)result : inject_put_block(target, target->page, stopped, main_at);
 }
 
-/* Stops the thread. If the thread is in a harmless place (calls.h), sends the thread to the code that this command
- * has put into the process (code.h). Returns 0; -EAGAIN: the thread is not in a harmless place, or is ending; or
- * -errno.
+/* Stops the thread. If the thread is in a harmless place (calls.h, safe.h), sends the thread to the code that this
+ * command has put into the process (code.h). Returns 0; -EAGAIN: the thread is not in a harmless place, or is ending;
+ * or -errno.
  */
 static int try_stopping(struct ws_target *target, int thread, const struct ws_urgent *urgent)
 {
@@ -127,7 +127,7 @@ static int try_stopping(struct ws_target *target, int thread, const struct ws_ur
                 : -EAGAIN;
     int64_t stood = error ? ws_stopped_go(&stopped) : ws_stopped_go_through(&stopped, target->page);
     if (!error &&
-        stood == -EAGAIN) { /* the thread was not sent to the page, so no attach need wait for it (target.c) */
+        stood == -EAGAIN) { /* the thread was not sent to the page: a later attach need not wait for it (target.c) */
         const uint64_t nowhere = 0;
         ws_memory_put(target->memory, FIELD(target, back), &nowhere, sizeof(nowhere));
     }
@@ -136,7 +136,8 @@ static int try_stopping(struct ws_target *target, int thread, const struct ws_ur
     return error ? error : stood < 0 ? (int)stood : 0;
 }
 
-/* If a signal ended this command meanwhile, the thread would continue with wrong registers. */
+/* ws_urgent_begin blocks signals: if a signal ended this command during the try, the thread would continue with wrong
+ * registers. */
 static int try_thread(struct ws_target *target, int thread)
 {
     struct ws_urgent urgent;
@@ -335,9 +336,9 @@ static int apply(struct ws_target *target)
     return error;
 }
 
-/* If the command is killed during this function, two things may stay in the process. The page stays, and the next
- * attach uses it again. The new thread stays until it gives up waiting for this command, after at most five
- * seconds. */
+/* If the command is killed during this function, the page and the libraries that were loaded stay in the process, and
+ * the next attach uses them again. The new thread stays until it gives up waiting for this command, after at most
+ * five seconds. */
 static int inject(struct ws_target *target)
 {
     target->memory = ws_memory_open(target->pid);

@@ -111,8 +111,8 @@ static bool is_start_of_thread(const struct ws_unsafe_code *code, uint64_t word)
 }
 
 /* Has the stack room for pthread_create? Fibers, goroutines and signal handlers may run on small stacks. So only two
- * kinds of stack are accepted: the first thread's stack, which grows, and stacks that pthread_create made. The latter
- * have the thread's descriptor at their end. */
+ * kinds of stack are accepted: the first thread's stack, which grows, and stacks that pthread_create made. A stack
+ * that pthread_create made has the thread's descriptor at its end. */
 static bool safe_has_room(const struct ws_mapping *stack, const struct ws_stopped *stopped)
 {
     uint64_t pointer = stopped->registers.rsp, descriptor = stopped->registers.fs_base;

@@ -1,5 +1,5 @@
-/* Decides whether a stopped thread may create a thread. The stopped thread must be in a harmless system call
- * (calls.h), and no function on its stack may hold a lock that pthread_create takes. */
+/* Decides whether a thread that was stopped in a harmless system call (calls.h) may create a thread. No function on
+ * its stack may hold a lock that pthread_create takes, and the stack must have room for pthread_create. */
 #ifndef WALLSHIM_ATTACH_SAFE_H
 #define WALLSHIM_ATTACH_SAFE_H
 

@@ -83,7 +83,7 @@ static int read_code(struct ws_spans *spans, int pid, int memory)
         }
         if (process_vm_readv(pid, here, count, there, count, 0) == size)
             continue;
-        for (size_t i = 0; i < count; i++) /* perhaps the process itself may not read its code */
+        for (size_t i = 0; i < count; i++) /* process_vm_readv fails where the process itself may not read */
             if (pread(memory, here[i].iov_base, here[i].iov_len, (off_t)(uintptr_t)there[i].iov_base) !=
                 (ssize_t)here[i].iov_len)
                 return -EIO;
@@ -102,7 +102,7 @@ int ws_spans_read(struct ws_spans *spans, int pid, int memory)
     return 0;
 }
 
-/* The byte of the page at `page` that is written: the page's first byte that belongs to a patch. */
+/* Writes the first byte that the page at `page` and the patch share, with the value that it has already. */
 static int touch_page(int memory, const struct ws_late_patch *patch, uint64_t page)
 {
     uint64_t at = patch->begin > page ? patch->begin : page;

@@ -30,8 +30,9 @@ int ws_spans_make(const struct ws_late_patch *patches, uint32_t count, struct ws
 void ws_spans_finish(struct ws_spans *spans);
 
 /* Makes the kernel copy the pages that the patches change, while the threads still run. These pages belong to a file,
- * and copying them took 0.4 ms when the patches were written. For each page, writes one byte that the page has
- * already. memory: descriptor of the process's /proc/PID/mem. Returns what ws_spans_read returns. */
+ * so the first write to a page copies it. Without this function the threads would stand still during the copying,
+ * which took 0.4 ms. Writes one byte of each page, with the value that the byte has already. memory: descriptor of
+ * the process's /proc/PID/mem. Returns what ws_spans_read returns. */
 int ws_spans_touch(struct ws_spans *spans, int pid, int memory);
 
 /* Reads the code of the process. memory: as for ws_spans_touch. Returns 0; -EIO; or -EBUSY: a patch's place no longer

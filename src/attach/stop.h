@@ -18,18 +18,20 @@ struct ws_stopped {
     /* The thread's own registers, to be restored, as they are at the entry of its own system call. */
     struct user_regs_struct registers;
     /* Where the thread stands: at the entry of its own call; in its own call, which the stop has interrupted and
-     * which the kernel restarts; or at the exit of a call that it has made for us, or as if it were there. */
+     * which the kernel restarts; or at the exit of a call that it has made for us. An own call that returned EINTR
+     * because of the stop counts as the last of these, because the thread has to make that call again too. */
     enum { WS_AT_ENTRY, WS_INTERRUPTED, WS_AFTER_OURS } stands;
     bool blocks;   /* the thread's signals are blocked for a system call of ours */
     uint64_t mask; /* if `blocks`: the thread's own signal mask, to be restored */
-    int64_t since; /* ws_clock_ns from when on the thread stood still (ws_stop_at_call) */
+    int64_t since; /* ws_clock_ns when the thread began to stand still (see ws_stop_at_call) */
 };
 
-/* Stops the thread in its system call if that call can be restarted, else at the entry of its next call. A thread
- * that waits in a call must be woken to stop, and loses nothing until it gets a CPU. So it stands still from the
- * moment at which this command sees that it has stopped, if `urgent` says that the command sees this at once; else
- * from the moment at which it was told to stop. Returns 0; -EAGAIN: the thread made no
- * call in time, or its call cannot be restarted; -EPERM; -ESRCH; or -errno. */
+/* Stops the thread in its system call if that call can be restarted, else at the entry of its next call. Sets
+ * stopped->since. A thread that waits in a call must get a CPU before it can stop, and it loses nothing until then.
+ * If urgent->is_first is set, this command sees the stop at once, and `since` is the time at which it saw the stop.
+ * Otherwise `since` is the time at which the thread was told to stop. If the thread had to go on to its next call,
+ * `since` is the time at which it stopped there. Returns 0; -EAGAIN: the thread made no call in time, or its call
+ * cannot be restarted; -EPERM; -ESRCH; or -errno. */
 int ws_stop_at_call(pid_t thread, const struct ws_urgent *urgent, struct ws_stopped *stopped);
 
 /* Makes a system call in the stopped thread. Returns the call's result, or -errno. -ETIMEDOUT: the call did not end
@@ -65,8 +67,8 @@ struct ws_stopped_all {
 };
 
 /* Stops all threads of the process except `except`, wherever they are. Returns 0; -EAGAIN: a thread did not stop
- * within `patience` ns, perhaps because it is in a long system call; -E2BIG: there are too many threads; or -errno.
- * Call ws_let_go_all after success and after errors. */
+ * in time (`patience` ns, and a little more for each thread), perhaps because it is in a long system call; -E2BIG:
+ * there are too many threads; or -errno. Call ws_let_go_all after success and after errors. */
 int ws_stop_all(int pid, pid_t except, int64_t patience, struct ws_stopped_all *all);
 
 /* Lets all threads continue. Returns the longest time that a thread stood still, in ns. */

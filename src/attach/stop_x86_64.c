@@ -23,7 +23,7 @@ enum {
     STOP_NS = 200000000,      /* ns: longest wait for a thread to stop after it was asked to */
     CALL_NS = 100000000,      /* ns: longest wait for a running thread to make a system call */
     LET_GO_NS = 1500000000,   /* ns: longest wait for a running thread to stop for its detaching, on a busy machine */
-    EACH_NS = 20000,          /* ns: how much longer ws_stop_all waits for each thread */
+    EACH_NS = 20000,          /* ns: added to the patience of ws_stop_all for each thread */
     ROUND_NS = 100000,        /* ns between two looks at the threads that are to be detached and still run */
     OWN_CALL_NS = 1000000000, /* ns: longest wait for the end of a system call of ours */
     AT_CALL = SIGTRAP | 0x80, /* signal that reports a stop at a system call, with PTRACE_O_TRACESYSGOOD */
@@ -167,8 +167,9 @@ static bool begin_anew(pid_t thread, struct user_regs_struct *registers)
  * restarts a call with a time-out by the call restart_syscall, for the rest of the time. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
 
-/* Is the thread in a system call that the stop has interrupted, and that is to be restarted? Then sets the registers
- * to what they are at the call's entry. If a signal waits, which may end the call, returns false. */
+/* Is the thread in a system call that the stop has interrupted and that will be restarted? If so, sets
+ * stopped->registers to their values at the call's entry. If a signal is pending, returns false, because the signal
+ * may end the call. */
 static bool is_restarted(struct ws_stopped *stopped)
 {
     struct user_regs_struct *registers = &stopped->registers;
@@ -273,10 +274,10 @@ static int set_back(const struct ws_stopped *stopped, uint64_t through)
     return ptrace(PTRACE_SETREGS, stopped->thread, NULL, &registers) ? -errno : 0;
 }
 
-/* If the thread stands at the entry of its own system call, our first call replaces it. Each other call executes the
- * same instruction again. Afterwards the thread stands at the exit of our call. Its registers are set so that
- * its own system call comes next, in case this process is killed. After a call that did not end in time no further
- * call is possible, because the thread may be anywhere. */
+/* If the thread stands at the entry of its own system call, our call replaces that call. Otherwise the thread
+ * executes the same `syscall` instruction again, for our call. Afterwards the thread stands at the exit of our call.
+ * Its registers are set so that its own system call comes next, in case this process is killed. If our call does not
+ * end in time, no further call is possible, because the thread may be anywhere. */
 long ws_stopped_call(struct ws_stopped *stopped, long number, const uint64_t arguments[6])
 {
     struct user_regs_struct registers = stopped->registers;
@@ -390,8 +391,9 @@ static void stop_listed(struct ws_stopped_all *all, size_t from)
     }
 }
 
-/* Thread i of the list has stopped with this status. If the stop is the one that we asked for, takes it down: the
- * program must not see it. Else the thread stopped for a signal. Returns 0 or -errno. */
+/* Handles the stop of thread i of the list. If the stop is the one that we asked for, stores the thread's registers,
+ * and restarts its system call if the stop ended the call: the program must not see the stop. If the thread stopped
+ * for a signal, does nothing. Returns 0 or -errno. */
 static int note_stop(struct ws_stopped_all *all, size_t i, int status)
 {
     struct user_regs_struct registers;
@@ -477,8 +479,8 @@ int64_t ws_let_go_all(struct ws_stopped_all *all)
             ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
             all->state[i] = WS_TOLD;
         }
-    /* The others are let go as they stop, in any order, so that none stands still until a slow one stops. Such a
-     * thread has stopped after the round before. */
+    /* The other threads are let go as they stop, in any order, so that none stands still until a slow thread stops.
+     * A thread that stops between two rounds stands still at most since the first of them began (`looked`). */
     while (running && ws_clock_ns() - begun < LET_GO_NS) {
         int64_t round = ws_clock_ns();
         running = 0;

@@ -11,8 +11,8 @@
 
 enum { LOOK_NS = 1000000 }; /* ns between two looks at the time, or at the thread if there is no alarm */
 
-/* The alarm ends a wait. It is a signal, so that a wait is one blocking call for one thread: a wait for SIGCHLD would
- * wake this command up for every other thread that stops, and delay those threads. */
+/* The alarm is a signal that ends a wait (a blocking waitpid for one thread) at its deadline. Waiting for SIGCHLD
+ * with a time-out would wake this command up for every other thread that stops, and delay those threads. */
 static timer_t alarm_timer;
 static bool has_alarm;
 
@@ -21,8 +21,8 @@ static void ring(int signal)
     (void)signal;
 }
 
-/* Lets the alarm interrupt this command's calls after `delay` ns and then again and again: the first ring may come
- * right before a call. 0: never. */
+/* Sets the alarm to interrupt this command's calls after `delay` ns, and then every LOOK_NS, because the first signal
+ * may come right before a call. A delay of 0 switches the alarm off. */
 static void set_alarm(int64_t delay)
 {
     const struct itimerspec times = { .it_value = { delay / 1000000000, delay % 1000000000 },
@@ -60,7 +60,8 @@ void ws_urgent_end(const struct ws_urgent *urgent)
     sigprocmask(SIG_SETMASK, &urgent->signals, NULL);
 }
 
-/* Returns what ws_wait_for_stop returns. If `waits` is set, waits until the alarm rings. */
+/* Returns what ws_wait_for_stop returns. If `waits` is set, waits until the thread stops or the alarm ends the
+ * wait. */
 static int look_for_stop(pid_t thread, bool waits, int *status)
 {
     pid_t seen = waitpid(thread, status, __WALL | (waits ? 0 : WNOHANG));

@@ -108,7 +108,7 @@ static const struct rule {
     uint64_t (*key)(const struct pool *pool, size_t kernel);
     enum ws_pairing match;
     bool alone;      /* match two kernels only if no other unmatched kernel of either side has their key */
-    bool same_count; /* match two kernels only if launched equally often and without different functors */
+    bool same_count; /* match only kernels that are launched equally often and whose functors may be equal */
 } rules[] = {
     { key_by_name, WS_PAIRED_BY_NAME, false, false },
     { key_by_numbers, WS_PAIRED_BY_NUMBERS, false, false },

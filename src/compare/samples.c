@@ -33,11 +33,11 @@ struct device {
     int64_t passed; /* ns; the part of `gap` before this time is already added */
     struct ws_gap_run run;
     struct causes idle; /* idle time by cause, summed over all stretches so far */
-    double error;       /* largest error of the busy time / recorded time */
+    double error;       /* largest error of the busy time, as a share of the recorded time */
 };
 
 /* A stretch of a device's time: a step, or the time before the first step, between two steps or after the last step.
- * The next stretch begins at `end`. */
+ * The next stretch begins at `end`. Only a stretch that is a step has `begin`, `length` and `split`. */
 struct stretch {
     int64_t begin, end;
     size_t first, last; /* indices in ws_track.order: first operation of this stretch, and of the next stretch */

@@ -11,7 +11,7 @@
  *
  * NOT VERIFIED AGAINST A DATA SHEET: no row was compared with the maker's own document, because these documents were
  * not at hand when the rows were written. In November 2026 the rows were compared with texts that quote these
- * documents. For each row the list names the maker's document and the figures that a quotation confirms.
+ * documents. For each row the list below names the maker's document and the figures that a quotation confirms.
  *
  * V100        nvidia.com volta-v100-datasheet-update-us-1165301-r5.pdf: fp64, fp32, fp16
  * V100 PCIE   the same: fp64, fp32, fp16

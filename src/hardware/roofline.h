@@ -27,7 +27,7 @@ struct ws_roof {
 struct ws_roof ws_roof_of(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work);
 
 /* Like ws_roof_of, but for work that is not a matrix product and so cannot use tensor cores. Types without arithmetic
- * on ordinary cores are computed in fp32. */
+ * on ordinary cores are computed in fp32. If neither peak of ordinary cores is known, uses ws_gpu_peak. */
 struct ws_roof ws_roof_of_ordinary(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work);
 
 /* C[m,n] = A[m,k] · B[k,n], `batch` times: 2·m·n·k FLOPs, (m·k + k·n + m·n) elements. */

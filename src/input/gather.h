@@ -207,9 +207,9 @@ uint32_t ws_gather_device_of(const struct ws_gather *gather, uint32_t stream);
  * of their launching calls. Returns 0 or -ENOMEM. */
 int ws_gather_tie_collectives(struct ws_gather *gather, const uint32_t *order);
 
-/* Returns the details of a call, or NULL. Only the first request for a correlation id returns them, so that only one
- * of several calls with this id gets the details. This one is the outermost call, because the join processes calls in
- * order of their start. */
+/* Returns the details of a call, or NULL. Only the first request for a correlation id returns them. If several
+ * calls have this id, the outermost call gets the details, because the join processes calls in order of their
+ * start. */
 const struct ws_gather_detail *ws_gather_use_detail(struct ws_gather *gather, uint64_t correlation);
 
 /* Returns the number of details of allocations and releases (those with an address) whose call is not in the file.

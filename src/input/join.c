@@ -1,4 +1,4 @@
-/* Joins operations with the calls that made them, and outputs the rows of operations and calls in order of host
+/* Joins operations with the calls that launched them, and outputs the rows of operations and calls in order of host
  * time. */
 #include <errno.h>
 #include <stdlib.h>

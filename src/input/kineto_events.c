@@ -155,7 +155,7 @@ static struct ws_text own_frame(struct ws_text stack)
 }
 
 /* In traces of early versions of PyTorch, annotations have the same category as operators. So this function
- * recognizes the annotations that PyTorch itself makes by their names. */
+ * recognizes, by their names, the annotations that PyTorch itself makes. */
 static bool is_annotation(const struct ws_text *name)
 {
     static const char *const begins[] = { "enumerate(DataLoader)#", "Optimizer.step#", "Optimizer.zero_grad#" };

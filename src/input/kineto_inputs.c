@@ -84,7 +84,7 @@ void kineto_take_value(struct kineto_inputs *inputs, const char *text, size_t le
 }
 
 /* Returns whether the operator's FLOPs or bytes depend on the values of its inputs. Values are kept only for these
- * operators: they make nearly every text different, and each different text is stored in the trace. */
+ * operators: values make nearly every text different, and each different text is stored in the trace. */
 static bool is_decided_by_values(const struct ws_text *operator)
 {
     return memmem(operator->data, operator->length, "conv", 4) ||

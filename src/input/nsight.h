@@ -1,4 +1,5 @@
-/* Internal to the Nsight Systems importer. */
+/* Internal to the Nsight Systems importer. In an export, a globalPid identifies a process and a globalTid a thread
+ * (nsight_tables.c says how). */
 #ifndef WALLSHIM_INPUT_NSIGHT_H
 #define WALLSHIM_INPUT_NSIGHT_H
 

@@ -209,7 +209,7 @@ static void take_nvtx(struct nsight *nsight, sqlite3_stmt *row)
     if (type != PUSH_POP && type != START_END)
         return;
     /* A range that ends on another thread does not describe either thread's time. A range that never ended has no
-     * length. Such ranges are counted as lost. */
+     * length. These ranges, and ranges without a name, are counted as lost. */
     bool crosses = !nsight_is_null(row, 4) && sqlite3_column_int64(row, 4) != sqlite3_column_int64(row, 3);
     if (nsight_is_null(row, 1) || crosses || !text.length) {
         nsight->gather->losses[WS_LOSS_RANGE_OPEN]++;

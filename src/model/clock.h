@@ -51,7 +51,7 @@ static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t d
 
 /* An operation cannot begin before its launch. Returns the time of the launch if the mapped start is earlier than the
  * launch, by at most error_ns plus the error of the clock map. Otherwise returns the mapped start. Without knots,
- * always returns the mapped start. For imported traces too, because both errors are 0 there. */
+ * always returns the mapped start. In imported traces both errors are 0, so it also returns the mapped start. */
 static inline int64_t ws_clock_launched(const struct ws_clock_cursor *cursor, int64_t begin, int64_t launched,
                                         int64_t error_ns)
 {

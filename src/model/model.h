@@ -22,7 +22,7 @@
 
 /* The part of a device that an operation keeps busy. */
 enum ws_activity {
-    WS_ACTIVITY_NONE, /* host functions and waits for memory values, which keep no part of the device busy */
+    WS_ACTIVITY_NONE, /* host functions, stream memory operations, external semaphores: keep no part busy */
     WS_ACTIVITY_KERNEL,
     WS_ACTIVITY_MEMORY,
 };
@@ -118,7 +118,7 @@ struct ws_track {
     uint64_t captured;
     uint64_t failed;
     uint64_t backwards;
-    uint64_t passive;    /* number of host functions and memory waits, which do not keep the device busy */
+    uint64_t passive;    /* number of operations of WS_ACTIVITY_NONE, which do not keep the device busy */
     int64_t clock_error; /* maximum error, in ns, of mapping the operations' times to the host's clock */
     bool aligned;        /* the device's clock could be mapped to the host's */
 };

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* path: not zero-terminated. */
+/* Is the file the program's own? `path` need not be zero-terminated. */
 bool ws_is_own_file(const char *path, size_t length);
 
 /* Like ws_is_own_file, for native code: the path of a module (program, shared library) or of a source file. */

@@ -1,5 +1,6 @@
 /* The ranges of a process: named intervals that the program or its framework marks on a thread. Ranges of one thread
- * are nested or disjoint. If two ranges overlap, the range that begins later counts as the inner range. */
+ * are usually nested or disjoint. If two overlap without being nested, the range that begins later counts as the
+ * inner range. */
 #ifndef WALLSHIM_MODEL_RANGES_H
 #define WALLSHIM_MODEL_RANGES_H
 

@@ -275,14 +275,15 @@ uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t t
     return ended_pause && stacks->places[place].votes ? stacks->places[place].pause : place;
 }
 
-/* A sample tells where a thread waits only near the sample. A pause without sample, between two calls that have
- * stacks, counts if it is as long as those that get samples (shim/drain/pauses.c), and not too long. Times in ns. */
+/* A sample tells where a thread waits only at times near the sample (SAMPLE_REACH). A pause without a sample counts
+ * as waiting if it lies between two calls that have stacks, is at least as long as the pauses that get samples
+ * (shim/drain/pauses.c), and is not too long. Times in ns. */
 static const int64_t SAMPLE_REACH = 50000000, PAUSE_LEAST = 500000, PAUSE_MOST = 1000000000;
 
 /* Returns the place at which the thread of these rows waits at `time`; WS_NO_FRAME: unknown. The nearest sample in
  * the pause around `time` gives the place. If the pause has no sample, the place is the one at which most pauses that
- * ended like this one were spent. The pause must lie between two calls, because a thread that makes no more calls
- * does not wait for anything. *apart: ns between sample and `time`; INT64_MAX: no sample. */
+ * ended with a call from the same place were spent. The pause must lie between two calls, because a thread that makes
+ * no more calls does not wait for anything. *apart: ns between sample and `time`; INT64_MAX: no sample. */
 static uint32_t waits_at(const struct ws_stacks *stacks, const struct ws_stack *rows,
                          const struct ws_stack_calls *calls, size_t count, int64_t time, int64_t *apart)
 {
@@ -304,9 +305,7 @@ static uint32_t waits_at(const struct ws_stacks *stacks, const struct ws_stack *
 
 uint32_t ws_stacks_waiting(const struct ws_stacks *stacks, uint32_t thread, int64_t time)
 {
-    enum {
-        MOST_THREADS = 64
-    }; /* of more threads with stacks, only the first ones are asked: this keeps reports fast */
+    enum { MOST_THREADS = 64 }; /* maximum number of threads to search; a limit keeps reports fast */
     const struct ws_thread_rows *lists = stacks->threads.data;
     const struct ws_stack_calls *calls = stacks->calls.data;
     uint32_t best = WS_NO_FRAME;

@@ -31,8 +31,8 @@ struct ws_tensor {
     bool known;             /* a tensor with known element type and dimensions */
     double size[WS_TENSOR_RANK];
     double elements; /* number of elements, valid only if `known` */
-    uint32_t values; /* number of entries in `value`; 0 unless the input is a known number, a known boolean (0 or 1)
-                      * or a list of these */
+    uint32_t values; /* number of entries in `value`, if the input is a number, a boolean (0 or 1) or a list of these,
+                      * and the trace gives its value; else 0 */
     bool fraction;   /* a number in `value` has a decimal point */
     double value[WS_TENSOR_VALUES];
 };

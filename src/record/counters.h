@@ -7,8 +7,9 @@
  *
  * Source of the names: the host side of CUPTI 13.0 (cuptiProfilerHostGetBaseMetrics).
  * A metric's weight is the number of FLOPs for each unit that the metric counts. Tensor core metrics already count
- * FLOPs. A thread's add or multiply is one FLOP, a fused multiply-add two. An instruction that works on two numbers
- * counts twice: the half-precision instructions, and fadd2, fmul2 and ffma2 of sm_100. */
+ * FLOPs. A thread's add or multiply is one FLOP, a fused multiply-add two. An instruction that does its operation
+ * twice, on packed pairs of numbers, counts twice: the half-precision instructions, and fadd2, fmul2 and ffma2 of
+ * sm_100. */
 #ifndef WALLSHIM_RECORD_COUNTERS_H
 #define WALLSHIM_RECORD_COUNTERS_H
 

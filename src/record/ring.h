@@ -72,7 +72,7 @@ static __attribute__((noinline, cold, unused)) bool ws_ring_look(struct ws_ring 
 
 static inline bool ws_ring_has_room(const struct ws_ring *ring, uint64_t end)
 {
-    return __builtin_expect(end - 1 < ring->room_until, 1); /* end is not 0: one instruction less than with <= */
+    return __builtin_expect(end - 1 < ring->room_until, 1); /* end is never 0; <= would take one instruction more */
 }
 
 /* Returns the place for a record of one slot. One slot never needs padding. Returns NULL and counts a lost record if

@@ -61,7 +61,7 @@ struct ws_advice {
     const char *name;  /* name of the problem in JSON, static: "straggler", "fusion"; NULL: the part's name */
     enum ws_part part; /* the part of the time that the advice shortens */
     unsigned also;     /* other parts that the advice also shortens, one bit for each enum ws_part; mostly 0 */
-    int64_t saving_ns; /* ns that can be saved at most: per steady step; without steps, in the recording */
+    int64_t saving_ns; /* maximum saving in ns, per steady step (steps.h); without steps, in the recording */
     char *what;        /* what to do: "read the loss every N steps instead of every one" */
     char *where;       /* line of code, kernel, stream or rank: "step (train.py:41)"; "": not known */
     char *code;        /* text of the line in `where`: "loss.item()"; "" or NULL: unknown */

@@ -98,10 +98,10 @@ struct ws_report {
     const struct ws_gpu *gpu;
     const struct ws_calibrations *calibrations;
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
-    size_t top;       /* most items of each list in JSON, except lists that have a limit of their own */
+    size_t top;       /* maximum length of a list in JSON, except lists that have a limit of their own */
     bool *rank_names; /* by process: true if its title is its rank, because no other process has this rank */
     void **results;   /* results by analysis and subject; ws_report_result finds one */
-    size_t stride;    /* entries in `results` per analysis: the most subjects (devices, processes) that a scope has */
+    size_t stride;    /* entries in `results` per analysis: the number of subjects of the scope with most subjects */
 };
 
 /* Returns the result of an analysis for a subject (a device, a process or the job). The result is all 0 until the

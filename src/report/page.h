@@ -16,7 +16,7 @@ struct ws_page {
     bool wide; /* print names in full, at any width */
     bool colour;
     bool all;     /* show every device of a job, not only the slowest */
-    size_t top;   /* most rows of a table; 0: all */
+    size_t top;   /* maximum number of rows shown of a table; 0: all */
     size_t label; /* width of the labels that ws_page_fact prints, in characters; 0: the default */
 };
 

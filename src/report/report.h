@@ -5,10 +5,10 @@
 #include "report/analysis.h"
 
 struct ws_report_options {
-    size_t top;       /* most items of each list in JSON, except lists with a limit of their own; 0: all items */
+    size_t top;       /* maximum length of a list in JSON, except lists with a limit of their own; 0: no limit */
     unsigned threads; /* threads that run analyses; 0 counts as 1 */
     enum ws_steps_choice steps;
-    const struct ws_report_window *window; /* part of the recording in the model; outlives the report; NULL: all */
+    const struct ws_report_window *window; /* the part that the model holds; outlives the report; NULL: all */
     const struct ws_gpu *gpu;              /* GPU whose peaks apply to all devices; NULL: each has its own */
     const struct ws_calibrations
         *calibrations; /* calibrated peaks to use in place of data sheets; NULL: not asked for */

@@ -34,7 +34,7 @@ struct ws_reader {
     bool footer_seen, ended;
     struct ws_index index; /* index of the file's frames, read from the footer */
     /* A file holds copies of its dictionary frames. At the first damage, the reader finds all copies in the rest of
-     * the file and reads them before all other frames. The reader does this once per file. */
+     * the file and reads them before it goes on with the other frames. The reader does this once per file. */
     bool rescuing, rescued;
     uint64_t rescue_at;
     /* The frame that was decoded last. Its rows from number current_row on are still to be returned. */
@@ -352,8 +352,8 @@ static void reader_note_gap(struct ws_reader *reader, const struct ws_frame_plac
         start_rescue(reader, place->offset);
 }
 
-/* Counts the rows that are missing before the first row of this frame. Returns false if the frame repeats row numbers
- * of earlier frames, which only dictionary frames may do. */
+/* Counts the rows that are missing before the first row of this frame. Returns false if the frame is invalid: it
+ * repeats row numbers of earlier frames, but is not a dictionary frame. */
 static bool note_rows(struct ws_reader *reader, const struct ws_frame_header *header)
 {
     if (header->family >= WS_FAMILY_COUNT)

@@ -156,7 +156,8 @@ static bool is_new(struct salvage *salvage, enum ws_family family, uint64_t corr
     return !was_seen;
 }
 
-/* An operation may have times from the events of its neighbours, although no event was free for it. */
+/* Does the operation lack device times because no event was free for it? An operation without an event may get times
+ * from the events of its neighbours; then it lacks nothing. */
 static bool is_dry(const struct ws_op *op)
 {
     return op->flags & WS_OP_POOL_DRY && !op->end && !op->result && !(op->flags & WS_OP_CAPTURED);

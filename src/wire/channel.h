@@ -25,7 +25,7 @@
  * FLUSH asks the shim to read the times of finished operations, to send their records, and then to send PROGRESS.
  * Older shims do not know FLUSH, and ignore it.
  *
- * `wallshim ctl` sends ASK instead of HELLO, and the collector passes CONTROL on to the shims. */
+ * `wallshim ctl` sends ASK instead of HELLO. The collector passes the command on to the shims as CONTROL. */
 #ifndef WALLSHIM_WIRE_CHANNEL_H
 #define WALLSHIM_WIRE_CHANNEL_H
 

@@ -50,7 +50,8 @@ void ws_encoder_has_row(struct ws_encoder *encoder, enum ws_family family, const
 
 /* Adds a row of the family's structure (struct ws_op for WS_FAMILY_op, …); texts are copied. The encoder writes a
  * dictionary row before all rows that are added after it. Returns 0; the sink's -errno if the sink refused a frame;
- * -ENOMEM; -EMSGSIZE if the row's texts exceed 1 MiB. With -ENOMEM or -EMSGSIZE the row is lost. */
+ * -ENOMEM; -EMSGSIZE if the row's texts exceed 1 MiB. With -EMSGSIZE the row is lost. After another error, this row
+ * or earlier rows are lost: ws_encoder_lost counts them. */
 int ws_encoder_add(struct ws_encoder *encoder, enum ws_family family, const void *row);
 
 /* Writes all rows that wait for their frame, so that readers see them. Call it about every 250 ms. While the sink

@@ -27,17 +27,17 @@ size_t ws_frame_writer_bound(size_t head, size_t planes);
 /* Makes the compressor, if the options have one. Call this function first. */
 void ws_frame_writer_prepare(struct ws_frame_writer *writer);
 
-/* Writes the file header. Returns 0 or -errno, like the functions below. A frame whose write failed uses up no
- * sequence number. */
+/* Writes the file header. Returns 0 or -errno. */
 int ws_frame_writer_start(struct ws_frame_writer *writer);
 
 /* Empties encoded.head and encoded.planes for a new payload. */
 void ws_frame_writer_begin(struct ws_frame_writer *writer);
 
-/* Writes the payload as a frame. The caller sets family, flags, rows, first_row and host times. */
+/* Writes the payload as a frame. The caller sets family, flags, rows, first_row and host times. A frame whose write
+ * failed uses up no sequence number. Returns 0 or -errno. */
 int ws_frame_writer_put(struct ws_frame_writer *writer, struct ws_frame_header *header);
 
-/* Writes the footer and the trailer. */
+/* Writes the footer and the trailer. Returns 0 or -errno. */
 int ws_frame_writer_finish(struct ws_frame_writer *writer);
 
 #endif

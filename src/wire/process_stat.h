@@ -9,7 +9,7 @@
 
 enum { WS_BOOT_ID_SIZE = 40 };
 
-/* Returns the start time in clock ticks since boot. path: a file such as /proc/self/stat. 0: unknown. */
+/* Returns the start time in clock ticks since boot, or 0 if it is unknown. path: a file such as /proc/self/stat. */
 uint64_t ws_process_start_time(const char *path);
 
 /* Does a process with this pid and start time exist? A zombie does not count. */

@@ -11,8 +11,9 @@
 #include "record/live.h"
 
 /* Appends a copy of the row. For a dictionary row, `number` is the row's number in the dictionary. For any other row,
- * the drain (the shim's thread that empties the rings of the program's threads) is reading a record in a ring, and
- * `number` is that record's position in that ring. Returns false if there is no room. */
+ * `number` is the ring position of the record that the drain (the shim's thread that empties the rings of the
+ * program's threads) is reading. A reader of the log can then tell which record of a ring already became a row.
+ * Returns false if there is no room. */
 bool ws_row_log_add(struct ws_live_log *log, char *memory, uint32_t family, uint32_t number, const void *row);
 
 /* A row that ws_row_log_read has found. */
