@@ -179,8 +179,8 @@ static bool start_parts(void)
     return true;
 }
 
-/* Is this process a child of a process that was recording? The driver does not work in a child of a process that has
- * used the driver. Counts the refused call. */
+/* Is this process a child of a process that was recording? If so, counts the call as refused: the driver does not
+ * work in a child of a process that has used the driver. */
 static bool refuse_child(void)
 {
     bool refused = shim_parent_recorded();

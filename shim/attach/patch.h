@@ -108,7 +108,7 @@ static inline void *patch_trampoline(const struct patch *patch)
 }
 
 /* Sets the range of the head. At the moment when the patch is applied, no thread's instruction pointer may be after
- * *begin and before *end. A head of one instruction has no address in between. */
+ * *begin and before *end. If the head is a single instruction, no thread can be there. */
 static inline void patch_range(const struct patch *patch, uintptr_t *begin, uintptr_t *end)
 {
     *begin = (uintptr_t)patch->place;
@@ -117,11 +117,10 @@ static inline void patch_range(const struct patch *patch, uintptr_t *begin, uint
 
 bool patch_is_applied(const struct patch *patch);
 
-/* patches_apply writes the jumps, patches_remove restores the original bytes. `wallshim attach` writes the jumps of a
- * program that was not prepared itself, so only tests call patches_apply. After a refused patch, both functions
- * go on with the other patches, and return the first refusal. One call replaces each page only once, so it is better
- * to pass many patches in one call. patches_remove maps a page from its file again if the page has the same bytes as
- * the file. */
+/* patches_apply writes the jumps, patches_remove restores the original bytes. Only tests call patches_apply: when a
+ * program is attached to, `wallshim attach` writes the jumps. After a refused patch, both functions go on with the
+ * other patches, and return the first refusal. One call replaces each page only once, so it is better to pass many
+ * patches in one call. patches_remove maps a page from its file again if the page has the same bytes as the file. */
 enum patch_refusal patches_apply(struct patch *const *patches, size_t count);
 enum patch_refusal patches_remove(struct patch *const *patches, size_t count);
 

@@ -193,7 +193,7 @@ static enum patch_refusal read_steps(struct patch *patch, const uint8_t *end, co
 
 struct scan {
     const uint8_t *entry, *end; /* start and end of the function; if its size is not known, `end` limits the scan */
-    uintptr_t head_begin, head_end; /* entry and end of the head: the function must not jump between them */
+    uintptr_t head_begin, head_end; /* the function's entry and its head's end: the function must not jump between */
     uintptr_t jump_begin;           /* where the patch writes its jump: no code may jump between here and head_end */
     const uint8_t *furthest;        /* highest address, inside the function, to which the jumps scanned so far lead */
     bool sized;                     /* the function's size is known */

@@ -29,8 +29,8 @@ enum {
     AFTER_EFFECTS = 5,
     /* a measurement that took longer is charged with this time only, because its thread was preempted */
     MEASURE_MOST_NS = 100000,
-    FELT_ONE_IN = 400,   /* waits from one sample that delays the thread too much to the next (may_sample) */
-    FELT_POSTPONES = 32, /* launches from a sample that may_sample has refused to the next try */
+    FELT_ONE_IN = 400,   /* of this many waits, one may have a sample that delays the thread too much (may_sample) */
+    FELT_POSTPONES = 32, /* when may_sample refuses a sample: launches until the next try */
     DEBT_WINDOWS = 4,    /* paid_until is at most this many times WINDOW_NS in the future */
     WHOLE = 1000000,     /* shim_options.overhead is in millionths of the time */
 };

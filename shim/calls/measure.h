@@ -1,10 +1,10 @@
 /* With --event-placement sampled, decides which operations (launches, copies, memsets …) are measured by events.
  *
  * There are two kinds of measurements. A sample times one launch of a shape (objects/shapes.h), from time to time.
- * Samples tell the drain thread how long the shape's kernel takes. An anchor times the end of one operation of a
- * stream, every millisecond or more often. Anchors correct the computed times. Samples and anchors need driver calls,
- * and --overhead limits the share of a thread's working time (timing/activity.h) that these calls may
- * take. */
+ * The drain thread computes the times of launches without events: samples tell it how long the shape's kernel takes.
+ * An anchor times the end of one operation of a stream, every millisecond or more often. Anchors correct the computed
+ * times. Samples and anchors need driver calls. The time that these calls may take is the thread's budget: --overhead
+ * limits it to a share of the thread's working time (timing/activity.h). */
 #ifndef WALLSHIM_SHIM_CALLS_MEASURE_H
 #define WALLSHIM_SHIM_CALLS_MEASURE_H
 
@@ -30,8 +30,8 @@ enum { MEASURE_EARLY_GAP = 128 };
 enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
                                    uint64_t now, bool sample);
 
-/* Is the thread the only one that ever launched into the stream? If not, the drain thread sorts the operations of
- * several threads (drain/pending.c). */
+/* Notes the thread as a user of the stream. Is it the only thread that ever launched into the stream? If not, the
+ * drain thread sorts the operations of several threads (drain/pending.c). */
 bool measure_is_only_user(struct shim_stream *stream, const struct shim_thread *thread);
 
 /* Decides which events measure a launch. This function also counts the launch, so call it at most once per launch.

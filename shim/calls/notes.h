@@ -2,9 +2,9 @@
  * functions before and after the real call, to note what the call does.
  *
  * Functions for operations (launches, copies, memsets …), except kernel_multi, are called before the real call. They
- * fill in the operation's record in the ring. The drain can read this record only after the wrapper has committed it,
- * when the call returns. Functions that are called after the real call look at call->result first: failed calls have
- * no effect. */
+ * fill in the operation's record in the ring. The drain thread, which reads the rings, can read this record only
+ * after the wrapper has committed it, when the call returns. Functions that are called after the real call look at
+ * call->result first: failed calls have no effect. */
 #ifndef WALLSHIM_SHIM_CALLS_NOTES_H
 #define WALLSHIM_SHIM_CALLS_NOTES_H
 

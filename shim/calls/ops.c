@@ -15,8 +15,8 @@
 #include "shim/timing/activity.h"
 #include "shim/timing/gates.h"
 
-/* For --event-placement shared and pairs. A programmatic dependent launch (whose kernel may overlap the kernel before
- * it) gets no end event, because an event between two such kernels would keep them from overlapping. The next
+/* Applies to --event-placement shared and pairs. A programmatic dependent launch (whose kernel may overlap the kernel
+ * before it) gets no end event, because an event between two such kernels would keep them from overlapping. The next
  * HOLD_AFTER_DEPENDENT operations of its stream get no end event either. */
 enum { HOLD_AFTER_DEPENDENT = 256 };
 

@@ -1,6 +1,6 @@
 /* What wrappers do for operations (launches, copies, memsets …). A wrapper describes the operation before the real
- * call, times it by events around the call, and commits its record to the thread's ring after the call. Every launch
- * runs these functions, so they are short. */
+ * call, may time it by events around the call, and commits its record to the thread's ring after the call. Every
+ * launch runs the functions marked HOT, so they are short. */
 #ifndef WALLSHIM_SHIM_CALLS_OPS_H
 #define WALLSHIM_SHIM_CALLS_OPS_H
 

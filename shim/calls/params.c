@@ -19,7 +19,7 @@ struct words {
     unsigned count, addresses;
     unsigned first, end;            /* the image (param_image.h) has the block's words from `first` up to `end`; end
                                        0: no image */
-    bool telling;                   /* the image contains other words than addresses and zeros */
+    bool telling;                   /* the image has other words than addresses and zeros; only then is it kept */
     uint64_t image[WS_IMAGE_WORDS]; /* indexed by the word's number in the block; set from `first` up to `end` only */
 };
 

@@ -91,9 +91,10 @@ static uint32_t first_sample(const struct shim_thread *thread, bool known)
     }
 }
 
-/* May the drain thread compute times of the operation? Not of a copy whose call takes about as long as the copy: its
- * start cannot be computed from the return of its call. Not of a copy or memset of unknown size either. size_class:
- * the size class of a copy or memset (shapes.h); 0: the size is not known. */
+/* May the drain thread compute times of the operation? Returns false for a copy whose call takes about as long as the
+ * copy: its start cannot be computed from the return of its call. Also returns false for a copy or memset of unknown
+ * size, and for an unknown graph. size_class: the size class of a copy or memset (shapes.h); 0: the size is not
+ * known. */
 static bool is_computable(const struct ws_shape *row, uint32_t size_class)
 {
     bool small = size_class < shape_size_class(SHAPE_TAKEN_ASIDE);

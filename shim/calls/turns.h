@@ -1,5 +1,5 @@
 /* Threads that put operations into the same stream take turns: while a thread has the stream's turn, the others wait
- * before they put in theirs.
+ * before they put in their operations.
  *
  * Two events around an operation measure this operation alone only if no other thread puts an operation between them.
  * No thread waits long for its turn. After a deadline its call goes on without the turn, and the operations of both

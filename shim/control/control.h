@@ -14,10 +14,10 @@ void control_listen(void);
 /* For a shim that was loaded into a running program: the thread that calls these functions becomes the control
  * thread. A request with `token` is accepted from any user, because user ids differ between user namespaces.
  *
- * control_open_late makes the socket, and returns false if that fails. Then call control_serve_late or
- * control_close_late. control_serve_late answers requests until the first session has ended. It also stops if no
- * session has begun within 5 seconds. At the end it calls `over`, and tells `wallshim attach` that the session has
- * ended. */
+ * control_open_late makes the socket, and returns false if that fails. After a success, call control_serve_late or
+ * control_close_late, which close the socket. control_serve_late answers requests until the first session has ended.
+ * It also stops if no session has begun within 5 seconds. At the end it calls `over`, and tells `wallshim attach`
+ * that the session has ended. */
 bool control_open_late(const uint64_t token[2], void (*over)(void));
 void control_serve_late(void);
 void control_close_late(void);

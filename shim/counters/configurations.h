@@ -1,13 +1,12 @@
-/* Decides for which launches hardware counters are read. A configuration is a kernel with its grid and block on a
- * device. Counters are read for several launches of each configuration. Only the thread that has set `busy`
- * (a lock in counters.c) may call these functions, unless a comment says otherwise. */
+/* Decides for which launches hardware counters are read. A configuration is a kernel with its grid, block and shared
+ * memory on a device. Counters are read for several launches of each configuration. Only the thread that has set
+ * `busy` (a lock in counters.c) may call these functions, unless a comment says otherwise. */
 #ifndef WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 #define WALLSHIM_SHIM_COUNTERS_CONFIGURATIONS_H
 
 #include "shim/counters/cupti.h"
 #include "shim/objects/thread.h"
 
-/* A kernel with its grid and block on a device. */
 struct configuration {
     uint32_t device, function, grid[3], block[3], shared;
     /* Number of turns that this configuration has had. In a turn, one group of metrics is counted during one launch,

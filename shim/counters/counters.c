@@ -27,7 +27,7 @@ enum {
     OPEN_DEADLINE_NS = 2000000000,   /* limit of the wait for libcupti to load and prepare */
     /* if libcupti's calls around a launch take longer, the excess is subtracted from `patience` (see below) */
     CALLS_DEADLINE_NS = 100000000,
-    /* limit of the wait of a thread that begins a capture, until another thread has read its launch's counters */
+    /* before a capture begins or a context ends: limit of the wait for a launch that another thread is counting */
     PAUSE_DEADLINE_NS = 500000000,
 };
 
@@ -199,7 +199,7 @@ static bool open_session(struct shim_context *context)
 }
 
 /* Opens libcupti in a thread of the shim. If libcupti loads slowly, only the launch that first needs it waits for it,
- * until OPEN_DEADLINE_NS. Counters of later launches are read once libcupti is ready. */
+ * for OPEN_DEADLINE_NS at most. Counters of later launches are read once libcupti is ready. */
 static void begin_to_open(struct shim_context *context)
 {
     int64_t since = ws_clock_ns();

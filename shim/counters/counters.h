@@ -10,8 +10,8 @@
  * CALLS_DEADLINE_NS counts towards the 3 s, too.
  *
  * Not counted are launches of graphs, launches while any stream is being captured, collectives and other kernels that
- * wait for other ranks, and launches into a context that is not current. Counters cover the whole device, including
- * the work of other processes.
+ * wait for other ranks, and launches into a context that is green or not current. Counters cover the whole device,
+ * including the work of other processes.
  *
  * If CUPTI or the driver refuses, counting ends with one line on stderr, and the recording goes on. */
 #ifndef WALLSHIM_SHIM_COUNTERS_COUNTERS_H

@@ -15,7 +15,7 @@ struct shim_context;
 struct cupti_group {
     const char *names[WS_METRICS_IN_GROUP];
     uint32_t first, count; /* the group's metrics: index of the first in session->metrics, and their number */
-    bool tensor;           /* the metrics are FLOPs of tensor cores; their values are 0 for a kernel without them */
+    bool tensor;           /* the metrics are FLOPs of tensor cores: 0 for a kernel that does not use these cores */
     ws_CUpti_Host *host;   /* CUPTI's host object for the group; NULL: this device cannot count the group */
     uint8_t *config;
     /* bytes of `config`, and bytes of the group's counter data */

@@ -73,11 +73,12 @@ extern struct driver_calls driver;
 
 void driver_calls_find(void);
 
-/* Called before and after driver calls that the shim makes for itself in a thread of the program. Not called around
- * the driver calls that the shim makes at every launch, to save time. Between the two calls, the thread's capture
- * mode is relaxed, so that the shim's driver calls break no stream capture. (NVIDIA's documentation does not say
- * which calls break captures in other modes.) Signals are blocked, too: if a signal handler left the shim's code by
- * longjmp, the thread would stay in relaxed mode. */
+/* driver_ask_begin and driver_ask_end are called before and after driver calls that the shim makes for itself in a
+ * thread of the program. To save time, they are not called around the driver calls that the shim makes at every
+ * launch. Between driver_ask_begin and driver_ask_end, the thread's capture mode is relaxed, so that the shim's
+ * driver calls break no stream capture. (NVIDIA's documentation does not say which calls break captures in other
+ * modes.) Signals are blocked, too: if a signal handler left the shim's code by longjmp, the thread would stay in
+ * relaxed mode. */
 struct driver_ask {
     ws_CUenum mode;
     struct shim_quiet quiet;

@@ -31,8 +31,8 @@ struct elf_object {
  * is none. */
 bool elf_find_by_name(const char *prefix, struct elf_object *object);
 
-/* Finds the object that contains the address, in any namespace of the linker (with glibc before 2.35, outside of
- * forked children: only in the shim's own namespace). Returns false if there is none. In a forked child,
+/* Finds the object that contains the address, in any namespace of the linker. With glibc before 2.35, it finds only
+ * objects of the shim's own namespace, except in forked children. Returns false if there is none. In a forked child,
  * elf_find_by_address, elf_place_of and elf_each_placed take no lock that may stay locked there for ever. */
 bool elf_find_by_address(const void *address, struct elf_object *object);
 
@@ -59,8 +59,8 @@ enum elf_place { ELF_BEFORE, ELF_OURS, ELF_BEHIND };
 enum elf_place elf_place_of(const void *address);
 
 /* Visits objects in the linker's search order, until visit returns false. Objects that were loaded at program start
- * come first, and are never unloaded. visit must return false at the last of them or earlier, because another thread
- * may unload the objects after them during the search. */
+ * come first, and are never unloaded. visit must return false at the last of these objects or earlier, because
+ * another thread may unload the objects after them during the search. */
 void elf_each_placed(bool (*visit)(const struct elf_object *object, enum elf_place place, void *data), void *data);
 
 /* Does the object's file name (without folder) begin with prefix, such as "libcuda.so"? */

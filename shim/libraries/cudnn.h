@@ -1,5 +1,5 @@
 /* Finds out what calls of cuDNN compute. cudnn.c has the wrappers, cudnn_graph.c follows the descriptors of the graph
- * interface, and cudnn_labels.c makes the labels of graphs and convolutions. */
+ * interface, and cudnn_labels.c makes the labels (texts that tell what is computed) of graphs and convolutions. */
 #ifndef WALLSHIM_SHIM_LIBRARIES_CUDNN_H
 #define WALLSHIM_SHIM_LIBRARIES_CUDNN_H
 
@@ -40,9 +40,7 @@ struct call_label cudnn_graph_label(const struct cudnn_operation *const *operati
 uint32_t cudnn_convolution_label(const struct cudnn_tensor tensors[3]);
 
 /* Called when a cuDNN function has created, set, got or finalized a descriptor. Only cudnn_destroying is called
- * before the cuDNN function: that function then destroys the descriptor. All these functions take LOCK_DESCRIPTORS
- * for a moment.
- * */
+ * before cuDNN's function, which then destroys the descriptor. All of them take LOCK_DESCRIPTORS for a moment. */
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type);
 void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
                const void *elements);

@@ -282,8 +282,8 @@ static struct call_label label_of_operations(int64_t count, const ws_cudnnDescri
 
 /* ---- what the wrappers note */
 
-/* Takes LOCK_DESCRIPTORS, or else returns from the function that contains this macro. In a forked child of a process
- * that recorded, nothing is noted. */
+/* Takes LOCK_DESCRIPTORS, or else returns from the function that contains this macro. Nothing is noted before the
+ * recording starts, nor in a forked child of a process that recorded. */
 #define WITH_LOCK                                        \
     if (!shim_started() || !lock_take(LOCK_DESCRIPTORS)) \
         return;

@@ -103,6 +103,7 @@ static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 
 /* ---- what an operation multiplies */
 
+/* The operations that do most of a graph's arithmetic. */
 static const struct heavy {
     const char *name;
     ws_cudnnEnum type, operands[4]; /* operands: names of attributes, in the label's order; 0: no more */

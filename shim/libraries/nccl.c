@@ -145,9 +145,9 @@ static bool comm_ask(ws_ncclComm comm, struct ws_comm *row)
     return true;
 }
 
-/* Returns the id of a communicator that is used, or 0, and stores the number of its collective. A communicator that
- * was made before the shim was loaded has no name that its ranks share. NCCL is asked only if it has just used the
- * communicator, so the communicator is complete. */
+/* Returns the id of the communicator that a collective used, or 0. *sequence: see comm_known. If the communicator was
+ * made before the shim was loaded, asks NCCL about it and registers it, without a name that its ranks share. NCCL is
+ * asked only after it has used the communicator with success, so the communicator is complete. */
 static uint32_t comm_used(const struct call *call, ws_ncclComm comm, uint64_t *sequence)
 {
     struct ws_comm row = { 0 };

@@ -16,7 +16,7 @@
 
 /* Number of events that a thread makes in a context when it registers the context. With --event-placement sampled few
  * events are needed. More would cost the program time: on an H200, launches took four times as long as usual for the
- * first 25 to 35 ms, in which the shim made 4,096 events. That the events were the cause is inferred. */
+ * first 25 to 35 ms, in which the shim made 4,096 events. It is only inferred that the events were the cause. */
 enum { FIRST_EVENTS = 4096, FIRST_EVENTS_SAMPLED = 256 };
 
 static struct ws_map context_ids; /* handle of a context → its dictionary id */

@@ -1,4 +1,5 @@
-/* The shim's entries for CUDA contexts. A context's dictionary id is its entry's index plus one. */
+/* The shim's entries for CUDA contexts. A context's id in the trace's dictionary (table) of contexts is its entry's
+ * index plus one. */
 #ifndef WALLSHIM_SHIM_OBJECTS_CONTEXTS_H
 #define WALLSHIM_SHIM_OBJECTS_CONTEXTS_H
 

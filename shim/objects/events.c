@@ -8,7 +8,7 @@
 
 enum {
     LAST_EVENTS = 192,
-    MOST_AT_ONCE = 512, /* the drain also has to free events that are read, so it makes no more in one go */
+    MOST_AT_ONCE = 512, /* most events made at once: the drain must also have time to free events that are read */
 };
 
 int event_pool_init(struct event_pool *pool, uint32_t limit)

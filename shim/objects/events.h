@@ -46,7 +46,7 @@ ws_CUresult event_pool_grow(struct event_pool *pool, uint32_t count);
 
 /* event_pool_is_to_grow: is the pool to get more events? If so, event_pool_keep makes them; the pool's context must
  * then be current. A pool gets `early` events in advance, up to `at_once` at each call. Whenever fewer than half of
- * its events are free, it gets as many again, but at most MOST_AT_ONCE (events.c) at each call. */
+ * its events are free, its number of events doubles, but grows by at most MOST_AT_ONCE (events.c) at each call. */
 bool event_pool_is_to_grow(const struct event_pool *pool, uint32_t early);
 void event_pool_keep(struct event_pool *pool, uint32_t early, uint32_t at_once);
 

@@ -7,7 +7,7 @@
 
 #include "abi/cuda.h"
 
-/* The graph's number in the trace; 0: the shim did not see the graph instantiated. */
+/* The graph's number in the trace; 0: the shim did not see the graph instantiated, or a lock was not free in time. */
 uint32_t graph_id(ws_CUgraphExec exec);
 
 /* `exec` was instantiated from `graph`: gives `exec` a number, and asks the driver for the nodes of `graph`. */

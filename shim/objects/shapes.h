@@ -1,5 +1,5 @@
-/* The dictionary of shapes. A shape is the set of properties that repeated operations have in common: kind, stream,
- * function, grid, block and so on. */
+/* The trace's dictionary (table) of shapes. A shape is the set of properties that repeated operations have in common:
+ * kind, stream, function, grid, block and so on. */
 #ifndef WALLSHIM_SHIM_OBJECTS_SHAPES_H
 #define WALLSHIM_SHIM_OBJECTS_SHAPES_H
 
@@ -22,8 +22,8 @@ bool shapes_are_full(void);
 /* Like shape_id_exact, but does not tell whether the lock was free. Used for shapes of graph nodes. */
 uint32_t shape_id(const struct ws_shape *shape);
 
-/* The size class of copies and memsets that move so many bytes. Operations of one shape and size class take about as
- * long: the sizes of a class differ by a quarter at most. */
+/* The size class of copies and memsets of this size. Operations of one shape and size class take about the same time,
+ * because the sizes of a class differ by a quarter at most. */
 static inline uint32_t shape_size_class(uint64_t bytes)
 {
     if (bytes < 4)
@@ -32,13 +32,13 @@ static inline uint32_t shape_size_class(uint64_t bytes)
     return log << 2 | (bytes >> (log - 2) & 3);
 }
 
-/* An asynchronous copy of at most so many bytes from pageable memory to a device returns at once: its call copies the
- * data to memory of the driver (CUDA driver API documentation, "API synchronization behavior"). */
+/* An asynchronous copy of at most SHAPE_TAKEN_ASIDE bytes from pageable memory to a device returns at once: its call
+ * copies the data to memory of the driver (CUDA driver API documentation, "API synchronization behavior"). */
 enum { SHAPE_TAKEN_ASIDE = 64 << 10 };
 
-/* Does the copy's call take about as long as the copy? A copy from or to pageable memory does, unless it returns at
- * once: the driver copies the data through its own pinned memory during the call. blocking: the call returns after
- * the copy. */
+/* Does the copy's call take about as long as the copy? A copy from or to pageable memory does, because the driver
+ * copies the data through its own pinned memory during the call. An asynchronous copy of at most SHAPE_TAKEN_ASIDE
+ * bytes to a device is an exception. blocking: the call returns after the copy. */
 static inline bool shape_is_staged(const struct ws_shape *shape, uint64_t bytes, bool blocking)
 {
     bool at_once = !blocking && bytes <= SHAPE_TAKEN_ASIDE;

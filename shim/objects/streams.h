@@ -1,5 +1,5 @@
-/* The shim's entries for CUDA streams. A stream's entry also queues the stream's operations until their events are
- * read. The stream's dictionary id is the entry's index plus one. */
+/* The shim's entries for CUDA streams. A stream's entry also queues the stream's operations until the drain thread
+ * has read their events. A stream's id in the trace's dictionary (table) of streams is its entry's index plus one. */
 #ifndef WALLSHIM_SHIM_OBJECTS_STREAMS_H
 #define WALLSHIM_SHIM_OBJECTS_STREAMS_H
 
@@ -20,8 +20,8 @@ struct shim_stream {
     uint32_t owner; /* number of the thread whose default stream it is; 0: it is not a thread's default stream */
     _Atomic uint32_t capturing; /* 1: a capture is under way in the stream, and is counted in shim_page.phase */
     _Atomic uint32_t turn; /* number of the thread whose turn it is to put in an operation (calls/turns.h); 0: none */
-    /* Upper 48 bits: how many operations, waits and other entries were put into the stream. Lower 16 bits: how many
-     * waits and operations threads are just now putting into the stream without the stream's turn (turns.h). */
+    /* Upper 48 bits: how many operations, waits and other entries were put into the stream. Lower 16 bits: number
+     * of waits, and of operations without the stream's turn (turns.h), that threads are just now putting in. */
     _Atomic uint64_t order;
     _Atomic uint32_t last_event; /* number of the event recorded after the last operation; 0: no event is kept */
     _Atomic uint32_t fresh;      /* 1: the next operation may begin later than last_event tells, as it may wait for
@@ -43,7 +43,7 @@ struct shim_stream {
     uint32_t waiting; /* number of operations from `first` to `last` */
     bool unsorted; /* the operations are not in the order of their launches, because several threads launched them */
     bool closing;  /* the stream was destroyed before the drain's current round, which reads its last records */
-    bool line_known; /* line_…: the stream's computed times so far (struct line in timing/runs.h); false: none yet */
+    bool line_known; /* the line_ fields are set: the stream's computed times so far (struct line in timing/runs.h) */
     bool line_behind_event;
     int8_t line_apart;
     float line_var, line_seen, line_early;

@@ -1,4 +1,5 @@
-/* The shim's state for each thread that makes CUDA calls: its ring, and caches that keep the hot path short. */
+/* The shim's state for each thread that makes CUDA calls: its ring (a ring buffer of records), and caches that keep
+ * the hot path (the code that every launch runs) short. The drain thread reads the rings and writes the trace. */
 #ifndef WALLSHIM_SHIM_OBJECTS_THREAD_H
 #define WALLSHIM_SHIM_OBJECTS_THREAD_H
 

@@ -47,8 +47,8 @@ typedef struct {
 } ws_nvmlMemory;
 
 typedef struct {
-    /* Percent of the last sample period: gpu for the time in which a kernel ran, memory for the time in which device
-     * memory was read or written. */
+    /* `gpu`: percent of the last sample period in which a kernel ran. `memory`: percent of this period in which
+     * device memory was read or written. */
     unsigned gpu, memory;
 } ws_nvmlUtilization;
 

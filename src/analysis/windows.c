@@ -33,7 +33,7 @@ struct finder {
 /* --- the common clock -------------------------------------------------------------------------- */
 
 /* Returns the correction of the process's clock that comm_clocks.c estimated from collectives. Returns NULL if it
- * estimated none. The callers then relate the clocks of different hosts by CLOCK_REALTIME. */
+ * does not correct this clock. The callers then relate the clocks of different hosts by CLOCK_REALTIME. */
 static const struct ws_rank_clock *windows_clock(const struct finder *finder, const struct ws_process *process)
 {
     const struct ws_job_comm *job = ws_report_result(finder->whole, &ws_analysis_comm_match, 0);

@@ -1,12 +1,12 @@
 /* Finds the window of each process of a recording: the time range that the report is about (model/window.h). The user
  * gives a range of times or of step numbers.
  *
- * The times of all processes are put on one clock, which comm_clocks.c estimates from collectives. If no collectives
- * were matched, CLOCK_REALTIME relates the clocks of different hosts. Times count from the start of the first
- * operation on any device. If the user asks for steps, the window of each process reaches from the time at which the
- * host began the process's first requested step to the time at which the host ended the last one. If a process has
- * none of the requested steps, its window reaches from the earliest start to the latest end of the other processes'
- * windows. */
+ * The times of all processes are put on one clock, by the corrections that comm_clocks.c estimates from collectives.
+ * A clock without a correction is related to the clock of the first process by CLOCK_REALTIME if the two processes
+ * ran on different hosts. Times count from the start of the first operation on any device. If the user asks for
+ * steps, the window of each process reaches from the time at which the host began the process's first requested step
+ * to the time at which the host ended the last one. If a process has none of the requested steps, its window reaches
+ * from the earliest start to the latest end of the other processes' windows. */
 #ifndef WALLSHIM_ANALYSIS_WINDOWS_H
 #define WALLSHIM_ANALYSIS_WINDOWS_H
 

@@ -5,8 +5,8 @@
 
 #include <stddef.h>
 
-/* Returns uninitialized memory, or NULL when memory runs out. Pages cost memory only once they are used. Release it
- * with free(). */
+/* Returns uninitialized memory, or NULL when memory runs out. Pages cost memory only once they are used. Release the
+ * memory with free(). */
 void *ws_pages_alloc(size_t bytes);
 
 /* Moves an array into a new array of `bytes` bytes: copies the first `used` bytes and frees the old array. Returns

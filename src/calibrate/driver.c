@@ -7,7 +7,7 @@
 
 static int find_functions(struct ws_driver *driver, char *message, size_t capacity)
 {
-    unsetenv("CUDA_LAUNCH_BLOCKING"); /* with it, the host would wait for each operation, and lower the rates */
+    unsetenv("CUDA_LAUNCH_BLOCKING"); /* if set, the host waits for each operation, which lowers the rates */
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver->library) {
         snprintf(

@@ -45,8 +45,8 @@ struct ws_driver {
     int driver_version; /* 13000 for 13.0 */
 };
 
-/* Opens the driver and makes the device with this ordinal current in the calling thread. Returns 0, or -errno with a
- * message that names the problem and a remedy. Call ws_driver_close in both cases. */
+/* Opens the driver and makes the primary context of the device with this ordinal current in the calling thread.
+ * Returns 0, or -errno with a message that names the problem and a remedy. Call ws_driver_close in both cases. */
 int ws_driver_open(struct ws_driver *driver, int ordinal, char *message, size_t capacity);
 
 void ws_driver_close(struct ws_driver *driver);

@@ -6,8 +6,8 @@
 
 #include "check/figure.h"
 
-/* If operations without device times exceed 1/UNTIMED_LIMIT of the operations with device times, figures with
- * ws_figure.whole are meaningless, and their outcome is WS_NOT_KNOWN. */
+/* If operations without device times exceed 1/UNTIMED_LIMIT of the operations with device times, figures that
+ * set ws_figure.whole are meaningless, and their outcome is WS_NOT_KNOWN. */
 enum { UNTIMED_LIMIT = 20 };
 
 struct evaluation {

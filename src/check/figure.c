@@ -11,7 +11,8 @@
 #define BYTES .unit = WS_UNIT_BYTES
 #define TEXT .unit = WS_UNIT_TEXT
 
-/* The value is a share of the recorded time: the trace's span without the times in which nothing was recorded. */
+/* OF_TIME: the value is a share of the recorded time, which is the trace's span without the times in which nothing
+ * was recorded. */
 #define OF_TIME .of = "span_ns", .except = "unrecorded_ns", .whole = true
 #define OF_STEPS .reason = "step_time.why_none"
 #define OF_VERDICT .reason = "wall_reason", .whole = true

@@ -108,8 +108,8 @@ static int take_index(struct cursor *cursor, struct ws_path_part *part, char **t
 static int take_path(struct cursor *cursor, struct ws_path *path)
 {
     /* This buffer has room for the texts of all parts and a zero after each. Every part but the first begins with '.'
-     * or '[', which is not copied: the zero of the part takes its byte. The first part has the byte that is added
-     * here. */
+     * or '[', which is not copied: the zero of the part takes its byte. The zero of the first part takes the byte
+     * that is added here. */
     char *texts = path->texts = malloc(strlen(cursor->at) + 1);
     if (!texts)
         return -ENOMEM;

@@ -7,8 +7,8 @@
  * Region" does not count: it marks the execution of compiled code.
  *
  * Other calls are recognized by their times:
- * - a context: a call that selects a device, allocates or frees, takes 5 ms or more, and comes before all operations.
- *   The CUDA runtime makes its context in the first such call, which is often cudaFree(0);
+ * - a context: a call that selects a device, or that allocates or frees memory. It takes 5 ms or more, and returns
+ *   before the first launch. The CUDA runtime makes its context in the first such call, which is often cudaFree(0);
  * - a first launch that loads its module: it takes more than WS_LAUNCH_MOST, and ten times as long as at least half
  *   of the kernel's later launches. Launches also take long when the queue is full, or when the system stops the
  *   thread. So first launches count only if at least three of them are long, and if the share of long launches among

@@ -11,8 +11,8 @@
 enum ws_host_use {
     WS_USE_SYNC,       /* calls that wait for the device; launches and copies whose call blocked (WS_OP_BLOCKING,
                           WS_COPY_CALL_MOST) */
-    WS_USE_ALLOCATION, /* allocating and freeing memory, creating contexts and streams, and loading modules, also by a
-                          first launch longer than WS_LAUNCH_MOST */
+    WS_USE_ALLOCATION, /* allocating and freeing memory, creating contexts and streams, and loading modules; first
+                          launches longer than WS_LAUNCH_MOST, which probably load modules */
     WS_USE_COMM,       /* NCCL calls; time outside calls in a range that marks a collective */
     WS_USE_LAUNCH,     /* calls that launch operations, and calls of no kind listed above */
     WS_USE_INPUT,      /* time outside calls in a range named like a data loader */
@@ -34,7 +34,7 @@ enum ws_host_use {
 struct ws_host_time {
     struct ws_host host;
     uint32_t *firsts; /* by index in ws_model.names: the first operation of this name; UINT32_MAX: none */
-    /* by index in ws_process.driver_functions: the use (enum ws_host_use) as which calls of the function count */
+    /* by index in ws_process.driver_functions: the use (enum ws_host_use) of the time in calls of the function */
     uint8_t *functions;
     struct ws_interval_set *input; /* by thread: the thread's ranges that are named like a data loader */
     struct ws_interval_set *comm;  /* by thread: the thread's ranges of collectives */

@@ -1,9 +1,9 @@
 /* Splits a period of a device's time by the groups of operations that ran in it. Each figure is the length of a union
  * of intervals, in whole ns.
  *
- * Operations come in order of their start times. The reach of a group is the latest end of its operations that have
- * begun. So from now until the next operation begins, the group runs exactly in the interval [now, reach). A sweep
- * over the operations keeps the reach of each group, and adds the time between two successive starts as one slice.
+ * At a time `now`, the reach of a group is the latest end of its operations that have begun. Until the next operation
+ * begins, the group runs exactly in the interval [now, reach). A sweep over the operations in order of their start
+ * times keeps the reach of each group, and adds the time between two successive starts as one slice.
  */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_SPLIT_H

@@ -22,7 +22,7 @@ enum { FORWARD = 5 };
  * all-reduce that follows them on the same communicator. */
 struct lead {
     uint64_t count, bytes;
-    /* ns of the broadcasts in which no compute ran; end of the last broadcast (ns, host clock) */
+    /* `exposed`: ns of the broadcasts in which no compute ran; `end`: end of the last broadcast (ns, host clock) */
     int64_t exposed, end;
     uint32_t comm; /* id of the first broadcast's communicator in the trace, plus 1; 0: not known */
     bool computed; /* a matrix kernel has begun */

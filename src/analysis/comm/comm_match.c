@@ -4,8 +4,9 @@
 #include "analysis/comm/comm.h"
 #include "base/minmax.h"
 
-/* Operations on two ranks can be one collective only if their ends differ by at most 50 µs or a twentieth of the
- * shorter operation, whichever is longer. For half of NCCL's collectives, the ends differ by less than 20 µs. */
+/* Two operations end at about the same time if their ends differ by at most 50 µs or a twentieth of the shorter
+ * operation, whichever is longer. This is how collectives without sequence numbers are recognized. For half of NCCL's
+ * collectives, the ends differ by less than 20 µs. */
 enum { ENDS_WITHIN_NS = 50000, ENDS_SHARE = 20 };
 
 /* A communicator is matched by order (the n-th operations of all ranks are one collective) if at least this

@@ -4,8 +4,8 @@
  * rest of the backward pass. The backward pass of a step is the compute from the first kernel whose name says
  * "backward", "bwd" or "grad" to the last communication. If a step sends its gradients in n operations (pieces), no
  * communication can overlap with the compute before the first piece is ready. If all pieces are equally large, this
- * compute is 1/n of the backward pass. The limit is the remaining (n - 1)/n of the backward pass. If some step has no
- * kernel with such a name, the limit is all compute of the step. The limit is also all compute if steps have fewer
+ * compute is 1/n of the backward pass. The limit is the remaining (n - 1)/n of the backward pass. If any steady
+ * step has no kernel with such a name, the limit is all compute. The limit is also all compute if steps have fewer
  * than two pieces on average, because a single piece could be split into many.
  */
 #ifndef WALLSHIM_ANALYSIS_COMM_OVERLAP_LIMIT_H

@@ -1,5 +1,7 @@
-/* The recorded part of a kernel's parameter block, and the tables of strides that kernels of PyTorch have among
- * their parameters. */
+/* The recorded part of a kernel's parameter block (the bytes of its parameters), and the tables of strides that
+ * kernels of PyTorch have among their parameters. Parameters of at most 8 bytes and device addresses are recorded one
+ * by one, as struct ws_param_word. The contents of larger parameters are recorded as an image
+ * (record/param_image.h). */
 #ifndef WALLSHIM_ANALYSIS_COST_PARAM_BLOCK_H
 #define WALLSHIM_ANALYSIS_COST_PARAM_BLOCK_H
 

@@ -15,7 +15,7 @@
 #include "base/vector.h"
 #include "report/tree.h"
 
-/* A function of the tree. `name` and `file` point into texts of the model, and do not end with a zero byte. */
+/* A function of the tree. `name` and `file` point into texts of the model, and need not end with a zero byte. */
 struct ws_code_function {
     struct ws_text name, file;
     uint32_t line; /* the function's first line; 0: not known */

@@ -18,7 +18,7 @@
 /* Times in ns. SAMPLES: the launch delay is measured on at most this many kernels. SAMPLES_LEAST: fewer kernels are
  * too few to measure it. */
 enum {
-    /* launch delay that is assumed if too few launches found the device idle to measure it */
+    /* launch delay that is assumed if it cannot be measured */
     LAUNCH_DELAY = 8000,
     /* longest plausible launch delay; an operation that starts later than this after its launch waited for something
      * else */
@@ -78,8 +78,8 @@ static struct ws_gap_question question_of(const struct ws_gap_finder *finder, co
 
 /* Measures the delay from a launch call to the start of the operation on an idle device. The delay is the median over
  * kernels that were certainly launched while the device was idle. If there are too few such kernels, the delay is the
- * 5th percentile over all kernels that ended a gap. If this percentile is LAUNCH_DELAY_MOST or more, it is not
- * plausible, and the delay is LAUNCH_DELAY. */
+ * 5th percentile over all kernels that ended a gap. The delay is LAUNCH_DELAY if this percentile is not plausible
+ * (LAUNCH_DELAY_MOST or more), or if there are too few kernels in all. */
 static int measure_launch_delay(struct ws_gap_finder *finder, const struct ws_track_activity *activity)
 {
     int64_t *late = malloc(2 * SAMPLES * sizeof(*late));
@@ -198,8 +198,8 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
 
 /* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is called
  * a debt. The debt explains later gaps in which the host was late and whose cause would be `launch` or `unexplained`:
- * they get the cause of the gap with the debt. Such a gap must be at most twice as long as the debt. Its length is
- * then subtracted from the debt. */
+ * they get the cause of the gap with the debt. A later gap gets this cause only if it is at most twice as
+ * long as the debt. Its length is then subtracted from the debt. */
 static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_answer *answer, int64_t length)
 {
     struct ws_gap_answer *debtor = &finder->debtor;

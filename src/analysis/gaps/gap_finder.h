@@ -6,6 +6,7 @@
 #include "analysis/activity/recorded.h"
 #include "analysis/gaps/gaps.h"
 
+/* The cause of a gap, with the thread, the time and the call that caused it. */
 struct ws_gap_answer {
     enum ws_part cause;
     uint32_t thread; /* index in ws_ops.threads of the thread that caused the gap */

@@ -29,8 +29,8 @@ void ws_gap_lines_finish(struct ws_gap_lines *lines);
 struct ws_gap_line *ws_gap_lines_put(struct ws_gap_lines *lines, enum ws_part cause, uint32_t thread, int64_t time,
                                      int64_t reach, uint32_t function);
 
-/* Sorts causes->lines by idle time, largest first, and updates the indices in causes->run_lines. Returns 0 or
- * -ENOMEM. */
+/* Sorts causes->lines by idle time in steady steps, largest first, and updates the indices in causes->run_lines.
+ * Returns 0 or -ENOMEM. */
 int ws_gap_lines_sort(struct ws_track_causes *causes);
 
 #endif

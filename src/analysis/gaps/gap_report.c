@@ -84,14 +84,16 @@ static void print_edges(const struct ws_track_causes *causes, struct ws_page *pa
                          ws_part_label(causes->edges[i].cause), where[i]);
 }
 
-/* Prints the idle time that figures per step leave out, and how many gaps are uncertain. */
+/* Prints the idle time before the device's first operation and after its last one, the idle time outside the steady
+ * steps, and how many gaps are uncertain. */
 static void print_rest(const struct ws_track_causes *causes, struct ws_page *page)
 {
     char time[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     struct ws_gap_total outside = { 0 };
     print_edges(causes, page);
     /* In `totals`, the figures of steady steps include the idle time before the device's first operation and after
-     * its last one (`edges`). `count` and `total` do not include it. */
+     * its last one (`edges`). `count` and `total` do not include it. So it is added here before the loop below
+     * subtracts it. */
     for (int i = 0; i < 2; i++) {
         outside.count += causes->edges[i].steady > 0;
         outside.total += causes->edges[i].steady;

@@ -77,8 +77,8 @@ static inline bool ws_is_queued_cause(enum ws_part cause)
     return cause == WS_PART_WAIT || cause == WS_PART_DISPATCH;
 }
 
-/* Writes "host function on stream 2", or "gelu (vectorized_elementwise) on GPU 1, stream 7, by an event".
- * Returns text. */
+/* Writes "a host function on stream 2", or "gelu (vectorized_elementwise) on GPU 1, stream 7, by an event". Returns
+ * `text`. */
 const char *ws_gap_wait_text(const struct ws_report *report, size_t track, const struct ws_gap_wait *wait, char *text,
                              size_t capacity);
 

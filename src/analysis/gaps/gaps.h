@@ -9,11 +9,11 @@
  *
  * The delay from a launch call to the start on an idle device is measured in the trace (launch_delay). This launch
  * delay is the median over kernels that were certainly launched while the device was idle. If there are too few such
- * kernels, the launch delay is the 5th percentile over all kernels that ended a gap. A queued piece of up to 1.5
- * times this delay, or up to 20 µs if that is longer, counts as launch delay. In ten traces that we examined, the
- * queued piece is below 10 µs for nearly all kernels. If the call that launches a copy waits for the copy, the copy
- * counts as queued from the call's start. A copy from the host to the device counts as queued from the call's end
- * (ws_op_queued_from says why).
+ * kernels, the launch delay is the 5th percentile over all kernels that ended a gap. A queued piece of up to 20 µs
+ * counts as launch delay. If the launch delay is the median, a queued piece of up to 1.5 times the median (at most
+ * 1 ms) counts as launch delay too. In ten traces that we examined, the queued piece is below 10 µs for nearly all
+ * kernels. If the call that launches a copy waits for the copy, the copy counts as queued from the call's start. A
+ * copy from the host to the device counts as queued from the call's end (ws_op_queued_from says why).
  *
  * The host was late in three cases:
  * - the launch call began after the gap began;
@@ -24,7 +24,7 @@
  * launched before the recording began (recorded.h).
  *
  * Causes of the queued piece, in which work was queued and the device did not start it:
- * - `dispatch`: the piece is at most 20 µs long, the time that a device may take to start the next operation. This
+ * - `dispatch`: the piece is at most 20 µs long, the time that a device may take to start the next operation. The
  *   start usually takes 1 to 2 µs on one stream, 2 to 8 µs if another stream waits for an event, and 5 to 15 µs for
  *   the first node of a graph. In traces that may lack operations, the piece may also be as long as a launch delay
  *   (see above);
@@ -116,8 +116,8 @@ struct ws_gap_line {
 };
 
 /* Idle time of steps before the device's first operation in the recording, or after its last operation. This idle
- * time does not count as a gap, because it lies next to only one operation. This idle time counts only in figures of
- * steady steps. */
+ * time does not count as a gap, because it lies next to only one operation. It counts only in figures of steady
+ * steps. */
 struct ws_edge_gap {
     int64_t begin, end; /* ns, host clock; begin = end: no such idle time */
     int64_t steady;     /* ns of the idle time that lie in steady steps */

@@ -186,8 +186,7 @@ static int initialization_divide(const struct ws_process_first_calls *calls, con
     return status;
 }
 
-/* Counts the steady steps with late loads. If a load consists of calls of several kinds that overlap, it is one
- * interval in `late`. */
+/* Counts the steady steps in which late loads begin. */
 static void initialization_count_late(const struct initialization_steps *steps, const struct ws_interval_set *late,
                                       struct ws_track_initialization *result)
 {
@@ -200,9 +199,9 @@ static void initialization_count_late(const struct initialization_steps *steps, 
     }
 }
 
-/* Can a first call of the host explain idle time of this cause? The report's verdict covers idle time of all other
- * causes. It covers idle time of cause `input` too: the launching thread waited for input while another thread was in
- * a first call, so the wait may come again. */
+/* Can a first call of the host explain idle time of this cause? If not, the report's verdict covers the idle time
+ * even if it lies in first calls. The answer is no for cause `input`: the launching thread waited for input while
+ * another thread was in a first call, so the wait may come again. */
 static bool initialization_is_hosts(enum ws_part cause)
 {
     return cause == WS_PART_SYNC || cause == WS_PART_LAUNCH || cause == WS_PART_ALLOCATION ||

@@ -63,6 +63,7 @@ struct replay {
     struct thread_clock threads[MOST_THREADS];
     size_t thread_count;
     size_t place; /* index in the track's order of the next operation to replay */
+    /* `done`: latest end of the operations that have ended; `running`: ends of the operations that still run */
     struct moment done, running[MOST_RUNNING];
     size_t running_count;
     bool began;
@@ -110,8 +111,8 @@ static int64_t launch_of(const struct ws_ops *ops, uint32_t op)
     return is_held_up(ops, op) ? ws_op_host_end(ops, op) : ws_op_host_begin(ops, op);
 }
 
-/* Returns the replayed start of an operation. `launch` is the operation's replayed launch; INT64_MIN: the launch is
- * not in the recording. */
+/* Returns the replayed start of an operation. `launch` is the operation's replayed launch; INT64_MIN: the launch was
+ * not recorded or not replayed. */
 static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t launch)
 {
     const struct ws_ops *ops = &replay->process->ops;
@@ -131,7 +132,7 @@ static int64_t replay_begin_of(const struct replay *replay, uint32_t op, int64_t
 }
 
 /* Replays the operations that began up to time `until` in the recording. Stops earlier at an operation whose launch
- * has not been replayed yet. */
+ * has not been replayed yet, except if `until` is INT64_MAX. */
 static void run_device(struct replay *replay, int64_t until)
 {
     const struct ws_ops *ops = &replay->process->ops;
@@ -336,8 +337,8 @@ static struct thread_clock *replay_thread_of(struct replay *replay, uint32_t thr
 }
 
 /* Finds the launching threads, and the times of the first and the last launch. Returns false if there are no
- * launches, if there are too many threads or operations, or if the time between the first and the last launch is too
- * long. */
+ * launches, if there are too many threads, if the operations' indices are too far apart, or if the time between the
+ * first and the last launch is too long. */
 static bool find_threads(struct replay *replay)
 {
     const struct ws_ops *ops = &replay->process->ops;

@@ -138,8 +138,8 @@ struct share {
     /* the line of code that caused the gaps; NULL: several lines of code did, or the trace does not show the line */
     const struct ws_gap_line *line;
     struct ws_gap_total gaps;
-    /* the driver function that was called at the first of the share's lines with a known function; lines with more
-     * idle time come first; NULL: none is known */
+    /* a driver function whose calls caused gaps of the share; if there are several, that of the line with the most
+     * idle time; NULL: none is known */
     const char *function;
     bool copies; /* the calls that caused the gaps are copies */
 };

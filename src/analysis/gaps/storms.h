@@ -34,7 +34,8 @@ struct ws_storm {
     int64_t idle;       /* ns in all launch gaps of the storm, including the first and the last */
     int64_t saving;     /* ns of `idle` that a graph would save */
     int64_t interval;   /* mean ns from one launch to the next */
-    /* index in ws_track_causes.lines of the line (place in the program) that caused most of the gaps */
+    /* index in ws_track_causes.lines of the line (place in the program) that caused more than half of the gaps, if
+     * there is one */
     uint32_t line;
 };
 
@@ -43,13 +44,13 @@ struct ws_track_storms {
     uint64_t count;          /* number of operations in storms */
     uint64_t steady;         /* number of operations that are in storms and in steady steps */
     /* sums of `idle` and `saving` over the storms, without gaps in compiled code: ns per steady step, or of the
-     * recording if there are no steps. `saving` is at most what a replay with one launch per step saves. */
+     * recording if there are no steady steps. `saving` is at most what a replay with one launch per step saves. */
     int64_t idle, saving;
     /* ns that fewer launches would save outside storms and compiled code; per steady step, or in the recording if
-     * there are no steps */
+     * there are no steady steps */
     int64_t elsewhere;
     /* ns in stalls outside storms, compiled code and first calls; per steady step, or in the recording if there are
-     * no steps */
+     * no steady steps */
     int64_t stalls;
     uint64_t stall_count; /* number of the gaps in `stalls`, in all steady steps or in the recording */
     /* `compiled_idle`: ns in launch gaps of compiled code. `compiled`: ns of these gaps that CUDA graphs would save.

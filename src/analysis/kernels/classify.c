@@ -299,8 +299,8 @@ static enum ws_kernel_class first_that_holds(const struct subject *name, size_t 
     return WS_CLASS_OTHER;
 }
 
-/* Converts the name to lower case and drops the return type. Cuts off the end of a long name, because the start of a
- * name decides the class. */
+/* Converts the name to lower case and drops the return type `void`. Cuts off the end of a long name, because the
+ * start of a name decides the class. */
 static void classify_prepare(struct subject *subject, const char *name)
 {
     size_t i = 0;

@@ -10,7 +10,7 @@
 
 enum { LEAST_ERROR = 100 }; /* ns; added to each error, so that a run with tiny errors does not outweigh all others */
 
-/* All operations and nodes of graphs that have the same key (work_key). They take about the same time. */
+/* All operations, and all nodes of graphs, that have the same key (work_key). They take about the same time. */
 struct work {
     uint64_t count; /* number of these operations that ran outside of graphs and have times */
     double total;   /* sum of the ns that they took, each divided by its error: the most exact ones count most */
@@ -24,9 +24,9 @@ struct finder {
     struct ws_map of_keys; /* key of a work → index in `works` + 1 */
     struct ws_vector works;
     struct ws_map of_graphs;   /* id of a graph → index of its first node + 1 */
-    uint32_t *of_shapes;       /* by index of a shape: index in `works` + 1; 0: no kernel, or in no graph */
+    uint32_t *of_shapes;       /* by index of a shape: index in `works` + 1; 0: not a kernel, or in no graph */
     struct ws_vector captured; /* size_t: captured operations, in the order of their records */
-    size_t matched;            /* index in `captured` after the nodes of the latest graph that was found there */
+    size_t matched;            /* index in `captured` after the operations of the last graph that capture_of found */
 };
 
 /* Returns the key of the work that operations of this shape do. A kernel with the same grid and block does the same

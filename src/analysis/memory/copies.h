@@ -28,8 +28,8 @@ struct ws_copy_row {
     uint64_t timed_bytes;
     int64_t total;
     int64_t host;    /* ns that the host spent in the calls that copied */
-    int64_t exposed; /* ns of `total` in which neither compute nor communication ran; where copies overlap, this time
-                        counts only for the copy that ends last */
+    int64_t exposed; /* ns of `total` in which neither compute nor communication ran; where copies and memsets
+                        overlap, this time counts only for the one that ends last */
     int64_t steady;  /* part of `exposed` in steady steps; all of `exposed` if there are no steady steps */
     /* bytes per ns: the highest rate that a large copy (WS_COPY_LARGE) surely reached; the rate of a copy is computed
      * with the longest duration that the errors of the copy's times allow; 0: no large copy */

@@ -37,6 +37,8 @@ enum ws_gemm_issue {
     WS_GEMM_ISSUES
 };
 
+/* What ws_gemm_finding.rate follows from: the share of the peak that the GEMM reaches now, an aligned GEMM with
+ * similar work (ws_gemm_row.alike), or the GPU's roof. */
 enum ws_gemm_judge { WS_JUDGED_BY_SHARE, WS_JUDGED_BY_ALIKE, WS_JUDGED_BY_ROOF };
 
 struct ws_gemm_finding {

@@ -19,9 +19,9 @@
  *   weight is used at most once per token. If this limit is below the ridge, the matrix kernels are memory-bound;
  *   their FLOPs and bytes stay unknown.
  * - name: only the class of the kernel is known. Pointwise, norm, softmax, reduction, embedding, optimizer, copy,
- * sort and random kernels, and products of a matrix and a vector, have too little arithmetic to reach the ridge of
- * any GPU. Kernels of these classes are memory-bound if they take at least 10 µs on average. Their FLOPs and bytes
- * stay unknown.
+ *   sort and random kernels, and products of a matrix and a vector, have too little arithmetic to reach the ridge of
+ *   any GPU. Kernels of these classes are memory-bound if they take at least 10 µs on average. Their FLOPs and bytes
+ *   stay unknown.
  *
  * A kernel is compute-bound if its arithmetic intensity reaches the ridge of its precision, else memory-bound. A
  * kernel is latency-bound if it reaches at most a fifth of its roof and is too small to fill the GPU. Too small means

@@ -10,6 +10,8 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
+/* What an operation means for the search. PASSES: it is ignored. ENDS: it ends a sequence. BETWEEN: it may run
+ * between the two products. */
 enum role { PASSES, ENDS, PRODUCT, SOFTMAX, BETWEEN };
 
 /* The last matrix product of a stream, and the kernels that the stream has run after it. `product` is the product's
@@ -178,8 +180,9 @@ static struct ws_unfused *pattern_of(struct search *search, size_t softmax, cons
     return pattern;
 }
 
-/* Adds an occurrence of attention to its pattern. `follow` holds the first matrix product and the kernels after it.
- * `second` is the index of the second matrix product in ws_track.order. */
+/* Adds an occurrence of attention to its pattern, unless the known sizes of its products do not fit. `follow` holds
+ * the first matrix product and the kernels after it. `second` is the index of the second matrix product in
+ * ws_track.order. */
 static int add_attention(struct search *search, const struct follow *follow, size_t second)
 {
     struct ws_operator_cost first_cost, second_cost;

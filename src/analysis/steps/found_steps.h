@@ -4,8 +4,8 @@
 
 #include "analysis/steps/steps.h"
 
-/* Fills `source` and `steps` (begin, end, number, kind) of the result. If no steps are found, `why_none` gives the
- * reason. Returns 0 or -ENOMEM. */
+/* Fills `source`, `proof` and `steps` (begin, end, number, kind) of the result. If no steps are found, `why_none`
+ * gives the reason. Returns 0 or -ENOMEM. */
 int ws_found_steps(const struct ws_report *report, const struct ws_track *track, struct ws_track_steps *result);
 
 #endif

@@ -11,7 +11,7 @@ enum {
     /* percent; advice on a power cap is given only if it lowers the clock by at least this, because some loss is
      * usual */
     ADVISE_POWER_LOSS = 10,
-    ADVISE_LOSS = 3, /* percent; the limit like ADVISE_POWER_LOSS for all other reasons */
+    ADVISE_LOSS = 3, /* percent; like ADVISE_POWER_LOSS, but for all other reasons */
 };
 
 static const struct {

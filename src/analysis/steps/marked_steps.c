@@ -123,8 +123,8 @@ static bool has_calls(const struct ws_process *process, const struct lane *lanes
  * the trace lacks this launch but has other launches of the stream, the operation gets the marker of its predecessor
  * on the stream. If the operation has no predecessor, it was launched before the recording, so the function returns
  * -1. If the trace lacks all launches of the stream, the operation's start on the device is used as the time of its
- * launch. But while `begun` is false, no operation of the device with a launch call has come yet. Operations without
- * a launch call then count as launched before the recording. */
+ * launch. `begun` is false until the device's first operation with a launch call. Until then, operations without a
+ * launch call count as launched before the recording. */
 static ptrdiff_t launched_at(const struct ws_ops *ops, uint32_t op, const struct ws_vector *markers,
                              struct lane *lane, bool begun, size_t *hint)
 {

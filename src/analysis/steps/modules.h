@@ -5,9 +5,10 @@
  * parent row. So the equal layers of a transformer are one row. ranges.h defines the figures of a row and says which
  * operations belong to a range.
  *
- * The calls of autograd's engine form a row "backward". The backward pass mostly runs on a thread of its own. Then
- * this row has no parent. Modules that run again in the backward pass (activation checkpointing) are children of this
- * row. The work of the device is the sum of the `own` work of all rows and the work outside modules. */
+ * The calls of autograd's engine form a row "backward". If the backward pass runs on a thread of its own, as it
+ * mostly does, this row has no parent. Modules that run again in the backward pass (activation checkpointing) are
+ * children of this row. The work of the device is the sum of the `own` work of all rows and the work outside modules.
+ */
 #ifndef WALLSHIM_ANALYSIS_STEPS_MODULES_H
 #define WALLSHIM_ANALYSIS_STEPS_MODULES_H
 

@@ -123,7 +123,8 @@ static bool within_warm(const struct ws_step *step, int64_t median)
 }
 
 /* Counts the first steps that are shorter than usual. They are short because they use a stock, for example batches
- * loaded before the first step. Returns 0 if more than a few later steps are that short too. */
+ * loaded before the first step. Returns 0 if more than 1/short_in of the steady steps are as short but come
+ * later. */
 static size_t count_on_stock(const struct ws_vector *steps, int64_t median)
 {
     const struct ws_step *list = steps->data;

@@ -33,7 +33,7 @@
  *   First steps that are more than 25 % shorter than the median are warm-up too, if hardly any later step is that
  *   short. These steps are short because they use a stock, such as batches loaded beforehand;
  * - other: among found steps, segments with other work (evaluation, checkpoint); for an inference server, steps of
- * all phases except the phase that takes most time (phases.h);
+ *   all phases except the phase that takes most time (phases.h);
  * - cut: the last step, if its end is not certain because nothing runs after it or because there are gaps between
  *   markers. If there are fewer than four marked steps, an uncertain last step counts as steady;
  * - counted: steps with launches that were delayed while hardware counters were read; they are left out only if at

@@ -1,5 +1,6 @@
-/* Tells which data the trace lacks that could change the verdict. The trace can lack operations that ran while work
- * was queued, the operations of recorded launches, and the launches of recorded operations. */
+/* Tells which data the trace lacks that could change the verdict. The trace can lack three kinds of data: operations
+ * that may have run in gaps with queued work, the operations of recorded launches, and the launches of recorded
+ * operations. */
 #ifndef WALLSHIM_ANALYSIS_VERDICT_MISSING_H
 #define WALLSHIM_ANALYSIS_VERDICT_MISSING_H
 

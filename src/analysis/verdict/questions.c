@@ -29,8 +29,8 @@ enum { MOVING_LIMIT = WS_VERDICT_MOVING, MOSTLY_LIMIT = 50, UNSURE_LIMIT = 10 };
 /* Per mille of a step. Causes of idle time that take less are not listed. */
 enum { IDLE_PER_MILLE = 5 };
 
-/* Percent of a step. If the device waited for the host for less than this, the report does not mention that the
- * profiler slowed the host. */
+/* Percent of a step. The report mentions that the profiler slowed the host only if the device waited for the host for
+ * at least this long. */
 enum { SLOWED_LIMIT = 5 };
 
 /* If steady steps cover less of the recording than this percentage, the report says so. */
@@ -276,7 +276,7 @@ static bool graphs_compute_most(const struct ws_report *report, size_t track)
            wall->parts[WS_PART_GRAPHS] > wall->parts[WS_PART_MATMUL] + wall->parts[WS_PART_OTHER_COMPUTE];
 }
 
-/* Answers question 3 where CUDA graphs computed most. */
+/* Writes the answer to question 3 (share of matrix work) if CUDA graphs computed most. */
 static void write_graph_matmuls(const struct ws_report *report, size_t track, char *text, size_t capacity)
 {
     double share;

@@ -42,7 +42,7 @@ enum { KERNELS_MOST = 10, ADVICE_MOST = 5, DEVICES_MOST = 8 };
  * share, the page says so. */
 enum { GUESSED_SHOWN = 30 };
 
-/* How many devices, kernels and pieces of advice the page shows at most; 0: all. */
+/* How many devices, kernels and pieces of advice the page shows at most. 0 devices or kernels: all. */
 struct summary_room {
     size_t devices, kernels, advice;
 };
@@ -61,9 +61,8 @@ static bool summary_step_is_longer(const struct ws_track_steps *steps, int64_t k
 
 enum { LOST_TEXT = 200 };
 
-/* Writes what the trace lacks. Does not count what was launched outside the time that the user asked for, and not the
- * missing launches of operations that were launched before the recording, because the trace holds the operations
- * themselves. */
+/* Writes what the trace lacks. Leaves out what was launched outside the time that the user asked for. Counts
+ * operations launched before the recording separately, because the trace lacks only their launches. */
 static void summary_write_lost(const struct ws_report *report, size_t shown, char text[LOST_TEXT])
 {
     size_t subject = ws_model_track(report->model, shown)->process;
@@ -162,8 +161,8 @@ static void summary_print_beside(const struct ws_track_wall *wall, size_t shown,
         ws_page_text(page, "Nothing cheap was found against the wall itself; against the rest of a step:");
 }
 
-/* Writes the place in the program to which an advice refers: "; at forward (model.py:12): x = norm(x)", or only
- * "train.py:41" for a line outside functions. Writes nothing if the place is an operator of PyTorch, which is no
+/* Writes the place in the program to which a piece of advice refers: "; at forward (model.py:12): x = norm(x)", or
+ * only "train.py:41" for a line outside functions. Writes nothing if the place is an operator of PyTorch, which is no
  * place in the user's program. Also writes nothing if the advice has several places and names only a range for them.
  * The report with --full names operators and such ranges too. */
 static void summary_write_place(const struct ws_advice *advice, char text[WS_ADVICE_PLACE])

@@ -146,8 +146,8 @@ static void print_behind(const struct ws_track_wall *wall, struct ws_page *page)
                      wall->behind == WS_WALL_OVERHEAD ? ws_part_spent(wall->behind_cause) : "");
 }
 
-/* Warns of launches that took longer because hardware counters were read. Prints nothing if the figures are per step,
- * because figures per step leave out the steps with these launches, unless too few other steps are left (steps.h). */
+/* Warns of launches that took longer because hardware counters were read. Prints nothing if the figures are per step:
+ * they normally leave out the steps with these launches (steps.h). */
 static void print_held_up(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_process *process = ws_model_process(report->model, ws_model_track(report->model, track)->process);

@@ -78,7 +78,7 @@ static int sum_parts(const struct ws_report *report, size_t subject, struct ws_t
         result->parts[WS_PART_EXPOSED_MEMORY] += list[i].split.exposed_memory;
         compute += list[i].split.group[WS_GROUP_COMPUTE];
     }
-    /* Some of this idle time is in no gap (idle period) that the analysis of causes saw, for example the time between
+    /* Some of the idle time is in no gap (idle period) that the analysis of causes saw, for example the time between
      * two bursts of recording within a step. Its cause is not known, so it is added to WS_PART_UNEXPLAINED. */
     int64_t idle =
         result->length - compute - result->parts[WS_PART_EXPOSED_COMM] - result->parts[WS_PART_EXPOSED_MEMORY];

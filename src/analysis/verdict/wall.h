@@ -7,7 +7,7 @@
  * - communication: exposed collectives (collectives during which the device does not compute), and waits for other
  *   ranks;
  * - compute and bandwidth: kernels, by their roofline class (wall_kernels.h). Exposed copies within the device and
- * exposed memsets count as bandwidth;
+ *   exposed memsets count as bandwidth;
  * - none: CUDA graphs that were timed as a whole.
  *
  * The verdict is the wall with the most time, with one exception. The walls overhead and communication are delays of

@@ -79,7 +79,7 @@ static ws_CUresult fill(uint64_t to, size_t pitch, unsigned value, unsigned elem
     TRY(sim_memset_describe(&work, stream->context->device, &what, &pinned));
     uint64_t number = 0;
     TRY(sim_submit(stream, &work, sim_config.launch_ns, &number));
-    /* Of memsets, only one that writes pinned host memory makes the caller wait. */
+    /* A synchronous memset makes the caller wait only if it writes pinned host memory. */
     return pinned && !async ? sim_finish_through(stream, number) : WS_CUDA_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /* The simulated cuDNN: its operations are kernels of the simulated driver.
  *
  * Nothing is computed: a kernel lasts as long as its FLOPs and bytes take on the device. SIMGPU_CUDNN names a file
- * that gets a line for each kernel: name, FLOPs, bytes to move. */
+ * that gets a line for each call of sim_work: the kernel's name, its FLOPs and the bytes that it moves. */
 #ifndef SIMGPU_CUDNN_WORK_H
 #define SIMGPU_CUDNN_WORK_H
 

@@ -230,8 +230,8 @@ ws_CUresult sim_context_destroy(struct sim_context *context)
     return WS_CUDA_SUCCESS;
 }
 
-/* With the device's primary_lock and sim_lock held: the device's primary context, created on first use and
- * initialised again after a reset. Its handle never changes. */
+/* With the device's primary_lock and sim_lock held: returns the device's primary context, which is created on first
+ * use and initialised again after a reset. Its handle never changes. */
 static struct sim_context *primary_of(struct sim_device *device)
 {
     struct sim_context *context = device->primary;

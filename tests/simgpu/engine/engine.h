@@ -194,7 +194,7 @@ struct sim_op {
     unsigned unresolved; /* number of dependencies whose end is not known yet */
     struct sim_op *next_watched;
     bool ran;         /* the operation's real work is done */
-    int64_t there_at; /* of a wait for a value: when the value was first seen in memory; 0: not seen yet */
+    int64_t there_at; /* of a wait for a value: when the value was first seen in memory; 0: absent at the last look */
     struct sim_work work;
 };
 
@@ -366,9 +366,9 @@ void sim_watch(struct sim_op *op);
 extern _Atomic unsigned sim_values_watched;
 void sim_values_end(void);
 
-/* Called when a wait for a value was put into its stream. From then on each driver call looks whether the value is in
- * memory, because the driver thread may look much later. A value stored before a driver call is thus seen in that
- * call at the latest. */
+/* Called when a wait for a value was put into its stream. From then on each driver call that queues, waits or queries
+ * looks whether the value is in memory, because the driver thread may look much later. So a value stored before such
+ * a call is seen in that call at the latest. */
 void sim_value_queued(struct sim_op *op);
 static inline void sim_values_look(void)
 {

@@ -50,7 +50,7 @@ struct sim_exec {
     struct sim_stream **branches;
     unsigned branch_count;
     uint64_t flags;
-    /* these three: where the previous launch ended (stream, operation's number, operation) */
+    /* the next three: the stream of the previous launch, and the number and address of its last operation */
     struct sim_stream *last_stream;
     uint64_t last_number;
     struct sim_op *last_op;

@@ -145,8 +145,9 @@ static void settle_stream(struct sim_stream *stream)
         if (op->work.kind == SIM_WORK_KERNEL)
             op->work.duration = throttled(stream->context->device, op->start, op->work.duration);
         op->end = op->start + op->work.duration;
-        if (op->work.kind ==
-            SIM_WORK_GRAPH_END) /* the graph starts after the operation before, its SIM_WORK_GRAPH_BEGIN */
+        /* In the stream, the operation before a SIM_WORK_GRAPH_END is the graph's SIM_WORK_GRAPH_BEGIN. The graph
+         * starts when that operation has ended. */
+        if (op->work.kind == SIM_WORK_GRAPH_END)
             op->start = stream->last_end + sim_config.dispatch_ns;
         if (op->start > op->end)
             op->start = op->end;

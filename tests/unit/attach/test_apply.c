@@ -78,7 +78,7 @@ static int apply(pid_t child, uint64_t begin_at, uint64_t end_at)
                                     .count = 1 };
     int error = ws_apply_patches(&patching, &stood);
     close(patching.memory);
-    assert_true(stood > 0 || error == -ETIMEDOUT); /* no thread is stopped in vain */
+    assert_true(stood > 0 || error == -ETIMEDOUT); /* the threads were stopped, unless the shim had given up before */
     return error;
 }
 

@@ -85,7 +85,7 @@ static void code_with_locks_is_unsafe(void **state)
     assert_false(is_safe_with((uintptr_t)dlsym(RTLD_DEFAULT, "calloc") + 33));
     assert_false(is_safe_with((uintptr_t)dlsym(RTLD_DEFAULT, "pthread_create") + 101));
     assert_false(is_safe_with(loader->begin + 0x2005));
-    /* only a pointer to the function, no return address */
+    /* a pointer to a function's first byte is no return address */
     assert_true(is_safe_with((uintptr_t)dlsym(RTLD_DEFAULT, "free")));
     assert_true(is_safe_with((uintptr_t)dlsym(RTLD_DEFAULT, "read") + 10));
     assert_false(is_safe_at((uintptr_t)dlsym(RTLD_DEFAULT, "malloc") + 21, 0));

@@ -59,7 +59,7 @@ static void check_code(const size_t *offsets, size_t count, bool jumps)
 
 static void patches_share_spans(void **state)
 {
-    /* adjacent, across the end of a page, and farther apart than a page */
+    /* the patches are adjacent, cross the end of a page, or are more than a page apart */
     static const size_t offsets[] = { 9000, 10, 15, 4094, 500, 30000, 8999 - WS_LATE_JUMP };
     enum { COUNT = sizeof(offsets) / sizeof(offsets[0]) };
     struct ws_late_patch patches[COUNT];
@@ -68,7 +68,7 @@ static void patches_share_spans(void **state)
     for (size_t i = 0; i < COUNT; i++)
         patches[i] = patch_at(offsets[i]);
     assert_int_equal(ws_spans_make(patches, COUNT, &spans), 0);
-    assert_int_equal(spans.count, 3); /* from 10, from 8994, and 30000 */
+    assert_int_equal(spans.count, 3); /* the spans begin at 10, 8994 and 30000 */
     assert_int_equal(ws_spans_touch(&spans, getpid(), memory), 0);
     check_code(offsets, COUNT, false);
     assert_int_equal(ws_spans_read(&spans, getpid(), memory), 0);

@@ -96,7 +96,7 @@ static void note_signal(int number)
     came = number;
 }
 
-/* Waits for a signal that only ppoll lets through: without it, ppoll would wait for ever. */
+/* Waits for a signal that only ppoll lets through. Without the signal, ppoll would wait for ever. */
 static int waits_with_mask(void)
 {
     sigset_t blocked, none;
@@ -206,7 +206,7 @@ static void a_signal_meanwhile_ends_a_call_with_a_mask(void **state)
     assert_int_equal(status_of(child), 0);
 }
 
-/* A thread whose call a signal is to end is not sent elsewhere. */
+/* While a signal is pending that ends the thread's call, the thread is not sent through other code. */
 static void a_signal_before_the_way_through_is_delivered(void **state)
 {
     struct ws_stopped stopped;
@@ -262,7 +262,7 @@ static void *waits_in_thread(void *interrupted)
     return NULL;
 }
 
-/* Returns how many waits of its threads were interrupted. One more thread does not stop. */
+/* Returns how many waits of its threads were interrupted. One more thread, makes_a_child, does not stop in time. */
 static int many_wait(void)
 {
     pthread_t threads[WAITING], slow;
@@ -428,7 +428,8 @@ static void a_thread_that_is_gone_is_said(void **state)
     assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), -ESRCH);
 }
 
-/* A thread that does not stop in time must not hold up the command, with and without the alarm. */
+/* A thread that does not stop in time must not hold up the command, with and without the alarm that ws_urgent_begin
+ * sets. */
 static void a_wait_ends_in_time(void **state)
 {
     (void)state;
@@ -452,7 +453,7 @@ static void a_wait_ends_in_time(void **state)
     assert_int_equal(ws_wait_for_stop(child, MUCH_NS, &status), -ESRCH);
 }
 
-/* The mask, the handler of the alarm and the scheduling are the same afterwards. */
+/* The signal mask, the alarm's handler and the scheduling policy are the same afterwards as before. */
 static void urgent_work_leaves_no_trace(void **state)
 {
     (void)state;

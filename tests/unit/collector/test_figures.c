@@ -171,7 +171,7 @@ static void damaged_frames_are_counted(void **state)
     ws_frame_header_write(unit, &header);
     figures_add(stream, unit, sizeof(unit));
     assert_int_equal(figures->undecoded, 1);
-    header.raw_size = WS_FRAME_BYTES_MAX; /* few bytes, which are said to decode to the largest frame */
+    header.raw_size = WS_FRAME_BYTES_MAX; /* a few bytes whose header states the largest raw size */
     header.flags = WS_FRAME_COMPRESSED;
     ws_frame_header_write(unit, &header);
     for (int i = 0; i < 10; i++)

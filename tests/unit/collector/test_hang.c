@@ -66,7 +66,7 @@ static void what_waits_and_does_not_end_is_stuck(void **state)
     streams[0].correlation++; /* one of the two devices goes on */
     assert_int_equal(stuck_at(&progress, 6000), 4000);
     streams[1].correlation++;
-    assert_int_equal(stuck_at(&progress, 7000), 1000); /* both have gone on by now: the first one at 6000 */
+    assert_int_equal(stuck_at(&progress, 7000), 1000); /* both have gone on by now; the first one last did at 6000 */
     head.streams = 0;
     assert_int_equal(stuck_at(&progress, 9000), 0); /* no work is queued, so nothing is stuck */
     head.streams = 2;

@@ -137,8 +137,9 @@ static void a_thread_without_stacks_has_the_line_that_waits_for_it(void **state)
     build_stack(trace, 4, 5000, 0, true); /* sampled in the pause from 1000 to 9000 */
     build_stack(trace, 3, 9000, 0, false);
     build_stack(trace, 3, 10000, 0, false);
-    build_stack(trace, 3, 900000, 0, false); /* the pause before it has no sample, but ends as the first pause did */
-    build_stack(trace, 4, 912000, 0, true);  /* the last pause: the thread may have ended */
+    /* the pause before this stack has no sample, but ends with the same stack as the first pause */
+    build_stack(trace, 3, 900000, 0, false);
+    build_stack(trace, 4, 912000, 0, true); /* the last pause: the thread may have ended */
     built_read(&built);
     const struct ws_process *process = ws_model_process(built.model, 0);
     uint32_t place = ws_stacks_waiting(&process->stacks, 2, 2000);

@@ -1,4 +1,5 @@
-/* Tests of shim/timing/activity: how much of its time a thread works. */
+/* Tests of shim/timing/activity: how much of its time a thread works. A thread's stretch is the time that passes
+ * while the thread works for a given time. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +39,7 @@ static int begin_anew(void **state)
     return 0;
 }
 
-/* Some turns of the same kind, after which all that the thread did before counts for nothing. */
+/* Makes 100 turns of 100 ms, all of the same kind. Afterwards, what the thread did before no longer counts. */
 static uint64_t turns(uint64_t now, int64_t cpu, uint64_t in_call, uint64_t in_ops)
 {
     for (int i = 0; i < 100; i++) {
@@ -55,7 +56,8 @@ static void a_thread_that_waits_is_stretched(void **state)
 {
     (void)state;
     uint64_t now = 1000 * (uint64_t)MS;
-    assert_int_equal(activity_stretch(&thread, now, 1000), 1000); /* until more is known */
+    /* nothing is known yet, so all time counts as work */
+    assert_int_equal(activity_stretch(&thread, now, 1000), 1000);
     now = turns(now, 100 * MS, 0, 0);
     assert_int_equal(activity_stretch(&thread, now, 1000), 1000);
     unsigned before = reads;
@@ -85,7 +87,7 @@ static void time_between_waits_is_learned(void **state)
         thread_cpu += 1 * MS;
         activity_called(&thread, now - 100000, now, true);
         activity_called(&thread, now, now + 1000, true);    /* too short to have waited */
-        activity_called(&thread, now - 500000, now, false); /* an allocation, say */
+        activity_called(&thread, now - 500000, now, false); /* not a wait for the device, but an allocation, say */
         activity_stretch(&thread, now, 0);
     }
     assert_int_equal(thread.activity.waits, 400);

@@ -196,7 +196,8 @@ static void a_new_base_lets_go_of_the_old_one(void **state)
         now += SECOND - 1000000;
         uint32_t soon = operation();
         now += 6000;
-        learn(soon, launched); /* less than a second after the base event, so that stays the base */
+        /* this event is less than a second after the base event, so the base does not change */
+        learn(soon, launched);
         assert_int_equal(context.base[0].event, event);
         event_release(&context.pool, soon);
         now += 1000000;

@@ -541,7 +541,8 @@ static void whatever_is_read_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(surprises_end_stacks, make_image), /* first: it needs the reads by system calls */
+        /* this test comes first: only the first stacks are read by system calls, which it needs */
+        cmocka_unit_test_setup(surprises_end_stacks, make_image),
         cmocka_unit_test_setup(frames_are_read, make_image),
         cmocka_unit_test_setup(an_interpreter_that_shuts_down_is_left_alone, make_image),
         cmocka_unit_test_setup(stacks_are_bounded, make_image),

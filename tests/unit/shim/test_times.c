@@ -82,7 +82,7 @@ static void check(struct pending pending, int64_t begin_event, int64_t end_event
 }
 
 /* The begin event passed between 99.5 and 100.5 µs, long after the launch. The kernel begins 0.7 to 2.2 µs after it,
- * most likely 2.15 µs (dispatch.h). The end event passes within 1 µs after the kernel's end, most likely with it. */
+ * most likely 2.15 µs (dispatch.h). The end event passes within 1 µs after the kernel's end, most likely at once. */
 static const struct expected busy = { 102150, 1950, 150000, 1500, WS_TIME_INFERRED, WS_TIME_MEASURED };
 
 static void in_a_busy_stream(void **state)
@@ -403,9 +403,9 @@ static struct pending waited_copy(uint32_t shape, uint32_t flags, int64_t return
     return pending;
 }
 
-/* The thread wakes up long after a short copy, so the shortest span in which such a copy ran bounds the length of
- * all. Here it reaches from 9.9 µs, when the call began at the earliest, to 18.5 µs, when the end event passed at the
- * latest. The stated error still reaches to the call's return. */
+/* The thread wakes up long after a short copy, so the shortest span in which such a copy ran bounds the length of all
+ * such copies. Here this span reaches from 9.9 µs, when the call began at the earliest, to 18.5 µs, when the end
+ * event passed at the latest. The stated error still reaches to the call's return. */
 static void a_wait_is_no_length(void **state)
 {
     (void)state;
@@ -424,7 +424,7 @@ static void a_wait_is_no_length(void **state)
     assert_int_equal(slow.op.end, 11000 + 8600);
     assert_true(slow.op.end + slow.op.end_error >= 90000);
     assert_int_equal(ws_op_end_quality(&slow.op), WS_TIME_BOUNDED);
-    /* It may have waited for other work first, so it most likely ran right before the return. */
+    /* `behind` may have waited for other work first, so it most likely ran right before its call returned. */
     assert_int_equal(behind.op.begin, 90000 - 8600);
     assert_int_equal(behind.op.end, 90000);
     assert_true(behind.op.begin - behind.op.begin_error <= 11000);

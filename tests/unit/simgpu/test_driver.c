@@ -261,7 +261,8 @@ static void unknown_kernels_take_the_same_time_each_time(void **state)
     simgpu_release(fixture);
     succeeds(cuStreamSynchronize(fixture->stream));
     float first = elapsed(marks[0], marks[1]), second = elapsed(marks[1], marks[2]);
-    assert_true(first >= 0.0025f && first <= 0.0215f); /* a kernel of 2 to 20 µs, and 1 µs of dispatch, ± 0.5 µs */
+    /* the kernel takes 2 to 20 µs; its dispatch behind the event adds some 2 µs */
+    assert_true(first >= 0.0025f && first <= 0.0215f);
     assert_true(first - second < 0.0006f && second - first < 0.0006f);
 }
 

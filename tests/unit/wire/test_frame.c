@@ -144,7 +144,7 @@ static void each_field_is_where_format_md_says(void **state)
     check_field(bytes, 56, 8, ws_hash(bytes, 56));
 }
 
-/* The magic is checked even if the hash is right: a file of another kind may use the same hash. */
+/* The magic is checked even if the hash is right: a file of another kind may use the same hash function. */
 static void another_magic_with_a_right_hash_is_refused(void **state)
 {
     (void)state;

@@ -92,8 +92,8 @@ static void an_event_of_another_process_is_waited_for(void **state)
     struct builder *trace = queue_behind(&built, 500 * us);
     (void)state;
     order(trace, "cuStreamWaitEvent", OTHER, 77, -40 * us);
-    order(trace, "cuEventRecord", COMPUTE, 77,
-          -35 * us); /* recorded after the call to wait, so that call does not wait for it */
+    /* recorded after the call to wait, which therefore does not wait for this record */
+    order(trace, "cuEventRecord", COMPUTE, 77, -35 * us);
     expect_waited(&built, WS_WAITED_FOREIGN_EVENT,
                   "an event without a record in the trace: from another process, or from before the recording");
 }

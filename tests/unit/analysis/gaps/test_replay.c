@@ -68,9 +68,8 @@ static struct ws_replay_times replay(struct built *built, unsigned without)
 /* A step of the program's loop: what it contains, and how long each part takes, in ns. */
 struct loop {
     bool copy, wait;
-    int64_t load, work,
-        /* load: host time before the copy; work: host time after the wait; allocate: time of an allocation */
-        allocate;
+    /* load: host time before the copy; work: host time after the wait; allocate: time of an allocation */
+    int64_t load, work, allocate;
     int64_t more_load; /* further host time before the copy, in one step of four */
     int kernels;
     int64_t kernel; /* duration of each kernel */

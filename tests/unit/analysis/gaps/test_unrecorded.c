@@ -268,7 +268,7 @@ static void launches_without_operations_ran(void **state)
             build_call(trace, "cudaStreamEndCapture", WS_CALL_CAPTURE, 32 * us, 34 * us);
         build_call(trace, "cudaStreamSynchronize", WS_CALL_SYNC, 40 * us, 3 * ms);
         second(trace, 3 * ms + 10 * us);
-        /* its kernel ran after the recording's end */
+        /* this launch's kernel ran after the recording's end */
         build_call(trace, "cudaLaunchKernel", WS_CALL_LAUNCH, 5 * ms, 5 * ms + us);
         built_report(&built);
         assert_int_equal(idle_for(&built, cases[i].cause), 2 * ms + 17 * us);

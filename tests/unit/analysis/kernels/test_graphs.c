@@ -20,7 +20,7 @@ static void build_line(struct builder *trace, uint32_t frame, const char *functi
     build_row(trace, WS_FAMILY_frame, &(struct ws_frame){ .id = frame, .code = frame });
 }
 
-/* A launch that is captured at `frame`: it does not run. */
+/* Adds a launch that is captured at `frame` and does not run. */
 static void capture(struct builder *trace, const char *kernel, uint32_t frame, int64_t host)
 {
     uint32_t shape = build_launch(
@@ -88,7 +88,7 @@ static void nodes_have_times_and_lines(void **state)
     build_kernel(trace, 1, "gemm", 100 * us, 130 * us);
     build_kernel(trace, 1, "gemm", 140 * us, 180 * us);
     build_kernel(trace, 2, "gelu", 200 * us, 205 * us);
-    capture(trace, "other", MODEL, 290 * us); /* of a graph that was not launched */
+    capture(trace, "other", MODEL, 290 * us); /* a capture for a graph that was not launched */
     capture(trace, "gemm", MODEL, 300 * us);
     capture(trace, "gelu", MODEL, 310 * us);
     capture(trace, "gemm", HEAD, 320 * us);
@@ -145,7 +145,8 @@ static void a_line_is_known_without_the_order(void **state)
     built_finish(&built);
 }
 
-/* Where most of a graph's kernels did not run outside of it, its matrix work is not known. */
+/* If most of a graph's kernels did not also run outside of the graph, the share of matrix work in the graph is not
+ * known. */
 static void few_times_tell_nothing_of_the_whole(void **state)
 {
     struct built built;

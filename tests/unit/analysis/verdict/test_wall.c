@@ -178,7 +178,7 @@ static void tokens_of_a_server_step_are_evidence(void **state)
         assert_text(&built, "verdict", "not known 100.0 %, where names suggest compute 100.0 %", i > 0);
         assert_text(&built, "verdict", "by the names of kernels only", i > 0);
         assert_text(&built, "roofline", i ? "unknown" : "memory-bound", true);
-        /* Only if memory limits the products, the advice is to decode for more requests at once. */
+        /* The advice is to decode for more requests at once only if memory limits the products. */
         assert_text(&built, "verdict", "serve larger batches", i == 0);
         built_finish(&built);
     }
