@@ -16,9 +16,10 @@ bool address_is_loopback(const struct sockaddr *address);
 /* Is `host` a numeric address of the loopback, such as 127.0.0.1 or ::1, or the word "localhost"? */
 bool address_names_loopback(const char *host);
 
-/* Listens at a numeric address or at localhost. Without `for_all`, refuses addresses that other machines can reach;
- * `otherwise` is a text for the message about such a refusal: what the user can give instead. Returns a non-blocking
- * socket. On failure, prints a line on stderr that begins with `what` and the address, and returns -1. */
+/* Listens at a numeric address or at localhost. Without `for_all`, refuses addresses that other machines can reach.
+ * The message about such a refusal ends with `otherwise`, which tells what the user can give instead. Returns a
+ * non-blocking socket. On failure, prints a line on stderr that begins with `what` and the address, and returns
+ * -1. */
 int address_listen(const char *what, const char *address, bool for_all, const char *otherwise);
 
 #endif

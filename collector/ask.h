@@ -15,8 +15,8 @@ struct job;
 /* Asks all processes of the job for their progress. */
 void ask_job(struct clients *clients, const struct job *job);
 
-/* Asks every process for its progress that was never asked, and every process that has answered its last question and
- * was last asked at least `every_ms` ago. */
+/* Asks two groups of processes for their progress: those that were never asked, and those that have answered their
+ * last question and were last asked at least `every_ms` ago. */
 void ask_due(struct clients *clients, uint64_t every_ms);
 
 /* Has every connected process of the job answered its last question? */

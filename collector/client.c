@@ -351,8 +351,9 @@ static void drop_duplicate(struct client *client)
         job_drop_duplicate(jobs_get(&client->all->jobs, client->hello.job, false), recording);
 }
 
-/* The process has ended or is about to. Its live memory (memory that it shares with the collector, record/live.h)
- * holds the records that the process had not sent. */
+/* The connection has ended without GOODBYE, usually because the process has ended or is about to. The process's live
+ * memory (memory that it shares with the collector, record/live.h) holds the records that the process had not
+ * sent. */
 static void end_without_goodbye(struct client *client)
 {
     int memory = client->memory;

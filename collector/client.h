@@ -47,7 +47,7 @@ struct client {
     uint64_t since;          /* when the client connected, in ms of uv_now() */
     bool greeted;            /* HELLO, the first message of a shim, has come */
     bool asks;               /* the client has sent ASK, so it is `wallshim ctl` */
-    unsigned dumps, dumped;  /* how many dumps the client has requested: not written yet (dumps), all (dumped) */
+    unsigned dumps, dumped;  /* dumps that the client has requested: those not written yet (dumps), all (dumped) */
     enum client_state state; /* whether the process records now, as its last message STATE says */
     bool stuck;              /* a write failed because the disk is full; clients_tick tries again */
     bool owes;               /* the message TAKEN must be sent again, because the socket was full */

@@ -16,9 +16,9 @@ enum {
 
 /* --- memory ------------------------------------------------------------------------------------- */
 
-/* stream_memory.reclaim: frees the buffers of idle clients. If there are none, cuts off the client whose frame has
- * been incomplete for longest, if that is over HURRY_MS. A client that works needs less time than HURRY_MS, because
- * it sends a frame as fast as the collector reads. */
+/* stream_memory.reclaim: frees the buffers of idle clients. If that frees nothing, finds the client whose frame has
+ * been incomplete for longest, and cuts this client off if that time exceeds HURRY_MS. A client that works properly
+ * needs less time, because it sends a frame as fast as the collector reads. */
 static bool reclaim(void *data, const struct stream *asking)
 {
     struct clients *clients = data;

@@ -65,8 +65,8 @@ int dump_begin(struct dumps *dumps, struct job *job, const struct dump_cause *ca
 /* Prevents dumps that were begun with this `data` from calling `done`. */
 void dumps_forget(struct dumps *dumps, const void *data);
 
-/* To be called once a second. Drops frames that are older than flights.window_ms, and all frames of processes that
- * ended minutes ago. */
+/* To be called once a second. Drops frames that came more than flights.window_ms before the newest frame of their
+ * family, and all frames of processes that ended minutes ago. */
 void dumps_tick(struct dumps *dumps, struct jobs *jobs);
 
 /* Waits until all dumps are written. */

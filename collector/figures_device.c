@@ -67,7 +67,7 @@ static enum figures_cause late_cause(const struct figures_waits *waits, const st
     return FIGURES_CAUSE_UNKNOWN;
 }
 
-/* Returns when the operation after a gap was queued, but no time before the gap's `begin`. It was queued when its
+/* Returns when the operation after a gap was queued, or the gap's `begin` if that is later. It was queued when its
  * launch call began, or when the call ended if more than DISPATCH_MOST of the call lies in the gap. If the operation
  * began at most DISPATCH_MOST after that time, as it does after a launch on an idle device, returns the operation's
  * begin instead. The whole gap then counts as waiting for the launch. */

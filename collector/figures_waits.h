@@ -1,5 +1,5 @@
-/* Keeps when the threads of a process waited for the device or for memory. These waits tell the causes of gaps, in
- * which the device was idle. Only the last waits of each thread are kept. */
+/* Stores the times at which the threads of a process waited for the device or for memory. These waits explain gaps
+ * (times in which the device was idle). Only the last waits of each thread are kept. */
 #ifndef WALLSHIM_COLLECTOR_FIGURES_WAITS_H
 #define WALLSHIM_COLLECTOR_FIGURES_WAITS_H
 

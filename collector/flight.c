@@ -139,8 +139,8 @@ void flight_tick(struct flight *flight)
     }
 }
 
-/* Drops clock comparisons that are older than window_ms, but keeps the last CLOCKS_KEPT at any age. An idle program
- * sends them seconds apart, so few are younger than window_ms. */
+/* Drops clock comparisons that came more than window_ms before the newest one, but always keeps the last CLOCKS_KEPT.
+ * An idle program sends them seconds apart, so few of them come within window_ms. */
 static void drop_old_clocks(struct flight *flight)
 {
     const struct flight_list *list = &flight->lists[WS_FAMILY_clock];

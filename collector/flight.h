@@ -77,7 +77,7 @@ struct flight_view {
     /* Arrival times of the first and the last of these frames, in ms of uv_now(); dictionaries and clock comparisons
      * do not count. 0: none. */
     uint64_t oldest_ms, newest_ms;
-    bool cut;         /* frames younger than the window were dropped for lack of memory (flight.cut_ms) */
+    bool cut;         /* frames within the window were dropped for lack of memory (flight.cut_ms) */
     uint64_t unnamed; /* number of dictionary frames dropped for lack of memory */
 };
 

@@ -22,8 +22,8 @@ struct progress {
     struct ws_progress_stream streams[WS_PROGRESS_STREAMS];
     struct ws_progress_comm comms[WS_PROGRESS_COMMS];
     struct ws_progress_thread threads[WS_PROGRESS_THREADS];
-    /* Times in ms of uv_now(), 0: never. asked_ms: when a question was last sent while no older question was
-     * unanswered. */
+    /* Times in ms of uv_now(), 0: never. asked_ms: when a question was last sent to the process while it owed no
+     * answer. */
     uint64_t asked_ms, answered_ms;
     uint32_t asked; /* number of the last question */
     bool owes;      /* the last question is not answered yet */

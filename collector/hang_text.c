@@ -167,7 +167,8 @@ static void put_threads(FILE *out, const struct recording *one)
 
 static double seconds_before(const struct progress *progress, int64_t time)
 {
-    return ((double)progress->head.now_ns - (double)time) / 1e9; /* in double, as any number may come */
+    return ((double)progress->head.now_ns - (double)time) / 1e9; /* in double: clients may send any number, and
+                                                                  * integers could overflow */
 }
 
 static void put_progress(FILE *out, const struct progress *progress, uint64_t now_ms)

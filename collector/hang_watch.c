@@ -17,7 +17,8 @@
 enum {
     ASKED_TIMES = 4,   /* number of questions to each process within the allowed time, hang_ms */
     CONFIRM_MS = 3000, /* how long to wait for the answers of all processes of a job, before a hang is reported */
-    WORKS_TIMES = 5,   /* while the awaited ranks compute on the host, a hang takes this many times hang_ms */
+    WORKS_TIMES = 5,   /* while the awaited ranks compute on the host, a hang is reported only after this many times
+                        * hang_ms */
 };
 
 static bool is_stuck(const struct recording *one, uint64_t hang_ms)

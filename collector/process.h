@@ -11,7 +11,8 @@
 uint64_t process_start_time(pid_t pid);
 
 /* Converts a result of process_start_time to ns of CLOCK_MONOTONIC; 0: not known. That clock stops while the machine
- * sleeps, and clock ticks since the boot do not. So the result may be too early, but not too late. */
+ * sleeps, and clock ticks since the boot do not. So all sleep since the boot is subtracted, even sleep after the
+ * process's start. The result may therefore be too early, but not too late. */
 int64_t process_began(uint64_t start_time);
 
 /* Returns how long the process's threads have run or been ready to run, all together, in ns. The shim's threads do

@@ -1,6 +1,6 @@
 /* Remains are what a process leaves when its connection ends without GOODBYE: its live memory, which it shares with
  * the collector and which holds the records that it had not sent (record/live.h). Once the process has ended, the
- * collector completes its trace from that memory. */
+ * collector completes the process's trace from that memory. */
 #ifndef WALLSHIM_COLLECTOR_REMAINS_H
 #define WALLSHIM_COLLECTOR_REMAINS_H
 

@@ -202,7 +202,7 @@ static void run_loop(struct server *server, const struct server_options *options
     relay_free(server->relay);
 }
 
-/* Returns 0, or -1 after a line on stderr. */
+/* Returns 0 or -1. Prints a line on stderr if the metrics cannot be served. */
 static int start_figures(struct server *server, const struct server_options *options)
 {
     if (!options->metrics && !(options->slow_factor > 0))
@@ -233,7 +233,7 @@ static int start_network(struct server *server, const struct server_options *opt
     return 0;
 }
 
-/* Frees what start_network has started, because a part of the collector could not be started. */
+/* To be called if a part of the collector could not be started. Frees what start_network has started. */
 static void stop_early(struct server *server)
 {
     gates_stop(server->gates);

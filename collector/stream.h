@@ -18,8 +18,8 @@ struct stream_memory {
     void *data;
 };
 
-/* The position in one trace, and the bytes after it that came. stream_finish frees the bytes but keeps the position,
- * so stream_add can continue there. */
+/* The position in one trace, and the bytes that were received after this position. stream_finish frees the bytes but
+ * keeps the position, so stream_add can continue there. */
 struct stream {
     struct stream_memory *memory;
     uint8_t *bytes; /* received bytes of the trace that were not passed on yet */

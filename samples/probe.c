@@ -7,7 +7,7 @@
  *       launches a kernel COUNT times. With --events it measures the kernel's time in ns in two ways: with an event
  *       before and an event after each launch, and with two events around COUNT launches in a row
  *   probe gates NS COUNT
- *       COUNT times, makes a stream wait until an event, a kernel of NS and another event are in its queue. The shim
+ *       COUNT times, makes a stream wait until an event, a kernel of NS and another event are in its queue. wallshim
  *       does the same with a launch that it measures. Prints, in ns, what the call that makes the stream wait costs
  *       the host, and the time between the events with the kernel and without it. Ends with status 77 if streams
  *       cannot wait for values

@@ -13,8 +13,8 @@
 
 enum { MANIFEST_VERSION = 1 };
 
-/* Writes a text that identifies this process (`wallshim attach --all`). The text also identifies the recording that
- * it makes, because a process makes only one recording. */
+/* Writes a text that identifies this process (`wallshim attach --all`). The text also identifies the recording,
+ * because a process makes only one. */
 static void name_together(char *word, size_t capacity)
 {
     char boot[WS_BOOT_ID_SIZE];

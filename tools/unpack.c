@@ -135,7 +135,7 @@ struct unpacking {
     struct ws_vector *files;
     struct tool_progress progress;
     uint64_t packed; /* size of the packed file */
-    uint64_t left;   /* bytes that may still be unpacked, from the file on the command line in all */
+    uint64_t left;   /* bytes that may still be unpacked, from this file and from all archives around and in it */
     size_t found;    /* value of files->count before this archive was unpacked */
     unsigned depth;  /* how many archives enclose this file; 0: it is on the command line */
     bool is_archive;

@@ -41,8 +41,8 @@ struct span {
     int64_t begin_error, end_error;
 };
 
-/* Sorts the spans. Returns the length of their union. Sets *error to the largest error of this length, given the
- * errors of the spans' begins and ends. */
+/* Sorts the spans. Returns the length of their union. Sets *error to the largest possible error of this length, given
+ * the errors of the spans' begins and ends. */
 int64_t spans_union(struct span *spans, size_t count, int64_t *error);
 
 #endif

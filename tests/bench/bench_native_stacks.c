@@ -53,7 +53,7 @@ static unsigned take_steps(void)
     return count;
 }
 
-/* The thread's own time: other programs may run meanwhile. */
+/* Returns the CPU time of this thread, because other programs may run meanwhile. */
 static double cpu_ns(void)
 {
     struct timespec now;
@@ -61,7 +61,7 @@ static double cpu_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* ns for one stack: the median of some runs. */
+/* Returns how many ns one stack takes: the median of several runs. */
 static double measure(unsigned (*take)(void))
 {
     double best[REPEATS];

@@ -1,7 +1,10 @@
-/* Streams a trace to a collector as often as it can, from many processes: collector_load SOCKET TRACE PRODUCERS TIMES
- * Each producer sends the trace TIMES times, as one recording after the other. The collector accepts at most 16
- * recordings of one process. Once the collector has taken all, the program prints how many seconds that took, and
- * ends with status 0. */
+/* Streams a trace to a collector as fast as possible, from many processes:
+ *
+ *   collector_load SOCKET TRACE PRODUCERS TIMES
+ *
+ * Each of the PRODUCERS processes sends the trace TIMES times, as one recording after the other. The collector
+ * accepts at most 16 recordings of one process. Once the collector has taken all, the program prints how many seconds
+ * that took, and ends with status 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* For bench_stacks.py, which loads this library into Python. Measures the ns of one call of the driver for which the
- * shim may take a stack, and the ns of taking one native stack, both in the fastest burst. */
+/* A library that bench_stacks.py loads into Python. It measures the ns of one call of the driver for which the shim
+ * may take a stack, and the ns of taking one native stack, both in the fastest burst. */
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <math.h>

@@ -16,7 +16,8 @@
 /* Adds the dictionaries to which the operations refer. */
 int training_dictionaries(struct ws_encoder *encoder);
 
-/* Fills ops[0..count) in the order in which a drain would deliver them. */
+/* Fills ops[0..count) in the order in which the shim's drain (its thread that writes the trace) would deliver
+ * them. */
 void training_ops(struct ws_op *ops, uint32_t count, uint64_t seed);
 
 #endif

@@ -1,5 +1,6 @@
 /* Fuzz target: the input is a whole trace file. First the hashes of its header and of consecutive frames are
- * corrected. Without that, the reader would reject every frame that the fuzzer has changed. */
+ * corrected. Without that, the reader would reject every frame that the fuzzer has changed. If the input's size is
+ * odd, operations are read as columns. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

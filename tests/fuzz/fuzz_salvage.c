@@ -1,5 +1,6 @@
 /* Fuzz target: the input changes the live memory of a process that was killed. Each change is a u24 offset, and the
- * eight bytes that are put there. */
+ * eight bytes that are put there. If the input's size is odd, a collector had already taken the beginning of the
+ * trace. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Changes inputs of fuzz_report and fuzz_export row by row and column by column. Blind changes of bytes would mostly
- * shift all rows behind them. */
+/* Changes inputs of fuzz_report and fuzz_export row by row and column by column. Changes of arbitrary bytes would
+ * mostly shift the boundaries of all later rows. */
 #include <string.h>
 
 #include "rows.h"

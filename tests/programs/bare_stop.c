@@ -1,5 +1,6 @@
-/* The floor of what an attach takes: stops all threads of a process and lets them go on at once, again and again.
- * Prints for how many µs a thread stood still at most: the median and the 99th percentile.
+/* Measures the shortest pause that `wallshim attach` can cause: stops all threads of a process, as attach does, and
+ * lets them continue at once, again and again. Prints for how many µs a thread stood still at most: the median and
+ * the 99th percentile.
  *
  * bare_stop PID TIMES */
 #include <stdint.h>

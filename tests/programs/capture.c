@@ -49,7 +49,8 @@ static void *launch_long(void *unused)
     MUST(cuCtxSetCurrent(gpu.context));
     uint64_t ns = 900000000;
     void *parameters[] = { &ns };
-    /* This is the program's first launch with this grid. */
+    /* This is the program's first launch with this grid. So if the shim reads hardware counters, it reads them for
+     * this launch. */
     MUST(cuLaunchKernel(gpu.spin, 2, 1, 1, 32, 1, 1, 0, other, parameters, NULL));
     return NULL;
 }

@@ -1,6 +1,6 @@
-/* Launches kernels, waits and copies in several threads until it is killed. Each thread counts its calls that have
- * returned, in a shared file: counting FILE THREADS. Again and again, the threads load new kernels with names of
- * their own. */
+/* Launches kernels, sets memory and waits in several threads until it is killed: counting FILE THREADS. In the shared
+ * file FILE, each thread counts its calls that have returned. Again and again, the threads load new kernels with
+ * names of their own. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -11,7 +11,8 @@
 
 enum { THREADS = 16, LAUNCHES_A_KERNEL = 700 };
 
-/* The counts of one thread, in the shared file. A test reads them after the process was killed. */
+/* The counts of one thread, in the shared file. `copies` counts memsets. A test reads them after the process was
+ * killed. */
 struct counted {
     _Atomic uint64_t launches, copies, waits, kernels;
     char padding[32];

@@ -1,6 +1,6 @@
-/* Programmatic dependent launches: dependent CHAINS LENGTH. Each chain is an ordinary launch and then LENGTH launches
- * whose kernels may begin before the previous kernel has ended. All launches are on one stream, and the program waits
- * for this stream after each chain. */
+/* Makes programmatic dependent launches: dependent CHAINS LENGTH. Each chain is an ordinary launch and then LENGTH
+ * launches whose kernels may begin before the previous kernel has ended. All launches are on one stream, and the
+ * program waits for this stream after each chain. */
 #include "program.h"
 
 ws_CUresult cuLaunchKernelEx(const ws_CUlaunchConfig *config, ws_CUfunction function, void **parameters,

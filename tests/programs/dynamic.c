@@ -3,8 +3,8 @@
 
 #include "program.h"
 
-/* Names to look up: of driver functions, of functions of other libraries that begin in the same way, and names that
- * no library defines. */
+/* Names to look up: names of driver functions, names of other libraries' functions (some also begin with "cu"), and
+ * names that no library defines. */
 static const char *const names[] = { "cuInit",
                                      "cuLaunchKernel",
                                      "cuMemAlloc_v2",

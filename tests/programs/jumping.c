@@ -200,8 +200,8 @@ static void *leave_a_launch_and_the_kernel(void *unused)
     return NULL;
 }
 
-/* Threads leave a launch and end without running destructors. They are so many that the shim asks the kernel which
- * threads still exist. */
+/* Threads leave a launch and end without running destructors. They are so many that the shim asks the operating
+ * system which threads still exist. */
 static void leave_launches_and_vanish(void)
 {
     for (int i = 0; i < 80; i++) {

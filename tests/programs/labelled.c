@@ -17,7 +17,7 @@ enum {
     STEPS = 10,
     LARGE = 32 << 20, /* elements */
     SMALL = 2000,
-    /* Per step; in all steps, so many launches that the shim does not keep the parameters of all. */
+    /* Launches per step. All steps together have so many that the shim does not keep the parameters of each. */
     SMALL_LAUNCHES = 40,
     ROWS = 16384,
     COLUMNS = 4096,

@@ -114,8 +114,8 @@ static void *start_work(void *unused)
     return (void *)(intptr_t)spin_times(&gpu, 10, 2000);
 }
 
-/* The limit on `resource` is little more than the program needs. The program must get its memory and threads as it
- * does without the shim. */
+/* The limit on `resource` is only a little above what the program needs. The program must get its memory and threads
+ * as it does without the shim. */
 static void little(int resource, size_t now)
 {
     enum { MIB = 1 << 20, ROOM = 256, OWN = 80, THREADS = 4 };

@@ -2,7 +2,8 @@
  * device with one kernel.
  *
  * The programs write the results of their calls to stdout, unbuffered. The output must not change from run to run,
- * because a test compares the output with the shim and the output without it, byte for byte. */
+ * because a test compares the output with and without the shim byte for byte. The shim is libwallshim.so, the
+ * preloaded library that records. Some comments in this folder call it the profiler. */
 #ifndef WALLSHIM_TESTS_PROGRAM_H
 #define WALLSHIM_TESTS_PROGRAM_H
 

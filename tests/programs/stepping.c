@@ -30,7 +30,7 @@ static void step(void)
     MUST(cuStreamSynchronize(gpu.stream));
 }
 
-/* A forked child that calls no exec may use neither the driver nor the profiler, but it must end. */
+/* A forked child that calls no exec can use neither the driver nor the shim. But it must be able to end. */
 static void fork_once(void)
 {
     int status = 1;

@@ -1,6 +1,6 @@
 /* A signal handler calls CUDA while its thread waits inside a driver call. The handler begins a capture, ends a
- * context or the profiler's range, or makes another context current. The shim must take this into account in later
- * calls. */
+ * context, ends the range that cuProfilerStart began, or makes another context current. The shim must take this into
+ * account in later calls. */
 #include <signal.h>
 #include <sys/time.h>
 

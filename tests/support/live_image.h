@@ -11,7 +11,7 @@
 
 /* How many operations, calls and names are in the trace file, and how many only in the live memory. */
 enum {
-    LIVE_FLUSHED = 5, /* operations in the file before the last flush that the live memory notes */
+    LIVE_FLUSHED = 5, /* operations in the file up to the last flush that the live memory records */
     LIVE_JOURNAL = 3, /* operations in the journal; the file has them as well, written after that flush */
     LIVE_WAITING = 2, /* operations that wait for device times; one of them is in the journal too */
     LIVE_RING = 4,    /* operations in the ring; the first one is also among those that wait */

@@ -298,8 +298,8 @@ static void warm_up(struct run *run)
         kernel(run, COMPUTE, &(struct piece){ i % 2 ? CONV : GEMM_WEIGHTS, 30.0 + i }, 5);
 }
 
-/* Other work at the end of the run, for less time than the steps take: otherwise the repetitions of this work could
- * count as the steps. */
+/* Launches other work at the end of the run. This work takes less time than the steps, because otherwise its
+ * repetitions could count as the steps. */
 static void end_differently(struct run *run)
 {
     run->plan.eval_batches = run->plan.program->trains ? run->plan.steps / 3 : 2;
