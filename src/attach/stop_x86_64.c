@@ -382,13 +382,11 @@ static int seize_new(int pid, pid_t except, struct ws_stopped_all *all)
     return found;
 }
 
-static void stop_listed(struct ws_stopped_all *all, size_t from)
+static void tell_listed(struct ws_stopped_all *all, size_t i)
 {
-    for (size_t i = from; i < all->count; i++) {
-        all->since[i] = ws_clock_ns();
-        all->state[i] = WS_TOLD;
-        ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
-    }
+    all->since[i] = ws_clock_ns();
+    all->state[i] = WS_TOLD;
+    ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
 }
 
 /* Handles the stop of thread i of the list. If the stop is the one that we asked for, stores the thread's registers,
@@ -438,7 +436,8 @@ int ws_stop_all(int pid, pid_t except, int64_t patience, struct ws_stopped_all *
     all->count = 0;
     found = seize_new(pid, except, all);
     while (found > 0 && !error) {
-        stop_listed(all, stopped);
+        for (size_t i = stopped; i < all->count; i++)
+            tell_listed(all, i);
         int64_t end = ws_clock_ns() + patience + (int64_t)(all->count - stopped) * EACH_NS;
         for (; stopped < all->count && !error; stopped++)
             error = wait_listed(all, stopped, end);
@@ -468,7 +467,7 @@ static bool let_go_listed(struct ws_stopped_all *all, size_t i)
 
 int64_t ws_let_go_all(struct ws_stopped_all *all)
 {
-    int64_t longest = 0, begun = ws_clock_ns(), looked = begun;
+    int64_t longest = 0, begun = ws_clock_ns(), looked = 0;
     size_t running = all->count;
     for (size_t i = 0; i < all->count; i++)
         if (all->state[i] == WS_STANDS) {
@@ -476,11 +475,11 @@ int64_t ws_let_go_all(struct ws_stopped_all *all)
             longest = ws_max(longest, ws_clock_ns() - all->since[i]);
             all->state[i] = WS_GONE;
         } else if (all->state[i] == WS_LISTED) {
-            ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
-            all->state[i] = WS_TOLD;
+            tell_listed(all, i);
         }
     /* The other threads are let go as they stop, in any order, so that none stands still until a slow thread stops.
-     * A thread that stops between two rounds stands still at most since the first of them began (`looked`). */
+     * A thread that stops between two rounds stands still at most since the first of them began (`looked`). In the
+     * first round, a thread may have stood still since it was told to stop. */
     while (running && ws_clock_ns() - begun < LET_GO_NS) {
         int64_t round = ws_clock_ns();
         running = 0;
@@ -491,7 +490,7 @@ int64_t ws_let_go_all(struct ws_stopped_all *all)
                 running++;
             else {
                 all->state[i] = WS_GONE;
-                longest = ws_max(longest, ws_clock_ns() - looked);
+                longest = ws_max(longest, ws_clock_ns() - ws_max(looked, all->since[i]));
             }
         }
         looked = round;
