@@ -25,7 +25,9 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     struct shim_thread *thread = call->thread ? call->thread : thread_get();
     if (!thread || !shim_recording())
         return;
-    activity_called(thread, call->ticks_begin, call->ticks_end, resolve_table[call->id].family == WS_CALL_SYNC);
+    activity_called(thread, call->ticks_begin, call->ticks_end);
+    if (resolve_table[call->id].family == WS_CALL_SYNC)
+        activity_waited(thread, call->ticks_begin, call->ticks_end);
     if (thread->in_nccl)
         call_is_in_nccl(thread, thread->within, NULL); /* clears in_nccl if the NCCL call was left by longjmp */
     uint32_t handles = atomic_load(&shim_page.handles);

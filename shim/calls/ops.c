@@ -413,7 +413,7 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
 static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
     if (record->header.detail & WS_OP_BLOCKING)
-        activity_called(thread, record->ticks_begin, record->ticks_end, true);
+        activity_waited(thread, record->ticks_begin, record->ticks_end);
     if (thread->timed) {
         time_end(thread, record);
         uint64_t took = thread->measuring_took + (record->inner >> WS_RING_OP_LATENESS);

@@ -75,8 +75,8 @@ static bool has_no_streams_left(void)
 /* Decides which launch is the first to be measured after a shape's cache entry was made: 1 the first launch, 2 the
  * second; 0: none. known: the shape was in the dictionary before. With sampled events it is the second launch,
  * because the first may take longer, to load the kernel's code. For a known shape this code is loaded already. But
- * its entry may be dropped from the cache before its second launch, again and again. So one in ONE_IN entries of
- * known shapes is measured at its first launch. */
+ * its entry may be dropped from the cache before its second launch, again and again. So some entries of known shapes
+ * are measured at their first launch. */
 static uint32_t first_sample(const struct shim_thread *thread, bool known)
 {
     enum { ONE_IN = 8 };

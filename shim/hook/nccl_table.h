@@ -76,11 +76,11 @@ NCCL_ROW(ncclCommInitAll,
     NOTHING, comms_made(&call, comms, device_count, devices))
 NCCL_ROW(ncclCommSplit,
     (ws_ncclComm comm, int color, int key, ws_ncclComm *made, ws_ncclConfig *config), (comm, color, key, made, config),
-    NOTHING, comm_derived(&call, comm, (uint64_t)color, made))
+    NOTHING, comm_derived(&call, comm, BY_SPLIT, (uint64_t)color, made))
 NCCL_ROW(ncclCommShrink,
     (ws_ncclComm comm, int *excluded, int excluded_count, ws_ncclComm *made, ws_ncclConfig *config, int flags),
     (comm, excluded, excluded_count, made, config, flags),
-    NOTHING, comm_derived(&call, comm, excluded_hash(excluded, excluded_count), made))
+    NOTHING, comm_derived(&call, comm, BY_SHRINK, excluded_hash(excluded, excluded_count), made))
 NCCL_ROW(ncclCommFinalize, (ws_ncclComm comm), (comm), NOTHING, comm_call(&call, comm))
 NCCL_ROW(ncclCommDestroy, (ws_ncclComm comm), (comm), comm_ending(&call, comm), comm_call(&call, comm))
 NCCL_ROW(ncclCommAbort, (ws_ncclComm comm), (comm), comm_ending(&call, comm), comm_call(&call, comm))

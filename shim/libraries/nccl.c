@@ -19,10 +19,14 @@
     __attribute__((visibility("default")))
 #define NO_PEER (-1)
 
+enum derivation { BY_SPLIT, BY_SHRINK, DERIVATIONS };
+
 struct comm_state {
     uint64_t sequence;
     uint64_t name_hash;
-    uint64_t derived; /* number of communicators that ncclCommSplit or ncclCommShrink made from this communicator */
+    /* Number of communicators that ncclCommSplit and ncclCommShrink each made from this communicator. All ranks call
+     * ncclCommSplit. But the ranks that ncclCommShrink leaves out do not call it, so they cannot count these. */
+    uint64_t derived[DERIVATIONS];
     /* The communicator was made before the shim was loaded. So ranks would number its collectives differently. */
     bool is_late;
 };
@@ -83,8 +87,9 @@ static uint64_t hash_bytes(const void *data, size_t size)
 
 /* A name for a communicator that was made from another communicator (`from`, the parent). The name is the same on all
  * ranks of the new communicator, because each rank computes it from the same three values: the parent's name, the
- * number of communicators made from the parent so far, and `key`. Returns 0 if the parent's name is not known. */
-static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
+ * number of communicators made from the parent in this way so far, and `key`. Returns 0 if the parent's name is not
+ * known. */
+static uint64_t derived_hash(ws_ncclComm from, enum derivation how, uint64_t key)
 {
     uint64_t words[3] = { 0, 0, key };
     if (!registry_lock())
@@ -92,7 +97,7 @@ static uint64_t derived_hash(ws_ncclComm from, uint64_t key)
     uint64_t *known = ws_map_get(&comm_ids, AT(from));
     if (known) {
         words[0] = comm_states[*known - 1].name_hash;
-        words[1] = ++comm_states[*known - 1].derived;
+        words[1] = ++comm_states[*known - 1].derived[how];
     }
     registry_unlock();
     return words[0] ? hash_bytes(words, sizeof(words)) : 0;
@@ -168,9 +173,10 @@ static uint64_t excluded_hash(const int *ranks, int count)
 
 /* Registers a communicator that ncclCommSplit or ncclCommShrink has made. The shim asks NCCL for the rank and the
  * size of the new communicator. */
-static void comm_derived(struct call *call, ws_ncclComm from, uint64_t key, const ws_ncclComm *made)
+static void comm_derived(struct call *call, ws_ncclComm from, enum derivation how, uint64_t key,
+                         const ws_ncclComm *made)
 {
-    uint64_t hash = derived_hash(from, key);
+    uint64_t hash = derived_hash(from, how, key);
     if (succeeded(call) && made && *made) {
         struct ws_comm row = { .name_hash = hash };
         /* The shim does not ask NCCL while it is still making the communicator (in a group, or after ncclInProgress),

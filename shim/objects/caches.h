@@ -42,6 +42,13 @@ struct shape_entry {
     bool is_graph;
 };
 
+/* A stream that the thread has used before (streams.h). */
+struct known_stream {
+    uint64_t key; /* which stream it is; 0: the entry is empty */
+    struct shim_stream *stream;
+    uint32_t handles; /* shim_page.handles when the entry was filled; if it has changed, the entry is invalid */
+};
+
 /* A call stack of the thread that was recorded before. */
 struct stack_entry {
     uint64_t key;   /* hash of all frames of the stack */
@@ -141,6 +148,7 @@ struct shape_refused {
 enum {
     SHAPES_REFUSED = 64,
     SHAPE_CACHE = 4096,
+    STREAM_CACHE = 16,
     STACK_CACHE = 256,
     NATIVE_CACHE = 1024,
     GEMM_CACHE = 2048,

@@ -59,15 +59,41 @@ static ws_CUstream normal_handle(ws_CUstream handle, bool per_thread)
     return handle ? handle : per_thread ? WS_CU_STREAM_PER_THREAD : WS_CU_STREAM_LEGACY;
 }
 
+static struct known_stream *cache_entry(uint64_t key)
+{
+    struct shim_thread *thread = thread_if_known();
+    return thread ? &thread->streams[key * 0x9e3779b97f4a7c15u >> 60] : NULL;
+}
+_Static_assert(STREAM_CACHE == 1 << (64 - 60), "cache_entry takes the 4 highest bits");
+
+/* Returns the stream from the thread's cache, or NULL. A signal handler may replace the entry at any time. So the
+ * stream is read first: if the entry still has this key afterwards, the stream belongs to the key. */
+static struct shim_stream *cached_stream(const struct known_stream *entry, uint64_t key, uint32_t handles)
+{
+    if (!entry)
+        return NULL;
+    struct shim_stream *stream = entry->stream;
+    atomic_signal_fence(memory_order_seq_cst);
+    return entry->key == key && entry->handles == handles ? stream : NULL;
+}
+
 struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const struct shim_context *context)
 {
     handle = normal_handle(handle, per_thread);
     if (!is_created(handle) && !context)
         return NULL;
-    if (!registry_lock())
+    uint32_t handles = atomic_load_explicit(&shim_page.handles, memory_order_acquire);
+    uint64_t key = stream_key(handle, context, owner_of(handle));
+    struct known_stream *entry = cache_entry(key);
+    struct shim_stream *stream = cached_stream(entry, key, handles);
+    if (stream)
+        return stream;
+    if (!registry_lock()) /* it also blocks signals, so no handler uses the entry while it is filled */
         return NULL;
-    uint64_t *id = ws_map_get(&stream_ids, stream_key(handle, context, owner_of(handle)));
-    struct shim_stream *stream = id ? stream_at((uint32_t)*id) : NULL;
+    uint64_t *id = ws_map_get(&stream_ids, key);
+    stream = id ? stream_at((uint32_t)*id) : NULL;
+    if (entry && stream)
+        *entry = (struct known_stream){ key, stream, handles };
     registry_unlock();
     return stream;
 }

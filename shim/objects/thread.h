@@ -124,6 +124,7 @@ struct shim_thread {
     uint32_t collective_count;
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* collectives that wait for ncclGroupEnd */
     struct shape_entry shapes[SHAPE_CACHE];
+    struct known_stream streams[STREAM_CACHE];
     struct gemm_entry gemms[GEMM_CACHE];
     struct lt_entry lt_gemms[LT_CACHE];
     struct convolution_entry convolutions[CONVOLUTION_CACHE];

@@ -24,11 +24,10 @@ enum {
     LONGER_MOST = 4,
 };
 
-void activity_called(struct shim_thread *thread, uint64_t begin, uint64_t end, bool waits)
+void activity_waited(struct shim_thread *thread, uint64_t begin, uint64_t end)
 {
     struct thread_activity *activity = &thread->activity;
-    activity->in_calls += end - begin;
-    if (!waits || end - begin < ticks_in(WAIT_NS))
+    if (end - begin < ticks_in(WAIT_NS))
         return;
     uint64_t since = end - activity->waited_at, usual = activity->between;
     if (activity->waits == 1)

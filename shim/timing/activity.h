@@ -13,9 +13,15 @@
 
 enum { ACTIVITY_ONE = 256 }; /* unit of thread_activity.stretch */
 
-/* Called when a call has returned. begin, end: ticks at which the call began and returned. waits: the call waits for
- * the device, if the device has work. */
-void activity_called(struct shim_thread *thread, uint64_t begin, uint64_t end, bool waits);
+/* Called when a call has returned that waits for the device, if the device has work. begin, end: ticks at which the
+ * call began and returned. */
+void activity_waited(struct shim_thread *thread, uint64_t begin, uint64_t end);
+
+/* Called when a call has returned, but not for operations: the drain thread counts their time. */
+static inline void activity_called(struct shim_thread *thread, uint64_t begin, uint64_t end)
+{
+    thread->activity.in_calls += end - begin;
+}
 
 /* How long the thread usually works from one wait for the device to the next, in ticks. In a server this is about one
  * request, in a training loop one step. 0: not known, or the thread does not wait. */

@@ -24,8 +24,8 @@ static void gpu_file_copy(char *to, size_t capacity, const json_t *object, const
     snprintf(to, capacity, "%s", text && *text ? text : otherwise);
 }
 
-/* Fills in the data sheet's peaks for the precisions that were not measured. */
-static void complete(struct ws_gpu_file *file, const json_t *root)
+/* For a calibration, finds the GPU in the table, whose row has the data sheet's figures. */
+static void find_sheet(struct ws_gpu_file *file, const json_t *root)
 {
     struct ws_gpu *gpu = &file->gpu;
     struct ws_gpu_facts facts = { .name = file->name,
@@ -42,12 +42,26 @@ static void complete(struct ws_gpu_file *file, const json_t *root)
     gpu->measured = WS_GPU_MEASURED_BYTES;
     if (ws_gpu_find(&facts, &file->sheet) == WS_GPU_BY_NAME)
         gpu->sheet = &file->sheet;
-    for (int i = 0; i < WS_PRECISION_COUNT; i++) {
-        if (gpu->flops_per_ns[i][WS_CORES_TENSOR] > 0)
-            gpu->measured |= 1U << i;
-        else if (gpu->sheet)
-            memcpy(gpu->flops_per_ns[i], gpu->sheet->flops_per_ns[i], sizeof(gpu->flops_per_ns[i]));
-    }
+}
+
+/* Returns the kind of cores that a file's peak is of: tensor cores, if they support the precision. If there is no data
+ * sheet, tensor cores are assumed to support every precision but fp32. */
+static enum ws_cores cores_of(const struct ws_gpu *gpu, enum ws_precision precision)
+{
+    bool has_tensor = gpu->sheet ? gpu->sheet->flops_per_ns[precision][WS_CORES_TENSOR] > 0
+                                 : precision != WS_PRECISION_FP32;
+    return has_tensor ? WS_CORES_TENSOR : WS_CORES_ORDINARY;
+}
+
+/* Fills in the data sheet's peaks that were not measured. */
+static void complete(struct ws_gpu *gpu)
+{
+    for (enum ws_precision i = 0; i < WS_PRECISION_COUNT; i++)
+        for (enum ws_cores cores = 0; cores < WS_CORES_COUNT; cores++)
+            if (gpu->flops_per_ns[i][cores] > 0)
+                gpu->measured |= 1U << i;
+            else
+                gpu->flops_per_ns[i][cores] = gpu->sheet ? gpu->sheet->flops_per_ns[i][cores] : 0;
 }
 
 static const char *gpu_file_fill(struct ws_gpu_file *file, const json_t *root, const char *path)
@@ -70,15 +84,17 @@ static const char *gpu_file_fill(struct ws_gpu_file *file, const json_t *root, c
         return "gb_per_s is missing, the memory bandwidth";
     if (!json_object_size(peaks) && !*file->calibrated)
         return "tflops is missing, an object of peaks by precision";
+    if (*file->calibrated)
+        find_sheet(file, root);
     json_object_foreach((json_t *)peaks, precision, value)
     {
         enum ws_precision which = ws_precision_named(precision);
         if (which == WS_PRECISION_COUNT || !(gpu_file_number(peaks, precision) > 0))
             return "tflops may hold fp64, fp32, tf32, fp16, bf16, fp8, int8 and fp4, numbers above 0";
-        file->gpu.flops_per_ns[which][WS_CORES_TENSOR] = gpu_file_number(peaks, precision) * 1e3;
+        file->gpu.flops_per_ns[which][cores_of(&file->gpu, which)] = gpu_file_number(peaks, precision) * 1e3;
     }
     if (*file->calibrated)
-        complete(file, root);
+        complete(&file->gpu);
     return NULL;
 }
 

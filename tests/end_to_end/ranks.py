@@ -13,10 +13,10 @@ import tempfile
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 ROUNDS = 5
 RANKS = {"processes": 4, "devices": 2}
-# processes: one communicator of all ranks, and one for each of the two pairs; devices: one communicator of both
-# devices.
+# processes: one communicator of all ranks, one for each of the two pairs, and one without the last rank, which is not
+# used; devices: one communicator of both devices.
 COLLECTIVES = {"processes": 3 * ROUNDS, "devices": ROUNDS}
-NAMES = {"processes": 3, "devices": 1}
+NAMES = {"processes": 4, "devices": 1}
 
 
 def wallshim(build, *words):

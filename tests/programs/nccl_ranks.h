@@ -12,6 +12,8 @@
     X(ncclCommInitRank, (ws_ncclComm * comm, int size, ws_ncclUniqueId id, int rank))                         \
     X(ncclCommInitAll, (ws_ncclComm * comms, int count, const int *devices))                                  \
     X(ncclCommSplit, (ws_ncclComm comm, int color, int key, ws_ncclComm *made, ws_ncclConfig *config))        \
+    X(ncclCommShrink, (ws_ncclComm comm, int *excluded, int excluded_count, ws_ncclComm *made,                \
+                       ws_ncclConfig *config, int flags))                                                     \
     X(ncclCommDestroy, (ws_ncclComm comm))                                                                    \
     X(ncclGroupStart, (void))                                                                                 \
     X(ncclGroupEnd, (void))                                                                                   \

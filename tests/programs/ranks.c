@@ -1,6 +1,7 @@
 /* Ranks that meet in communicators made in different ways:
  *
- *   ranks processes   four processes with one communicator of all, and one split from it for each pair
+ *   ranks processes   four processes with one communicator of all. From it are made one without the last rank, and then
+ *                     one for each pair of ranks
  *   ranks devices     one process with two devices and a communicator of both, used in groups
  *
  * Each rank joins ROUNDS collectives of each of its communicators. */
@@ -17,11 +18,14 @@ static int one_process(int rank, const ws_ncclUniqueId *id, char **words)
 {
     (void)words;
     struct gpu gpu;
-    ws_ncclComm all, pair;
+    ws_ncclComm all, first, pair;
+    int last = PROCESSES - 1;
     ws_CUdeviceptr buffer;
     gpu_open(&gpu, rank);
     MUST(cuMemAlloc_v2(&buffer, COUNT * sizeof(float)));
     works(ncclCommInitRank(&all, PROCESSES, *id, rank));
+    if (rank != last)
+        works(ncclCommShrink(all, &last, 1, &first, NULL, 0));
     works(ncclCommSplit(all, rank / 2, rank, &pair, NULL));
     for (int round = 0; round < ROUNDS; round++) {
         all_reduce(&gpu, buffer, all);
@@ -29,6 +33,8 @@ static int one_process(int rank, const ws_ncclUniqueId *id, char **words)
     }
     MUST(cuStreamSynchronize(gpu.stream));
     works(ncclCommDestroy(pair));
+    if (rank != last)
+        works(ncclCommDestroy(first));
     works(ncclCommDestroy(all));
     return 0;
 }

@@ -19,7 +19,7 @@
 enum ws_grammar {
     WS_GRAMMAR_NONE,      /* the kernel's name gives no types of arrays */
     WS_GRAMMAR_ITERATOR,  /* TensorIterator over contiguous arrays */
-    WS_GRAMMAR_CAST,      /* like ITERATOR, but elements are cast when read or written; the block holds the types */
+    WS_GRAMMAR_CAST,      /* like ITERATOR, but elements are cast; the parameter block holds the types */
     WS_GRAMMAR_STRIDED,   /* TensorIterator over broadcast, sliced or transposed arrays, with a table of strides */
     WS_GRAMMAR_ROWS,      /* kernels that work on rows, such as norms and softmax: argument_rows.c */
     WS_GRAMMAR_REDUCE,    /* TensorIterator's reductions: argument_reduce.c */

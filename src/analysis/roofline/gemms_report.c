@@ -163,10 +163,9 @@ static void print_held_back(const struct ws_track_roofline *result, const struct
     ws_page_text(
         page,
         "GEMMs that do not run on tensor cores, or run slowly because of their sizes%s. \"to win\" is an upper "
-        "limit: "
-        "the saving at the rate that GEMMs of aligned sizes reach here, else at the share of the peak that they "
-        "have now, else at the roof. Aligned sizes are multiples of 16 bytes; from the A100 on, multiples "
-        "of 128 bytes are best.",
+        "limit. GEMMs on other cores are judged by the same share of the tensor cores' peak as they reach of their "
+        "own cores' peak. GEMMs on tensor cores are judged by the rate that GEMMs of aligned sizes reach here, else by "
+        "the roof. Aligned sizes are multiples of 16 bytes; from the A100 on, multiples of 128 bytes are best.",
         result->steps ? ", per steady step" : "");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     for (size_t i = 0; i < ws_page_rows(page, list->count); i++) {

@@ -2,9 +2,6 @@
 
 #include <time.h>
 
-/* The last part of a wait is spent spinning on the clock, since a sleep would return too late. */
-enum { SPIN_NS = 80000 };
-
 int64_t sim_now(void)
 {
     struct timespec now;
@@ -37,8 +34,9 @@ void sim_pay(int64_t ns)
 void sim_wait_until(int64_t host_ns)
 {
     int64_t left = host_ns - sim_now();
-    if (left > SPIN_NS) {
-        int64_t wake = host_ns - SPIN_NS;
+    /* The last part of a wait is spent spinning on the clock, since a sleep would return too late. */
+    if (left > sim_config.spin_ns) {
+        int64_t wake = host_ns - sim_config.spin_ns;
         struct timespec until = { wake / 1000000000, wake % 1000000000 };
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
     }

@@ -27,6 +27,7 @@
     X(module_ns, "SIMGPU_MODULE_NS", 0)                                                                            \
     X(event_query_ns, "SIMGPU_EVENT_QUERY_NS", 1050)                                                               \
     X(event_resolution_ns, "SIMGPU_EVENT_RESOLUTION_NS", 32)                                                       \
+    X(spin_ns, "SIMGPU_SPIN_NS", 80000)                                                                            \
     X(clock_drift_ppm, "SIMGPU_CLOCK_DRIFT_PPM", 20)                                                               \
     X(clock_offset_ns, "SIMGPU_CLOCK_OFFSET_NS", 1000000000)                                                       \
     X(queue_depth, "SIMGPU_QUEUE_DEPTH", 1024)                                                                     \

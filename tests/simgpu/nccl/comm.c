@@ -253,7 +253,7 @@ NCCL_API(ws_ncclResult, ncclCommShrink, ws_ncclComm comm, int *excluded, int exc
         rank -= excluded[i] < comm->rank;
     }
     char name[NCCL_PATH];
-    snprintf(name, sizeof(name), "%s.k%llu", strrchr(comm->path, '/') + 1, (unsigned long long)++comm->splits);
+    snprintf(name, sizeof(name), "%s.k%llu", strrchr(comm->path, '/') + 1, (unsigned long long)++comm->shrinks);
     const struct nccl_driver *found = nccl_driver();
     found->cuCtxPushCurrent(comm->context);
     ws_ncclResult result = comm_new(made, name, comm->size - excluded_count, rank);

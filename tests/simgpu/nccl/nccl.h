@@ -60,7 +60,7 @@ struct ws_ncclComm_st {
     int rank, size, device;
     ws_CUcontext context;
     ws_CUmodule module;
-    uint64_t sequence, splits;
+    uint64_t sequence, splits, shrinks;
     uint64_t sent[NCCL_RANKS], received[NCCL_RANKS];
     atomic_bool aborted;
 };

@@ -14,6 +14,7 @@
 
 #include "calibrate/calibrate.h"
 #include "hardware/calibrations.h"
+#include "hardware/roofline.h"
 
 static void near(double value, double expected)
 {
@@ -99,6 +100,20 @@ static void what_was_not_measured_is_the_data_sheets(void **state)
     assert_string_equal(gpu->sheet->source, h100->source);
     near(ws_gpu_limit(gpu, WS_PRECISION_BF16), ws_gpu_peak(h100, WS_PRECISION_BF16));
     near(ws_gpu_bandwidth_limit(gpu), h100->bytes_per_ns);
+
+    write_text("gpu.json", "{ \"name\": \"NVIDIA H100 80GB HBM3\", \"calibrated\": \"2026-11-21T18:00:00Z\", "
+                           "\"memory_gib\": 79, \"gb_per_s\": 3000, \"tflops\": { \"fp32\": 50, \"bf16\": 700 } }");
+    assert_int_equal(ws_gpu_read(&file, "gpu.json", message, sizeof(message)), 0);
+    near(gpu->flops_per_ns[WS_PRECISION_FP32][WS_CORES_ORDINARY], 50e3);
+    near(gpu->flops_per_ns[WS_PRECISION_FP32][WS_CORES_TENSOR], 0);
+    near(gpu->flops_per_ns[WS_PRECISION_BF16][WS_CORES_ORDINARY],
+         h100->flops_per_ns[WS_PRECISION_BF16][WS_CORES_ORDINARY]);
+    assert_true(ws_gpu_peak_is_measured(gpu, WS_PRECISION_FP32));
+
+    /* Tensor cores do not run fp32, so fp32's peak bounds pointwise kernels of any precision. */
+    write_text("gpu.json", "{ \"name\": \"mine\", \"gb_per_s\": 1000, \"tflops\": { \"fp32\": 20, \"bf16\": 100 } }");
+    assert_int_equal(ws_gpu_read(&file, "gpu.json", message, sizeof(message)), 0);
+    near(ws_roof_of_ordinary(gpu, WS_PRECISION_BF16, &(struct ws_work){ 1e6, 1 }).cores_peak, 20e3);
 
     /* A file that a calibration wrote may lack the rate of GEMMs, as GEMMs need cuBLAS. A file written by hand must
      * have it. */

@@ -46,7 +46,7 @@ static uint64_t turns(uint64_t now, int64_t cpu, uint64_t in_call, uint64_t in_o
         now += 100 * (uint64_t)MS;
         thread_cpu += cpu;
         thread.in_ops += in_ops;
-        activity_called(&thread, now - in_call, now, true);
+        activity_called(&thread, now - in_call, now);
         activity_stretch(&thread, now, 1000);
     }
     return now;
@@ -85,16 +85,18 @@ static void time_between_waits_is_learned(void **state)
     for (int i = 0; i < 400; i++) {
         now += 2 * MS;
         thread_cpu += 1 * MS;
-        activity_called(&thread, now - 100000, now, true);
-        activity_called(&thread, now, now + 1000, true);    /* too short to have waited */
-        activity_called(&thread, now - 500000, now, false); /* not a wait for the device, but an allocation, say */
+        activity_waited(&thread, now - 100000, now);
+        activity_waited(&thread, now, now + 1000);   /* too short to have waited */
+        activity_called(&thread, now - 500000, now); /* not a wait for the device, but an allocation, say */
         activity_stretch(&thread, now, 0);
     }
     assert_int_equal(thread.activity.waits, 400);
+    /* The time of a wait does not count: if it was an operation's, the drain thread adds it to in_ops. */
+    assert_int_equal(thread.activity.in_calls, 400 * 500000);
     assert_in_range(activity_between_waits(&thread), MS * 9 / 10, MS * 12 / 10);
     uint64_t before = thread.activity.between;
     now += 1000 * (uint64_t)MS;
-    activity_called(&thread, now, now + 100000, true); /* the program was idle */
+    activity_waited(&thread, now, now + 100000); /* the program was idle */
     assert_true(thread.activity.between < before * 5 / 4);
 }
 

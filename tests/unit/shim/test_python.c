@@ -464,7 +464,7 @@ static void others_are_refused(void **state)
     version = *word(HEAD, 1) = 0x030e00b2;
     assert_string_equal(python_find(), "Python 3.14 before its release is not known");
     make_image(NULL);
-    *word(TEXT, 1) = 40; /* as if a member had been added before this one */
+    *word(TEXT, 1) = 40; /* as if text objects had another member before their state */
     assert_string_equal(python_find(), "Python 3.14 with other offsets is not known");
     make_image(NULL);
     *word(FRAME, 5) = FRAME_SIZE;
