@@ -50,6 +50,9 @@ static void (**free_slot)(void *code); /* where the interpreter finds the functi
 /* Threads cache stacks by the addresses of code objects. An address stands for the same code object only while this
  * number, which is a part of the cache's keys, stays the same. */
 static _Atomic uint64_t generation;
+/* Multipliers for the hash of a thread's frames: odd random numbers. `generation` grows by FACTOR, so that it need
+ * not be multiplied. */
+static const uint64_t FACTOR = 0x9e3779b97f4a7c15u, STEP = 0xff51afd7ed558ccdu;
 
 /* The interpreter calls this function instead of its own function that frees code objects (`next`). `generation` is
  * increased before the call of `next`: as soon as `next` has freed the object, another thread may make a new one at
@@ -62,9 +65,9 @@ static void count_and_free_code(void *code)
      * loop waits until free_code is set. */
     while (!(next = atomic_load(&free_code)))
         ;
-    atomic_fetch_add(&generation, 1);
+    atomic_fetch_add(&generation, FACTOR);
     next(code);
-    atomic_fetch_add(&generation, 1);
+    atomic_fetch_add(&generation, FACTOR);
 }
 
 /* Does the interpreter still call count_and_free_code? Another tool may have put the old function back, or a function
@@ -157,9 +160,6 @@ const char *python_find(void)
 
 /* --- the key of the calling thread's frames ------------------------------------------------------------ */
 
-/* Multipliers for the hash of a thread's frames: odd random numbers. */
-static const uint64_t FACTOR = 0x9e3779b97f4a7c15u, STEP = 0xff51afd7ed558ccdu;
-
 /* Reads a field of this type at the address `at` + offset, without checking the address. */
 #define FIELD(type, at, offset)                           \
     ({                                                    \
@@ -168,12 +168,14 @@ static const uint64_t FACTOR = 0x9e3779b97f4a7c15u, STEP = 0xff51afd7ed558ccdu;
         field_;                                           \
     })
 
+static const struct python_key no_key;
+
 /* How a frame of the interpreter states its current instruction: by an index or by a pointer. WITH_OWNER: by a
  * pointer, and the frame has an owner field. */
 enum kind { BY_INDEX, BY_POINTER, WITH_OWNER };
 
-static inline __attribute__((always_inline)) uint64_t hash_frames(uint64_t hash, const char *at, enum kind kind,
-                                                                  unsigned *depth)
+static inline __attribute__((always_inline)) struct python_key hash_frames(uint64_t hash, const char *at,
+                                                                           enum kind kind)
 {
     const size_t code_at = layout.frame_code, caller_at = layout.frame_caller, owner_at = layout.frame_owner;
     const size_t place_at = kind == BY_INDEX ? layout.frame_index : layout.frame_pointer;
@@ -181,11 +183,10 @@ static inline __attribute__((always_inline)) uint64_t hash_frames(uint64_t hash,
      * processor computes them in parallel. */
     uint64_t factor = STEP;
     unsigned count = 0, without_code = 0;
-    hash *= FACTOR;
     while (is_plausible((uintptr_t)at) && count < PYTHON_DEEPEST) {
         if (kind == WITH_OWNER && __builtin_expect(FIELD(char, at, owner_at) >= PYTHON_OWNED_BY_C, 0)) {
             if (++without_code > KEY_CHAIN_MOST)
-                return 0;
+                return no_key;
         } else {
             uint64_t place = kind == BY_INDEX ? FIELD(uint32_t, at, place_at) : FIELD(uint64_t, at, place_at);
             uint64_t code = FIELD(uint64_t, at, code_at);
@@ -195,29 +196,26 @@ static inline __attribute__((always_inline)) uint64_t hash_frames(uint64_t hash,
         }
         at = FIELD(const char *, at, caller_at);
     }
-    *depth = count;
-    return !at || count == PYTHON_DEEPEST ? (hash ^ hash >> 32) * FACTOR : 0;
+    return !at || count == PYTHON_DEEPEST ? (struct python_key){ (hash ^ hash >> 32) * FACTOR, count } : no_key;
 }
 
-uint64_t python_key(const void *thread, unsigned *depth)
+struct python_key python_key(const void *thread)
 {
-    *depth = 0;
     if (is_on_probation() || !is_watched())
-        return 0;
+        return no_key;
     const char *at = thread;
     uint64_t hash = atomic_load_explicit(&generation, memory_order_acquire);
     if (layout.thread_cframe != PYTHON_ABSENT) {
         at = FIELD(const char *, at, layout.thread_cframe);
         if (!is_plausible((uintptr_t)at))
-            return 0;
+            return no_key;
         at = FIELD(const char *, at, layout.cframe_frame);
     } else {
         at = FIELD(const char *, at, layout.thread_frame);
     }
     if (layout.frame_owner != PYTHON_ABSENT)
-        return hash_frames(hash, at, WITH_OWNER, depth);
-    return layout.frame_index != PYTHON_ABSENT ? hash_frames(hash, at, BY_INDEX, depth)
-                                               : hash_frames(hash, at, BY_POINTER, depth);
+        return hash_frames(hash, at, WITH_OWNER);
+    return layout.frame_index != PYTHON_ABSENT ? hash_frames(hash, at, BY_INDEX) : hash_frames(hash, at, BY_POINTER);
 }
 
 /* --- frames ---------------------------------------------------------------------------------------- */

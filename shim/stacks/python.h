@@ -43,10 +43,15 @@ bool python_is_read(void);
 /* Returns the interpreter's state of the calling thread (PyThreadState); NULL: the thread has none. */
 const void *python_thread(void);
 
-/* Returns a hash of the calling thread's frames and of the generation. Equal hashes mean equal stacks. Returns 0 if
- * the frames cannot be identified by a hash now: the caller must read the frames themselves. *depth: the number of
- * frames in the hash. */
-uint64_t python_key(const void *python_thread, unsigned *depth);
+/* Identifies a stack without reading its code objects. A small structure, so that it is returned in registers. */
+struct python_key {
+    uint64_t hash;  /* of the frames and the generation; 0: the frames cannot be identified by a hash now */
+    uint64_t depth; /* number of frames in the hash */
+};
+
+/* Returns the key of the calling thread's frames. Equal hashes mean equal stacks. If the hash is 0, the caller must
+ * read the frames themselves. */
+struct python_key python_key(const void *python_thread);
 
 /* Reads the calling thread's frames, innermost first. Returns their number. */
 unsigned python_frames_here(const void *python_thread, struct python_frame *frames);

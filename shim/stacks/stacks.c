@@ -156,15 +156,14 @@ static __attribute__((noinline)) uint32_t new_stack(const void *state, struct st
  * ticks. There must be an interpreter. */
 static inline __attribute__((always_inline)) uint32_t stack_here(struct shim_thread *thread, uint64_t *took)
 {
-    unsigned depth = 0;
     const void *state = python_thread();
     __atomic_store_n(&thread->python, state, __ATOMIC_RELAXED);
-    uint64_t key = state ? python_key(state, &depth) : 0;
-    struct stack_entry *entry = &thread->stacks[key % STACK_CACHE];
-    *took = ticks_in(KNOWN_NS + depth * KNOWN_FRAME_NS);
-    if (__builtin_expect(key && entry->key == key, 1))
+    struct python_key key = state ? python_key(state) : (struct python_key){ 0 };
+    struct stack_entry *entry = &thread->stacks[key.hash % STACK_CACHE];
+    *took = ticks_in(KNOWN_NS + key.depth * KNOWN_FRAME_NS);
+    if (__builtin_expect(key.hash && entry->key == key.hash, 1))
         return entry->frame;
-    return new_stack(state, entry, key, took);
+    return new_stack(state, entry, key.hash, took);
 }
 
 /* Like stack_here, but with native frames. If the thread has Python frames, these are only the native functions that
@@ -179,17 +178,23 @@ static __attribute__((noinline)) uint32_t whole_stack_here(struct shim_thread *t
     return frame;
 }
 
+static bool is_limited(void)
+{
+    return shim_options.stacks < WS_STACKS_ALL;
+}
+
 /* Counts the cost of a stack: `took` ticks. The cost delays the thread's next stack. */
 static void pay(struct shim_thread *thread, uint64_t now, uint64_t took)
 {
-    uint64_t earns = activity_stretch(thread, now, took * one_in);
-    thread->stacks_paid_until = ws_max(thread->stacks_paid_until, now) + earns;
+    if (is_limited())
+        thread->stacks_paid_until =
+            ws_max(thread->stacks_paid_until, now) + activity_stretch(thread, now, took * one_in);
     __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + took, __ATOMIC_RELAXED);
 }
 
 static bool is_paid(const struct shim_thread *thread, uint64_t now)
 {
-    return shim_options.stacks >= WS_STACKS_ALL || thread->stacks_paid_until <= now + ticks_in(SAVED_NS);
+    return !is_limited() || thread->stacks_paid_until <= now + ticks_in(SAVED_NS);
 }
 
 /* Returns the ring's next slot, or NULL if the ring is full. ws_ring_reserve_one would count a stack that does not

@@ -220,11 +220,10 @@ static void push(const char *code, uintptr_t tag, uint32_t offset, char owner)
 static uint64_t key_here(void)
 {
     struct python_frame found[PYTHON_DEEPEST];
-    unsigned depth;
     uint64_t key = 0;
     for (unsigned i = 0; i < 100 && !key; i++) {
         assert_true(python_frames_here(thread_state, found) > 0);
-        key = python_key(thread_state, &depth);
+        key = python_key(thread_state).hash;
     }
     assert_int_not_equal(key, 0);
     return key;
@@ -290,10 +289,9 @@ static void stacks_are_bounded(void **state)
     assert_int_equal(python_frames_here(thread_state, found), PYTHON_DEEPEST);
     assert_int_equal(found[0].offset, 79);
     assert_int_equal(found[PYTHON_DEEPEST - 1].offset, 80 - PYTHON_DEEPEST);
-    unsigned depth;
     uint64_t key = key_here();
-    assert_int_equal(python_key(thread_state, &depth), key);
-    assert_int_equal(depth, PYTHON_DEEPEST);
+    assert_int_equal(python_key(thread_state).hash, key);
+    assert_int_equal(python_key(thread_state).depth, PYTHON_DEEPEST);
     put_pointer(frames[80 - PYTHON_DEEPEST - 1] + FRAME_CODE, NULL); /* changes the caller of the last frame read */
     assert_int_equal(key_here(), key);
     put_pointer(frames[80 - PYTHON_DEEPEST] + FRAME_POINTER, code + CODE_START);
@@ -385,12 +383,11 @@ static void stacks_of_the_dying_are_forgotten(void **state)
 static void without_watch_no_keys(void **state)
 {
     (void)state;
-    unsigned depth;
     push(make_code("main"), 0, 2, 0);
     assert_null(python_find());
     assert_int_not_equal(key_here(), 0);
     put_pointer(code_type + 48, (const void *)(uintptr_t)free_code);
-    assert_int_equal(python_key(thread_state, &depth), 0);
+    assert_int_equal(python_key(thread_state).hash, 0);
 }
 
 /* The checksum covers everything about a function that a report shows. */
