@@ -23,7 +23,8 @@
 #include "wire/attach.h"
 
 enum {
-    LOOK_MS = 20,       /* ms between checks whether the session has ended */
+    LOOK_MS = 100,      /* ms between checks whether the session has ended */
+    LOOK_SOON_MS = 20,  /* the same, after the session was told to end */
     PATIENCE_S = 1,     /* seconds: longest wait for a connection's message */
     STRANGER_US = 1000, /* µs: longest wait for the message of a connection from another user */
     CONNECTIONS = 4,    /* largest number of connections that wait to be accepted */
@@ -207,7 +208,8 @@ static void serve_all(int listener)
     while (!late.is || owner >= 0 || ws_clock_ns() < late.until) {
         struct pollfd polled[] = { { .fd = ending ? -1 : listener, .events = POLLIN },
                                    { .fd = ending ? -1 : owner, .events = POLLIN } };
-        if (poll(polled, 2, owner >= 0 || late.is ? LOOK_MS : -1) < 0 && errno != EINTR)
+        int pause = ending ? LOOK_SOON_MS : owner >= 0 || late.is ? LOOK_MS : -1;
+        if (poll(polled, 2, pause) < 0 && errno != EINTR)
             return;
         int connection = polled[0].revents ? accept4(listener, NULL, NULL, SOCK_CLOEXEC) : -1;
         if (owner >= 0)

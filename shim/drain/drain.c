@@ -224,7 +224,6 @@ static void *drain_main(void *unused)
     (void)unused;
     is_drain = true;
     prctl(PR_SET_NAME, "wallshim");
-    thread_goes_behind();
     if (!shim_asleep && trace_begin()) {
         shim_step_aside(NULL);
         requests_end();

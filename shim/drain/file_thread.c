@@ -45,7 +45,6 @@ static void *file_thread_main(void *unused)
      * is_gone needs the id to notice that. */
     atomic_store(&thread, (int32_t)syscall(SYS_gettid));
     prctl(PR_SET_NAME, "wallshim-file");
-    thread_goes_behind();
     own_table = beside || own_table_take();
     for (;;) {
         uint32_t state;

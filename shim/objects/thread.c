@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -356,11 +355,4 @@ int thread_start(void *(*main)(void *))
     sigprocmask(SIG_SETMASK, &saved, NULL);
     pthread_attr_destroy(&attributes);
     return -error;
-}
-
-void thread_goes_behind(void)
-{
-    const struct sched_param none = { 0 };
-    if (!prctl(PR_GET_SECCOMP))
-        sched_setscheduler(0, SCHED_BATCH, &none);
 }

@@ -202,11 +202,6 @@ static inline struct shim_thread *thread_if_known(void)
 /* Starts a detached thread of the shim that takes no signals. Returns 0 or -errno. */
 int thread_start(void *(*main)(void *));
 
-/* Makes the calling thread of the shim go behind the program's threads: when it wakes, it does not interrupt a thread
- * that runs, but takes another processor or waits for its turn. Does nothing in a sandbox (seccomp), which may kill
- * the program for the system call. */
-void thread_goes_behind(void);
-
 /* For the drain thread: the state of the thread in this slot; NULL: the slot is free. */
 enum { THREAD_SLOTS = 4096 };
 struct shim_thread *thread_at(unsigned slot);
