@@ -36,13 +36,14 @@ struct identity {
 static struct identity at_start;
 static atomic_bool started;
 
-/* Uses statx, because glibc before version 2.33 exports fstat only under another name. On kernels without statx all
- * files look the same, so a replaced stderr is not noticed. */
+/* Uses statx, because glibc before version 2.33 exports fstat only under another name. On kernels without statx, and
+ * in sandboxes that forbid it (older versions of Docker do), all files look the same, so a replaced stderr is not
+ * noticed. */
 static struct identity of_stderr(void)
 {
     struct statx facts = { 0 };
     if (statx(STDERR_FILENO, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &facts))
-        return (struct identity){ .type = errno == ENOSYS };
+        return (struct identity){ .type = errno != EBADF };
     return (struct identity){ .major = facts.stx_dev_major,
                               .minor = facts.stx_dev_minor,
                               .device_major = facts.stx_rdev_major,

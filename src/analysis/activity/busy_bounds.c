@@ -4,8 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/minmax.h"
+#include "base/salted.h"
 
 enum {
     SYSTEMATIC_NS = 100,
@@ -72,7 +72,7 @@ static int bounds_most_overlap(const struct ws_process *process, const struct sh
         double time = shapes[i].computed + shapes[i].other;
         if (time <= 0)
             continue;
-        uint64_t *stream = ws_map_put(&streams, 1 + (uint64_t)ws_process_shape(process, i)->row.stream);
+        uint64_t *stream = ws_salted_put(&streams, 1 + (uint64_t)ws_process_shape(process, i)->row.stream);
         if (!stream) {
             status = -ENOMEM;
             break;
