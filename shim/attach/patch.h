@@ -17,11 +17,11 @@
  * Why this is safe
  *
  * - Applying. `wallshim attach` stops all threads of the program and writes the jumps from outside
- *   (src/attach/apply.c). A thread may have executed the first instruction of a head, and not yet the others. After
+ *   (src/attach/apply.c). A thread may have executed the first instruction of a head, but not the others. After
  *   the patch, this thread would go on in the middle of the jump. A signal handler may also have interrupted a thread
- *   there. So `wallshim attach` compares each thread's instruction pointer, and the addresses on its stack, with
- *   `patch_range`. If it finds one in a range, it lets the threads go on, and tries again. Return addresses never lie
- *   in a range: a head may contain a call only as its last instruction.
+ *   inside a head. So `wallshim attach` compares each thread's instruction pointer, and the addresses on its stack,
+ *   with `patch_range`. If one of them lies in a range, `wallshim attach` lets the threads go on, and tries again.
+ *   Return addresses never lie in a range: a head may contain a call only as its last instruction.
  * - Removing. A patched head is one jump, so no thread is in the middle of it. No thread needs to be stopped, because
  *   pages are replaced as a whole (see below).
  * - Trampolines stay mapped and unchanged, because threads may still be in them. When the same function is patched
@@ -59,7 +59,7 @@ enum patch_refusal {
     PATCH_JUMP_INTO,           /* the function itself jumps into its head, which the patch's jump would overwrite */
     PATCH_UNKNOWN_INSTRUCTION, /* the function contains bytes that the decoder does not know */
     PATCH_TOO_LONG,            /* the function is longer than 64 KiB, or its end was not found */
-    PATCH_OVERLAP,             /* a jump of the function goes to the middle of an instruction */
+    PATCH_OVERLAP,             /* a jump of the function leads into the middle of an instruction */
     PATCH_FIXED_INSTRUCTION,   /* the head has an instruction that cannot be moved, such as a system call */
     PATCH_CALL,                /* the head contains a call whose return address cannot be kept */
     /* the head refers to an address that is too far from the trampoline (more than 2 GiB) */
@@ -108,7 +108,7 @@ static inline void *patch_trampoline(const struct patch *patch)
 }
 
 /* Sets the range of the head. At the moment when the patch is applied, no thread's instruction pointer may be after
- * *begin and before *end. If the head is a single instruction, no thread can be there. */
+ * *begin and before *end. If the head is a single instruction, no instruction pointer can be in this range. */
 static inline void patch_range(const struct patch *patch, uintptr_t *begin, uintptr_t *end)
 {
     *begin = (uintptr_t)patch->place;

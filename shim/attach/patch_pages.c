@@ -129,7 +129,7 @@ static bool next_mapping(struct mapping_list *list, struct mapping *mapping)
  * pages that were replaced by copies. */
 struct code_file {
     uintptr_t begin, end;
-    uintptr_t base; /* address that the file's first byte has, or would have if that byte were mapped, too */
+    uintptr_t base; /* address of the file's first byte, or the address that it would have if it were mapped, too */
     uint64_t inode;
     char path[256];
 };
@@ -374,7 +374,7 @@ static int replace_run(struct copies *copies, size_t from, size_t to, bool to_fi
         return 0;
     int error = replace_from_memory(copies, from, to);
     for (size_t i = from; i < to && to_files && !error; i++)
-        replace_from_file(copies, i, i + 1); /* a page that differs from its file stays a copy */
+        replace_from_file(copies, i, i + 1); /* a page whose bytes differ from those of its file stays a copy */
     return error;
 }
 

@@ -8,7 +8,7 @@
 
 enum {
     LONGEST = 15,          /* bytes of the longest possible instruction */
-    SCAN_LIMIT = 64 << 10, /* a function that is longer, in bytes, is refused */
+    SCAN_LIMIT = 64 << 10, /* largest size of a function, in bytes: a longer function is refused */
     OUTSIDE_LIMIT = 64,    /* at most this many instructions are scanned after a jump out of the function */
 };
 
@@ -193,7 +193,7 @@ static enum patch_refusal read_steps(struct patch *patch, const uint8_t *end, co
 
 struct scan {
     const uint8_t *entry, *end; /* start and end of the function; if its size is not known, `end` limits the scan */
-    uintptr_t head_begin, head_end; /* the function's entry and its head's end: the function must not jump between */
+    uintptr_t head_begin, head_end; /* the function's entry and its head's end: no code may jump between them */
     uintptr_t jump_begin;           /* where the patch writes its jump: no code may jump between here and head_end */
     const uint8_t *furthest;        /* highest address, inside the function, to which the jumps scanned so far lead */
     bool sized;                     /* the function's size is known */
@@ -305,7 +305,7 @@ enum patch_refusal patch_read_head(struct patch *patch, const uint8_t *entry, si
     memcpy(patch->original, patch->place, patch->length);
     if (size > SCAN_LIMIT)
         return PATCH_TOO_LONG;
-    static uint8_t begins[SCAN_LIMIT / 8]; /* too large for the stack */
+    static uint8_t begins[SCAN_LIMIT / 8]; /* static, because it is too large for the stack */
     memset(begins, 0, sizeof(begins));
     struct scan scan = {
         .entry = entry,
@@ -441,8 +441,7 @@ enum patch_refusal patch_fill_slot(struct patch *patch, struct patch_slot *slot,
                                    void *replacement)
 {
     struct instruction instruction;
-    /* Does execution go on behind the head? If it does, the trampoline ends with a jump to the code behind the head.
-     */
+    /* Does execution go on behind the head? If so, the trampoline ends with a jump to the code behind the head. */
     bool goes_on = true;
     uintptr_t place = (uintptr_t)patch->place, behind = place + patch->length;
     struct writer island = { slot->island, (uintptr_t)at->island, 0, sizeof(slot->island), false };

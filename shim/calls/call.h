@@ -15,7 +15,7 @@
  * that the compiler keeps it in registers. */
 struct call {
     enum ws_function_id id;
-    bool per_thread; /* the called function takes a NULL stream as the thread's own default stream */
+    bool per_thread; /* to the called function, a NULL stream means the thread's own default stream */
     bool nested; /* made inside another wrapped call, by a signal handler: the shim notes its effects, but writes no
                     record */
     uint32_t phase;             /* what the shim recorded when the call began: bits of enum shim_phase */
@@ -50,7 +50,7 @@ HOT bool call_is_op(enum ws_call_family family)
 }
 
 /* The state of the thread that makes the call, or NULL if the thread has no state. Use this state for look-ups only:
- * during a nested call (a call inside another wrapped call), it belongs to the outer call. */
+ * during a nested call (a call inside another wrapped call), the state describes the outer call. */
 static inline struct shim_thread *call_thread(const struct call *call)
 {
     return call->nested ? thread_if_known() : call->thread;

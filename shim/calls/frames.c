@@ -24,8 +24,8 @@ static bool is_readable(uintptr_t at)
     return errno == EINVAL;
 }
 
-/* Sanitizers are off, because they would report this read: the word may be in the stack frame of a call that was
- * left, and this memory may belong to any other function by now. */
+/* Is the marker word still at this address? Sanitizers are off, because they would report the read: if the call was
+ * left by longjmp, the memory of its stack frame may belong to any other function by now. */
 __attribute__((no_sanitize("address", "thread"))) static bool word_is_there(uintptr_t at, uintptr_t word)
 {
     return is_readable(at) && *(volatile const uintptr_t *)at == word;

@@ -6,15 +6,15 @@
 #include "shim/timing/durations.h"
 #include "shim/timing/ticks.h"
 
-/* A thread's budget is the share of the time in which it works that --overhead allows for measuring. measure.h
+/* --overhead allows each thread to spend a share of its working time on measuring: the thread's budget. measure.h
  * explains samples and anchors. */
 enum {
     ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches */
     WINDOW_NS = 100000000, /* a thread that measures nothing saves its budget for later, but at most the budget of
-                              this much time */
+                              this many ns */
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */
     LONGEST_GAP = 256,     /* largest number of launches from one sample of a shape to the next */
-    VARYING_GAP = 32,      /* largest such number for a shape whose launches take very different times */
+    VARYING_GAP = 32,      /* the same limit for a shape whose launches take very different times */
     /* A shape's first sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
      * most this far in the future. The shape's further early samples (MEASURE_EARLY_GAP) may overdraw it less and
      * less. So shapes of which nothing is known come first. */
@@ -23,13 +23,14 @@ enum {
      * for other work, are always measured, and may use up the rest of the budget */
     EARLY_SHARE = 4,
     OWN_MOST = 6, /* a measurement is also charged with the time for writing all records since the last
-                     measurement, but at most with this multiple of its own cost */
+                     measurement, but with at most this multiple of the measurement's own cost */
     /* A measurement is charged with 5/4 of its cost, because it also slows down the work after it: caches are cold,
      * and the drain thread is busy with the events. */
     AFTER_EFFECTS = 5,
     /* a measurement that took longer is charged with this time only, because its thread was preempted */
     MEASURE_MOST_NS = 100000,
-    FELT_ONE_IN = 400,   /* of this many waits, one may have a sample that delays the thread too much (may_sample) */
+    FELT_ONE_IN = 400,   /* in this many waits for the device, the thread may take one sample that delays it too much
+                            (may_sample) */
     FELT_POSTPONES = 32, /* when may_sample refuses a sample: launches until the next try */
     DEBT_WINDOWS = 4,    /* paid_until is at most this many times WINDOW_NS in the future */
     WHOLE = 1000000,     /* shim_options.overhead is in millionths of the time */
@@ -57,7 +58,7 @@ static uint64_t advance_of(const struct shape_entry *shape)
     return ticks_in(ADVANCE_NS) / (shape->sample_gap + 1);
 }
 
-/* May an early sample be taken out of the part of the budget that is kept for early samples? */
+/* May an early sample be charged to the part of the budget that is kept for early samples? */
 static bool reserve_allows(const struct thread_measuring *measuring, const struct shape_entry *shape, uint64_t now)
 {
     return now + advance_of(shape) >= measuring->early_paid_until;
@@ -73,10 +74,11 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     measuring->early = early && !paid && reserve_allows(measuring, shape, now);
     bool allowed = paid || measuring->early;
     bool felt = allowed && sample && !early && !may_sample(thread);
-    if (felt || (sample && !early && anchor && measuring->anchor_next)) /* anchors have their turn, too */
+    /* if an anchor is due, too, sample and anchor take turns */
+    if (felt || (sample && !early && anchor && measuring->anchor_next))
         allowed = false;
     if (!allowed) {
-        shape->until_sample += felt ? FELT_POSTPONES : sample; /* postpones the sample */
+        shape->until_sample += felt ? FELT_POSTPONES : sample; /* the sample is postponed */
         sample = false;
         if (now < measuring->paid_until || !anchor)
             return MEASURE_NOTHING;
@@ -90,10 +92,10 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     return MEASURE_PAIR;
 }
 
-/* Decides whether a copy, memset or graph launch is measured. While the budget lasts, all are measured, with one
- * exception: a copy or memset that is no early sample is not measured if may_sample refuses. Graph launches are not
- * subject to may_sample, because graphs are most of what their programs run. An operation whose times the drain
- * thread cannot compute yet is always measured. */
+/* Decides whether a copy, memset or graph launch is measured. While the budget lasts, all such operations are
+ * measured, with one exception: a copy or memset that is no early sample is not measured if may_sample refuses. Graph
+ * launches are not subject to may_sample, because a program that uses graphs does most of its work in them. An
+ * operation whose times the drain thread cannot compute yet is always measured. */
 static enum measure measure_of_other(struct shim_thread *thread, struct shape_entry *shape, uint64_t now)
 {
     struct thread_measuring *measuring = &thread->measuring;
@@ -139,7 +141,7 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     uint64_t window = ticks_in(WINDOW_NS), window_began = now > window ? now - window : 0;
     if (!measuring->paid_until) /* a new thread starts with the budget that it would save in ADVANCE_NS */
         measuring->paid_until = now - ws_min(now, ticks_in(ADVANCE_NS));
-    /* Time in which the thread earns what this measurement costs. */
+    /* The time, in ticks, in which the thread's budget grows by the cost of this measurement. */
     uint64_t earns = activity_stretch(thread, now, (cost + own) * WHOLE / shim_options.overhead);
     uint64_t most = ws_min(activity_stretch(thread, now, window), DEBT_WINDOWS * window);
     /* Some operations are measured even when the budget is used up (measure_of_op). The limit `now + most` keeps
@@ -169,7 +171,8 @@ bool measure_is_only_user(struct shim_stream *stream, const struct shim_thread *
 enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *record, struct shape_entry *shape,
                            bool fresh)
 {
-    bool alone = !(record->inner & WS_RING_OP_ENGINE_BUSY); /* else copies of other streams may delay this one */
+    /* if false, copies in other streams may delay this copy */
+    bool alone = !(record->inner & WS_RING_OP_ENGINE_BUSY);
     thread->measuring.is_sample = false;
     if (shape->computable)
         measure_is_only_user(shape->stream, thread);

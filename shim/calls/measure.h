@@ -50,8 +50,8 @@ static inline enum measure measure_of_launch(struct shim_thread *thread, struct 
     return measure_of_due_launch(thread, stream, shape, now, sample);
 }
 
-/* Does the launch get no event? True for most launches: the shim skips all other steps of op_begin_slowly for them,
- * and the drain thread later computes their times. */
+/* Does the launch get no event? True for most launches. For such a launch the shim skips all other steps of
+ * op_begin_slowly, and the drain thread later computes the launch's times. */
 static inline bool measure_leaves_out(struct shim_thread *thread, struct ws_ring_op *record,
                                       struct shape_entry *shape)
 {
@@ -78,7 +78,7 @@ static inline bool measure_leaves_out(struct shim_thread *thread, struct ws_ring
 
 /* Decides which events measure an operation, unless measure_leaves_out has returned true for it. While the budget
  * lasts, graph launches are all measured, and so are most copies and memsets (measure_of_other in measure.c says
- * which are not). The drain thread computes the times of the others.
+ * which are not). The drain thread computes the times of the operations that are not measured.
  *
  * fresh: the operation may have waited for other work than its stream's earlier operations. Such an operation is
  * always measured, because its begin cannot be computed. A call that waits for its operation is always measured, too.

@@ -29,14 +29,14 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     if (resolve_table[call->id].family == WS_CALL_SYNC)
         activity_waited(thread, call->ticks_begin, call->ticks_end);
     if (thread->in_nccl)
-        call_is_in_nccl(thread, thread->within, NULL); /* clears in_nccl if the NCCL call was left by longjmp */
+        call_is_in_nccl(thread, thread->within, NULL); /* to clear in_nccl if the NCCL call was left by longjmp */
     uint32_t handles = atomic_load(&shim_page.handles);
     struct shim_context *context = context_of_thread(thread, handles);
     /* The stream that was given to a failed call may be invalid. */
     bool about_stream = stream != NO_STREAM && call->result == WS_CUDA_SUCCESS;
     struct shim_stream *found = about_stream ? stream_find(stream, call->per_thread, context) : NULL;
     uintptr_t word;
-    /* true if frame_guard has marked this code as a wrapped call, because the wrapper did not */
+    /* true: the wrapper has not marked this call as a wrapped call, so frame_guard has marked it */
     bool guarded = frame_guard(thread, &word);
     struct ws_ring_call *record = ws_ring_reserve(&thread->ring, 1);
     thread->correlation++;
@@ -74,13 +74,13 @@ void allocated_at(struct call *call, const void *address, uint64_t bytes, enum w
         if (shim_started())
             memory_added(where, bytes, space);
     }
-    /* Memory from a pool may make the stream wait for the memory's previous user. */
+    /* An allocation from a memory pool may make the stream wait for the memory's previous user. */
     if (stream != NO_STREAM)
         raise_order(call, stream);
     host_call(call, stream, object, where, bytes);
 }
 
-/* Called before the real call frees the memory: afterwards another thread may get the same address. */
+/* Called before the real call frees the memory, because afterwards another thread may get the same address. */
 void freeing(struct call *call, uint64_t address)
 {
     (void)call;
@@ -120,7 +120,7 @@ void queried(struct call *call, ws_CUstream stream, const void *object)
         host_call(call, stream, object, 0, 0);
 }
 
-/* Called if the call puts something into the stream that is not an operation, such as a wait. Counts it in
+/* Called if the call puts an entry into the stream that is not an operation, such as a wait. Counts the entry in
  * stream->order. Also sets `fresh`, because the stream's last event no longer tells when the next operation may
  * begin. */
 static void raise_order(struct call *call, ws_CUstream stream)
@@ -283,9 +283,9 @@ enum { MOST_DEVICES = 64 };
 static ws_CUcontext _Atomic primaries[MOST_DEVICES];
 static _Atomic int retained[MOST_DEVICES]; /* for each device: retains minus releases of its primary context */
 
-/* The device's primary context. If the program retained it through the driver's private function tables, the shim did
- * not see the call. In this case, the primary context is the device's context that the program did not create by a
- * call that the shim saw (`created` is not set). */
+/* The device's primary context. If the program retained the primary context through the driver's private function
+ * tables, the shim did not see that call. In this case, the primary context is the one context of the device that the
+ * shim did not see created (`created` is not set). */
 static struct shim_context *primary_of(ws_CUdevice device)
 {
     ws_CUcontext handle = device >= 0 && device < MOST_DEVICES ? atomic_load(&primaries[device]) : NULL;

@@ -15,7 +15,7 @@
 #define OBJECT(handle) ((const void *)(uintptr_t)(handle))
 /* The handle that a call stored in its output parameter; NULL if the call failed. */
 #define OUT(pointer) (call.result == WS_CUDA_SUCCESS && (pointer) ? (const void *)(uintptr_t) * (pointer) : NULL)
-/* Passed as the stream of calls that name no stream. No stream has this handle. */
+/* Passed as the stream of a call that takes no stream. No stream has this handle. */
 #define NO_STREAM ((ws_CUstream)(uintptr_t)-1)
 /* Passed instead of an enum ws_space if the kind of memory of a copy's source or target must be looked up by its
  * address. */
@@ -104,8 +104,8 @@ void graph_instantiated(struct call *call, ws_CUgraphExec *exec, ws_CUgraph grap
 void graph_updated(struct call *call, ws_CUgraphExec exec);
 void graph_exec_ending(struct call *call, ws_CUgraphExec exec);
 
-/* Makes the key by which the shape of a launch is found, except its field `which` (the called function, and the
- * context). */
+/* Makes the key by which the shape of a launch is found. Does not set the key's field `which` (the called function,
+ * and the context). */
 #define LAUNCH(f, grid_x_, grid_y_, grid_z_, block_x_, block_y_, block_z_, shared_, stream_) \
     ((struct shape_key){ .object = AT(f),                                                    \
                          .stream = AT(stream_),                                              \
@@ -124,7 +124,7 @@ HOT void kernel(struct call *call, struct shape_key key, void **params, void **e
     key.which = shape_which(call, (ws_CUstream)(uintptr_t)key.stream, 0, handles);
     struct shape_entry *shape = shape_find(thread, &key, shape_stamp(thread, handles));
     if (__builtin_expect(!shape, 0)) {
-        /* kernel_new needs an address: it gets that of a copy, so that the compiler can keep `key` in registers */
+        /* kernel_new gets the address of a copy, so that the compiler can keep `key` in registers */
         const struct shape_key kept = key;
         shape = kernel_new(thread, &kept);
         if (!shape)

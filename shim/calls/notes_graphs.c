@@ -6,8 +6,8 @@
 #include "shim/state/lock.h"
 
 /* Counts the capture before the real call begins it, so that no event that the shim records becomes part of the
- * capture. An unknown stream is looked up now: once it is being captured, the shim asks the driver nothing about it
- * (ask_about in objects/streams.c). */
+ * capture. A stream that the shim does not know yet is looked up now, because the shim asks the driver nothing about
+ * a stream that is being captured (ask_about in objects/streams.c). */
 void capture_beginning(struct call *call, ws_CUstream stream)
 {
     waiting(call, stream);
@@ -36,14 +36,15 @@ void capture_begun(struct call *call, ws_CUstream stream)
     struct shim_quiet quiet;
     quiet_begin(&quiet);
     /* capture_beginning has counted the capture in shim_page.phase. If capture_is_left (objects/captures.h) was
-     * called since then, the capture is no longer counted, and is counted again here. */
+     * called since then, the capture is no longer counted, so this function counts it again. */
     bool counted = !counted_by || counted_by->captures_beginning;
     if (counted_by && counted)
         counted_by->captures_beginning--;
     if (!counted)
         shim_capture_begins();
-    /* The capture is uncounted again if the call failed, or if the shim has no entry for the stream and so could not
-     * see the capture's end. It is also uncounted if this stream's capture is counted already. */
+    /* The count of captures is decremented again if the call failed, or if the shim has no entry for the stream and
+     * so could not see the capture's end. The count is also decremented if this stream's capture was counted
+     * before. */
     if (!found || atomic_exchange(&found->capturing, 1))
         shim_capture_ends();
     quiet_end(&quiet);
@@ -51,7 +52,7 @@ void capture_begun(struct call *call, ws_CUstream stream)
 }
 
 /* May the capture go on after cuStreamEndCapture returned `result`? The capture goes on if the call came from the
- * wrong thread or named the wrong stream. */
+ * wrong thread or passed the wrong stream. */
 static bool capture_goes_on(int32_t result)
 {
     return result == WS_CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD || result == WS_CUDA_ERROR_STREAM_CAPTURE_UNMATCHED ||

@@ -6,8 +6,8 @@
 #include "shim/objects/memory.h"
 #include "shim/objects/shapes.h"
 
-/* Largest number of parameter blocks of one shape that a thread keeps per second. PARAMS_THINNED is the lower limit
- * that applies while records cost more time than --overhead allows. */
+/* Largest number of parameter blocks of one shape that a thread keeps per second. PARAMS_THINNED takes the place of
+ * this number while records cost more time than --overhead allows. */
 enum { PARAMS_PER_WINDOW = 64, PARAMS_THINNED = 4 };
 
 /* Finds or makes the cache entry of an operation that is not a kernel launch. */
@@ -20,8 +20,8 @@ static struct shape_entry *describe(struct shim_thread *thread, const struct sha
 
 /* Is this launch's parameter block to be kept? With --params some, each thread keeps PARAMS_PER_WINDOW blocks of each
  * shape a second. Also sets params_wait, the number of launches until this function is called again: 1 while blocks
- * are kept, PARAMS_PER_WINDOW if the blocks of this second are used up. So most launches do not call this function
- * then, and the clock is seldom read. */
+ * are kept, PARAMS_PER_WINDOW if the blocks of this second are used up. So once the blocks are used up, most launches
+ * do not call this function, and the clock is seldom read. */
 static bool params_wanted(struct shape_entry *entry)
 {
     entry->params_wait = shim_options.params == WS_PARAMS_NONE ? UINT32_MAX : 1;
@@ -95,7 +95,7 @@ void kernel_multi_coming(struct call *call)
     call->ticks_begin = ticks_now();
 }
 
-/* One call launches on several devices. Each launch is recorded by itself, without device times. If the driver
+/* One call launches on several devices. Each launch gets a record of its own, without device times. If the driver
  * refused the call, its launches are not recorded: their pointers may be invalid. */
 void kernel_multi(struct call *call, const ws_CUDA_LAUNCH_PARAMS *launches, unsigned count)
 {

@@ -22,8 +22,8 @@ enum { HOLD_AFTER_DEPENDENT = 256 };
 
 /* Clears *held, and returns the event that was in it. *held is a field of the thread's state. If a signal handler
  * leaves the call by longjmp, op_give_up releases the event in this field. The caller releases the event, or passes
- * it on, after this function has cleared the field. So a longjmp between the two can only lose the event, and never
- * release it twice. */
+ * it on, after this function has cleared the field. So a longjmp after the field was cleared can only lose the event,
+ * and never release it twice. */
 static uint32_t no_longer(uint32_t *held)
 {
     uint32_t event = *held;
@@ -160,8 +160,9 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
     record->inner |= WS_RING_OP_OWN_BEGIN;
 }
 
-/* Opens the gate that holds the operation's stream (timing/gates.h). settle: first waits until the operation and its
- * events have reached the device. Returns true if the gate was closed until now. */
+/* Opens the gate that holds the operation's stream (timing/gates.h). If `settle` is set, first waits until the
+ * operation and its events have reached the device. Returns true if the gate was still closed when this function
+ * opened it. */
 static bool open_gate(struct shim_thread *thread, struct shim_stream *stream, bool settle)
 {
     if (!thread->gate)
@@ -246,7 +247,7 @@ static void end_gated(struct shim_thread *thread, struct shim_stream *stream, st
     if (open_gate(thread, stream, true)) {
         record->header.detail |= WS_RING_OP_GATED;
         note_lateness(record);
-    } else { /* the shim's thread (timing/gates.c) opened the gate, at an unknown time */
+    } else { /* another thread, which belongs to the shim (timing/gates.c), has opened the gate, at an unknown time */
         record->header.detail |= WS_RING_OP_WAITED;
     }
 }
@@ -438,10 +439,11 @@ static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
  * gate and events. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
-    if (shim_started()) { /* false in a child process that a signal handler forked meanwhile */
+    if (shim_started()) { /* false in a child process that a signal handler forked during the call */
         if (ticks_are_ns)
             record->ticks_end = ticks_now();
-        uint64_t begin = record->ticks_begin, end = record->ticks_end; /* end_slowly may move the record */
+        /* read here, because end_slowly may move the record */
+        uint64_t begin = record->ticks_begin, end = record->ticks_end;
         uint32_t shape = record->header.shape;
         bool captured = record->header.detail & WS_OP_CAPTURED;
         end_slowly(thread, record);

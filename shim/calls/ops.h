@@ -30,9 +30,9 @@ HOT bool call_is_nested(struct shim_thread *thread)
            call_is_made_within(thread, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0));
 }
 
-/* Does the wrapper note the effects of a nested call? True if the program's call creates or destroys something (a
- * context, a capture, memory …): if the shim did not know of it, later records would be wrong. False for a call that
- * the driver or a library makes. */
+/* Does the wrapper note the effects of a nested call? True if the program makes the nested call, and the call creates
+ * or destroys an object (a context, a capture, memory …): if the shim did not know of the object, later records would
+ * be wrong. False if the driver or a library makes the nested call. */
 HOT bool call_is_followed(enum ws_call_family family, const void *from)
 {
     return call_always_noted(family) && family != WS_CALL_NCCL && !resolve_is_inside(from);
@@ -89,15 +89,15 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
                      uint32_t phase);
 
 /* Called after the operation's real call, if op_needs_slow_end has marked the operation. Records the operation's end
- * event. Reads hardware counters and records the launch's parameters, if the operation was chosen for that. Then
- * commits the operation's record. */
+ * event. Reads hardware counters and records the launch's parameters, if this was decided when the operation began.
+ * Then commits the operation's record. */
 void op_end_slowly(struct shim_thread *thread, struct ws_ring_op *record);
 
-/* Marks the operation under way, so that op_end_slowly is called when its real call returns. */
+/* Marks the thread's current operation, so that op_end_slowly is called when the operation's real call returns. */
 void op_needs_slow_end(struct shim_thread *thread);
 
-/* The call under way will not return: it was left by longjmp or an exception, or its thread has ended. Gives back its
- * events and its turn (turns.h), and opens its gate (timing/gates.h). */
+/* Called when the thread's current call will never return: the call was left by longjmp or an exception, or the
+ * thread has ended. Gives back the call's events and its turn (turns.h), and opens its gate (timing/gates.h). */
 void op_give_up(struct shim_thread *thread);
 
 /* Like op_give_up, for a thread that makes no more calls. Also gives back the last events of the thread's own default

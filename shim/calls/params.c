@@ -9,18 +9,19 @@
 #include "shim/objects/memory.h"
 #include "shim/objects/thread.h"
 
-/* At most MOST_ADDRESSES addresses of one launch are kept. An address in the image of structures is kept only while
- * fewer than MOST_IN_STRUCTURES addresses are kept. So even after a structure with a long list of tensors, there is
- * room for pointers that are parameters by themselves. */
+/* At most MOST_ADDRESSES addresses of one launch are kept. An address in the image of structures is kept only if
+ * fewer than MOST_IN_STRUCTURES addresses have been kept before. So even after a structure with a long list of
+ * tensors, there is room for parameters that are pointers. */
 enum { MOST_ADDRESSES = 16, MOST_IN_STRUCTURES = 12 };
 
 struct words {
     struct ws_param_word word[WS_RING_PARAM_WORDS];
     unsigned count, addresses;
-    unsigned first, end;            /* the image (param_image.h) has the block's words from `first` up to `end`; end
-                                       0: no image */
-    bool telling;                   /* the image has other words than addresses and zeros; only then is it kept */
-    uint64_t image[WS_IMAGE_WORDS]; /* indexed by the word's number in the block; set from `first` up to `end` only */
+    /* the image (param_image.h) has the block's words `first` to `end` - 1; `end` 0: there is no image */
+    unsigned first, end;
+    bool telling; /* the image has words that are neither addresses nor 0; other images are not kept */
+    /* index: the word's number in the block; only elements `first` to `end` - 1 are set */
+    uint64_t image[WS_IMAGE_WORDS];
 };
 
 static void add(struct words *words, unsigned offset, unsigned size, bool address, uint64_t value)
@@ -33,7 +34,7 @@ static void add(struct words *words, unsigned offset, unsigned size, bool addres
     words->addresses += address;
 }
 
-/* Looks at the aligned words of a structure, or of a block with unknown layout, and adds the words that look like
+/* Looks at the aligned words of a structure, or of a block with unknown layout, and keeps the words that look like
  * device addresses. */
 static void add_addresses(struct words *words, const char *block, unsigned offset, size_t size)
 {
@@ -67,8 +68,8 @@ static void add_image(struct words *words, const char *value, unsigned offset, s
     }
 }
 
-/* Keeps a structure parameter. Only the first image_words words of the parameter block go into the image. If the
- * structure extends beyond them, only the device addresses of its rest are kept. */
+/* Keeps a structure parameter. Only the first image_words words of the parameter block go into the image. From the
+ * part of the structure behind these words, only the device addresses are kept. */
 static void add_structure(struct words *words, const char *value, unsigned offset, size_t size, size_t image_words)
 {
     size_t most = 8 * image_words > offset ? 8 * image_words - offset : 0, within = size < most ? size : most;
@@ -89,8 +90,8 @@ static void add_param(struct words *words, const char *value, struct function_pa
     add(words, param.offset, param.size, param.size == 8 && memory_is_device_address(scalar), scalar);
 }
 
-/* Returns the parameter block that `extra` of cuLaunchKernel names, and sets *size to its size in bytes. Returns NULL
- * if `extra` names no block. */
+/* Returns the parameter block to which `extra` of cuLaunchKernel points, and sets *size to the block's size in bytes.
+ * Returns NULL if `extra` points to no block. */
 static const char *block_of(void **extra, size_t *size)
 {
     const char *block = NULL;
@@ -128,7 +129,7 @@ void params_keep(struct shim_thread *thread, const struct thread_params *given, 
     uint64_t first = words.first;
     unsigned image = words.telling ? words.end - words.first : 0, of_image = image ? image + 1 : 0;
     unsigned slots = ws_ring_params_slots(words.count, of_image);
-    if (slots > thread->ring.mask / 2) { /* the smallest rings have no room for an image: it is left out */
+    if (slots > thread->ring.mask / 2) { /* the smallest rings have no room for an image: the record gets none */
         image = of_image = 0;
         slots = ws_ring_params_slots(words.count, 0);
     }

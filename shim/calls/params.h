@@ -14,8 +14,8 @@ struct ws_ring_op;
  * which is not committed yet and moves behind the new record. Does nothing if the launch has no parameters to keep,
  * or if the ring has no room.
  *
- * Call it only for a launch that the driver accepted, because the driver has then read the parameters, too. The
- * pointers of a refused launch may be invalid. */
+ * Call this function only for a launch that the driver accepted: then the driver has read the parameters, too, so
+ * they are valid. The pointers of a refused launch may be invalid. */
 void params_keep(struct shim_thread *thread, const struct thread_params *given, const struct ws_ring_op *described);
 
 #endif

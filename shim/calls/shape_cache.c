@@ -42,9 +42,9 @@ static void count(uint64_t *counter)
     __atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* The place in the thread's table where a refused shape is noted, for which the dictionary has no room. The shim does
- * not look a refused shape up again until `handles` changes or SKIPS more operations have used it, because each
- * look-up takes locks and calls the driver. */
+/* A refused shape is a shape for which the dictionary has no room. Returns the place in the thread's table where this
+ * refused shape is noted. The shim does not look a refused shape up again until `handles` changes or SKIPS more
+ * operations have used the shape, because each look-up takes locks and calls the driver. */
 static struct shape_refused *refused_place(struct shim_thread *thread, const struct shape_key *key)
 {
     return &thread->shapes_refused[(key->object ^ key->object >> 8 ^ key->stream >> 4 ^ key->which >> 9) %
@@ -72,11 +72,11 @@ static bool has_no_streams_left(void)
     return is_table_full(&registry.stream) || is_table_full(&registry.context);
 }
 
-/* Decides which launch is the first to be measured after a shape's cache entry was made: 1 the first launch, 2 the
- * second; 0: none. known: the shape was in the dictionary before. With sampled events it is the second launch,
- * because the first may take longer, to load the kernel's code. For a known shape this code is loaded already. But
- * its entry may be dropped from the cache before its second launch, again and again. So some entries of known shapes
- * are measured at their first launch. */
+/* Decides which launch is the first to be measured after a shape's cache entry was made. Returns 1 for the first
+ * launch, 2 for the second, 0 for none. known: the shape was in the dictionary before. With sampled events, the
+ * second launch is measured, because the first may take longer: it may load the kernel's code. For a known shape, the
+ * code is loaded already. But the entry of a known shape may be dropped from the cache before the second launch,
+ * again and again. So for some entries of known shapes, the first launch is measured. */
 static uint32_t first_sample(const struct shim_thread *thread, bool known)
 {
     enum { ONE_IN = 8 };
@@ -148,8 +148,8 @@ struct shape_entry *shape_fill(struct shim_thread *thread, const struct shape_ke
     }
     if (simplified)
         count(&thread->simplified);
-    /* If a lock was not free in time, the entry may be incomplete. `stamp - 1` then makes the entry invalid, so the
-     * next operation fills it again. */
+    /* If a lock was not free in time, the entry may be incomplete. In this case the stamp `stamp - 1` makes the entry
+     * invalid, so the next operation fills the entry again. */
     bool is_whole = locks_missed() == missed;
     entry = shape_place(thread, key, stamp);
     *entry = (struct shape_entry){

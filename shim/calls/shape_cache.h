@@ -12,8 +12,8 @@
 #include "shim/objects/contexts.h"
 #include "shim/objects/thread.h"
 
-/* The stamp that the cache entry of a launch has while it is valid. handles: shim_page.handles. Other operations have
- * `handles` itself as stamp.
+/* The stamp of a launch's cache entry, as long as the entry is valid. handles: shim_page.handles. The stamp of other
+ * operations' entries is `handles` itself.
  *
  * Launches within a call of cuBLAS or cuDNN have the label of the call's inputs as a part of their shapes: GEMMs that
  * differ only in k may have the same kernel and grid, but they take different times. The label changes the stamp, so
@@ -24,9 +24,9 @@ HOT uint32_t shape_stamp(const struct shim_thread *thread, uint32_t handles)
 }
 
 /* The first of the two neighbouring places in the thread's cache where an entry with this key may be. Two places are
- * enough: few programs alternate between three kernels with the same hash. The hash covers function, stream, inputs
- * (in the stamp), and the grid's x and y, because these differ most between launches. Both x and y are needed: grids
- * of a GEMM kernel may differ in one of them only. */
+ * enough: few programs alternate between three kernels with the same hash. The hash covers the function, the stream,
+ * the stamp (and so the label), and the grid's x and y, because these differ most between launches. Both x and y are
+ * needed: grids of a GEMM kernel may differ in one of them only. */
 HOT struct shape_entry *shape_places(struct shim_thread *thread, const struct shape_key *key, uint32_t stamp)
 {
     uint32_t hash = ((uint32_t)key->object ^ (uint32_t)key->stream) * 0x9e3779b1u + key->grid_x * 0x85ebca6bu +
@@ -56,8 +56,8 @@ HOT struct shape_entry *shape_find(struct shim_thread *thread, const struct shap
     return shape_is(entry, key, stamp) ? entry : NULL;
 }
 
-/* Returns shape_key.which: the function, the two kinds of memory of a copy, the kind of default stream, and, for a
- * default stream, the current context. */
+/* Returns shape_key.which: the called function, the two kinds of memory of a copy, the kind of default stream, and,
+ * for a default stream, the current context. */
 HOT uint32_t shape_which(const struct call *call, ws_CUstream stream, uint32_t spaces, uint32_t handles)
 {
     uint32_t which = (uint32_t)call->id << 9 | spaces << 1 | call->per_thread;

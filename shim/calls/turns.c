@@ -36,14 +36,14 @@ static bool taken_by(struct shim_stream *stream, uint32_t own)
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream)
 {
     uint32_t turn = atomic_load_explicit(&stream->turn, memory_order_relaxed);
-    if ((turn & ~TURN_LONG) == thread->number) /* only this thread writes its number, or clears it */
+    if ((turn & ~TURN_LONG) == thread->number) /* only this thread stores its number in stream->turn, or clears it */
         atomic_store_explicit(&stream->turn, 0, memory_order_release);
 }
 
-/* Counts the operation in stream->order, and returns the value before that. If the thread does not have the turn, its
- * operation is also counted there as under way, so that other threads see it. thread->beside tells order_leave to
- * uncount it. Signals are blocked while stream->order and thread->beside are changed, because a handler may leave by
- * longjmp. */
+/* Counts the operation in stream->order, and returns the previous value of stream->order. If the thread does not have
+ * the turn, stream->order also counts the operation as under way, so that other threads see it. thread->beside tells
+ * order_leave to end this second count. Signals are blocked while stream->order and thread->beside are changed,
+ * because a signal handler may leave the function by longjmp. */
 static uint64_t enter_order(struct shim_thread *thread, struct shim_stream *stream)
 {
     struct shim_quiet quiet;
@@ -87,7 +87,8 @@ bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *st
 void turn_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count)
 {
     struct shim_quiet quiet;
-    quiet_begin(&quiet); /* blocks signals: no handler may leave by longjmp before all fields are set */
+    /* blocks signals: no signal handler may leave this function by longjmp before all fields are set */
+    quiet_begin(&quiet);
     for (uint32_t id = first_stream; id < first_stream + count; id++) {
         atomic_store_explicit(&stream_at(id)->fresh, 1, memory_order_release);
         atomic_fetch_add_explicit(&stream_at(id)->order, (uint64_t)1 << 16 | 1, memory_order_acq_rel);

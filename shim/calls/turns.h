@@ -30,9 +30,9 @@ bool turn_was_contended(const struct shim_thread *thread, struct shim_stream *st
 void order_leave(struct shim_thread *thread, struct shim_stream *stream);
 void turn_leave(const struct shim_thread *thread, struct shim_stream *stream);
 
-/* Called before and after a call that puts a wait for an event into these streams (ids from first_stream on).
- * Operations that other threads put into these streams during the call are flagged as contended, because they may
- * have waited for the event. */
+/* Called before (turn_wait_enters) and after (turn_wait_entered) a call that makes `count` streams wait for an event.
+ * first_stream: the lowest of the streams' ids, which are consecutive. Operations that other threads put into these
+ * streams during the call are flagged as contended, because they may have waited for the event. */
 void turn_wait_enters(struct shim_thread *thread, uint32_t first_stream, uint32_t count);
 void turn_wait_entered(struct shim_thread *thread);
 

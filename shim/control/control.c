@@ -39,7 +39,7 @@ static struct {
     uint64_t token[2];
     void (*over)(void); /* to be called when the first session has ended; NULL: it has been called */
     int listener;
-    int64_t until; /* host time, ns, before which the first session must begin */
+    int64_t until; /* deadline for the begin of the first session: host time, ns */
 } late;
 static const int64_t LATE_NS = 5000000000;
 
@@ -64,7 +64,8 @@ static bool may_ask(int connection, const struct ws_attach_message *message)
     return (late.is && !memcmp(message->token, late.token, sizeof(late.token))) || is_known_user(connection);
 }
 
-/* Can this file take the trace? It must be a plain file, because a write to a pipe could block the shim's thread. */
+/* May the trace be written to this file? It must be a plain file, because a write to a pipe could block the shim's
+ * thread. */
 static bool is_fit(int file)
 {
     struct statx about;
@@ -163,9 +164,9 @@ static void late_over(void)
     late.over = NULL;
 }
 
-/* Looks at the connection that began the session. The other end of the connection is `wallshim attach`. If it asks
- * for the session's end or has exited, the session is told to end. If the session has ended, tells `wallshim attach`
- * why. */
+/* Looks at the connection that began the session. The other end of the connection is `wallshim attach`. If `wallshim
+ * attach` asks for the session's end or has exited, this function tells the session to end. If the session has ended,
+ * this function tells `wallshim attach` why. */
 static void look_at_owner(short events)
 {
     static const char *const reasons[] = { [SESSION_TOLD] = "recording ended as asked",

@@ -17,7 +17,7 @@
 #include "shim/state/registry.h"
 
 enum {
-    MOST_FAILURES = 64, /* no more counters are read for a kernel with its grid and block after this many failures */
+    MOST_FAILURES = 64, /* after this many failures, no more counters are read for this kernel, grid and block */
     MOST_CONTEXTS = 257,
     /* the profiler is disabled after this many operations for which no counters were read */
     QUIET_OPERATIONS = 4096,
@@ -25,7 +25,8 @@ enum {
     MOST_FAILED_WAITS = 3, /* counting ends once the driver has refused this many times to wait for a context */
     KERNEL_DEADLINE_NS = 2000000000, /* limit of the wait for the end of a kernel whose counters are read */
     OPEN_DEADLINE_NS = 2000000000,   /* limit of the wait for libcupti to load and prepare */
-    /* if libcupti's calls around a launch take longer, the excess is subtracted from `patience` (see below) */
+    /* if libcupti's calls around a launch take longer than this, the excess is subtracted from `patience` (see
+     * below) */
     CALLS_DEADLINE_NS = 100000000,
     /* before a capture begins or a context ends: limit of the wait for a launch that another thread is counting */
     PAUSE_DEADLINE_NS = 500000000,
@@ -44,7 +45,7 @@ static _Atomic uint32_t busy;
 static _Atomic bool off;
 /* number of operations, in all threads, that are between counters_before and counters_after */
 static _Atomic uint32_t under_way;
-static _Atomic uint64_t begun; /* how many operations ever began */
+static _Atomic uint64_t begun; /* how many operations have begun so far, in all threads */
 static struct cupti_session *sessions[MOST_CONTEXTS];
 /* for each device: dictionary id of its first metric; 0: its metrics are not added yet */
 static uint32_t first_metric[64];
@@ -89,8 +90,9 @@ static void refuse(const char *why)
 
 /* --- patience ---------------------------------------------------------------------------------- */
 
-/* How long, in ns, launches may still wait in vain: each wait that ends at its deadline is subtracted. When this time
- * is used up, no more counters are read. Only the thread that has set `busy` may use this variable. */
+/* The time, in ns, that launches may still spend in waits that end at their deadlines: the length of each such wait
+ * is subtracted. When this time is used up, no more counters are read. Only the thread that has set `busy` may use
+ * this variable. */
 static int64_t patience = PATIENCE_NS;
 
 static int64_t at_most(int64_t ns)
@@ -167,7 +169,7 @@ static bool can_be_counted(const struct shape_entry *shape, uint32_t flags)
            context->id < MOST_CONTEXTS && configuration_countable(shape, flags);
 }
 
-/* Adds all metrics of the context's device to the dictionary `metric`, once for each device. So the trace also names
+/* Adds all metrics of the context's device to the dictionary `metric`, once for each device. So the trace also lists
  * metrics for which no launch has a value. */
 static void register_metrics(struct cupti_session *session)
 {
@@ -296,8 +298,8 @@ static bool begin(struct shape_entry *shape)
     return true;
 }
 
-/* Disables the context's profiler if no counters were read during the last QUIET_OPERATIONS operations. Then probably
- * all kernels have been counted, and other tools may use the hardware counters. */
+/* Disables the context's profiler if no counters were read during the last QUIET_OPERATIONS operations. In this case
+ * all kernels have probably been counted, so other tools may use the hardware counters. */
 static void be_quiet(const struct shim_context *context)
 {
     if (context->id >= MOST_CONTEXTS || !take())
@@ -439,7 +441,7 @@ static bool take_soon(void)
 }
 
 /* If is_idle gave up waiting for its task, the task may still be about to call the driver. So counters_pause also
- * waits until idle_asked is 0, but at most until PAUSE_DEADLINE_NS after idle_asked was set. By that time the task is
+ * waits until idle_asked is 0, but at most until PAUSE_DEADLINE_NS after idle_asked was set. By then the task is
  * waiting in the driver, and does not break a capture that begins later. */
 void counters_pause(void)
 {

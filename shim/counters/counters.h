@@ -6,8 +6,8 @@
  * until its kernel has ended. These waits change the times of the launch and of its neighbours, so the launch's
  * record has the flag WS_OP_COUNTED. If another thread gave the device work during the counted launch, the counters
  * are dropped. The waits before and after a counted launch have deadlines. Counting ends once the waits that reached
- * their deadlines have taken 3 s in all. CUPTI's own calls have no deadline, but the time that they take beyond
- * CALLS_DEADLINE_NS counts towards the 3 s, too.
+ * their deadlines have taken 3 s in all. CUPTI's own calls have no deadline, but the time that these calls take
+ * beyond CALLS_DEADLINE_NS counts towards the 3 s, too.
  *
  * Not counted are launches of graphs, launches while any stream is being captured, collectives and other kernels that
  * wait for other ranks, and launches into a context that is green or not current. Counters cover the whole device,

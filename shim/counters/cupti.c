@@ -233,9 +233,9 @@ static ws_CUptiResult configure(struct cupti_session *session, const struct cupt
     return cupti.range_config(&config);
 }
 
-/* Each launch gets a profiler object of its own. A profiler object works for one group of metrics only: the one for
- * which the object was last asked for the size of its counter data (ask_size). CUPTI 13.0 on an H200 answered
- * CUPTI_ERROR_UNKNOWN for a second group, and crashed with an object that was never asked for a size. */
+/* Each launch gets a profiler object of its own. A profiler object works only for the group of metrics for which it
+ * was last asked for the size of the counter data (ask_size). CUPTI 13.0 on an H200 answered CUPTI_ERROR_UNKNOWN for
+ * a second group, and crashed with an object that was never asked for a size. */
 static const char *enable_anew(struct cupti_session *session)
 {
     struct ws_cupti_range_enable enable = WS_CUPTI(range_enable, .ctx = session->context->handle);

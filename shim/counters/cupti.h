@@ -15,8 +15,8 @@ struct shim_context;
 struct cupti_group {
     const char *names[WS_METRICS_IN_GROUP];
     uint32_t first, count; /* the group's metrics: index of the first in session->metrics, and their number */
-    bool tensor;           /* the metrics are FLOPs of tensor cores: 0 for a kernel that does not use these cores */
-    ws_CUpti_Host *host;   /* CUPTI's host object for the group; NULL: this device cannot count the group */
+    bool tensor;         /* the metrics count FLOPs of tensor cores, so they are 0 for a kernel without such FLOPs */
+    ws_CUpti_Host *host; /* CUPTI's host object for the group; NULL: this device cannot count the group */
     uint8_t *config;
     /* bytes of `config`, and bytes of the group's counter data */
     size_t config_size, data_size;

@@ -26,18 +26,18 @@
 enum {
     MS = 1000000,
     FULL_NS = 4 * MS,     /* how long link_write waits when the buffer is full */
-    WELCOME_NS = 40 * MS, /* at the start: how long to wait for the collector's answer */
+    WELCOME_NS = 40 * MS, /* in link_start: how long to wait for the collector's answer */
     AGAIN_NS = 1000 * MS, /* pause between two attempts to connect */
     LAST_NS = 300 * MS,   /* at the end of the trace: longest wait for the collector to confirm further bytes */
 };
-/* If the collector has confirmed no byte for this long after the start, the trace goes to a file. */
+/* If the collector has confirmed no byte of the trace this long after link_start, the trace goes to a file. */
 static const int64_t HOPE_NS = INT64_C(2000000000);
 static const int64_t LAST_AT_MOST_NS = INT64_C(1500000000);
 
 /* --- the connection ----------------------------------------------------------------------------- */
 
-/* Is link->fd still our socket? If the file thread has no descriptor table of its own, it shares the program's, and
- * the program may have closed the descriptor and reused its number. */
+/* Is link->fd still our socket? If the file thread has no descriptor table of its own, it shares the program's table,
+ * and the program may have closed the descriptor and reused its number. */
 static bool link_is_ours(const struct collector_link *link)
 {
     uint64_t device, inode;
@@ -79,8 +79,8 @@ static void lose_connection(struct collector_link *link, const char *why)
     say_gone(link, why);
 }
 
-/* May the process at the other end have the trace? A trace contains command lines and names, so the collector must
- * run as this user or as root. */
+/* May the process at the socket's other end get the trace? A trace contains command lines and names, so the collector
+ * must run as this user or as root. */
 static bool may_know(int fd)
 {
     struct ucred peer;
@@ -88,8 +88,8 @@ static bool may_know(int fd)
     return !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) && (peer.uid == geteuid() || peer.uid == 0);
 }
 
-/* Makes the live memory (state/live.h), unless it exists. The collector gets its descriptor with the message HELLO,
- * and completes the trace from the live memory if this process is killed. */
+/* Makes the live memory (state/live.h), unless it exists. The collector gets this memory's descriptor with the
+ * message HELLO, and completes the trace from this memory if this process is killed. */
 static void make_live(struct collector_link *link)
 {
     int fd = link->live_fd < 0 && shim_options.salvage && file_thread_has_table() ? live_create(NULL) : -1;
@@ -113,7 +113,7 @@ static bool send_hello(int fd, uint8_t bytes[WS_CHANNEL_HELLO_SIZE], int live_fd
     return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) == WS_CHANNEL_HELLO_SIZE;
 }
 
-/* Connects and sends HELLO. This does not wait: the kernel makes or refuses a connection to a Unix socket at once. */
+/* Connects and sends HELLO, without waiting: the kernel makes or refuses a connection to a Unix socket at once. */
 static int link_connect(struct collector_link *link)
 {
     uint8_t hello[WS_CHANNEL_HELLO_SIZE];
@@ -143,8 +143,8 @@ static int link_connect(struct collector_link *link)
 
 /* --- answers ------------------------------------------------------------------------------------ */
 
-/* Would the collector refuse this trace again? Reasons that may pass are not final: too many clients or jobs, too
- * little memory, or a part of the trace that the collector did not get by its deadline. */
+/* Would the collector refuse this trace again? Temporary reasons are not final: too many clients or jobs, too little
+ * memory, or a part of the trace that reached the collector too late. */
 static bool is_final(uint64_t reason)
 {
     return reason != WS_CHANNEL_NO_REASON && reason != WS_CHANNEL_REASON_CLIENTS &&
@@ -223,7 +223,8 @@ static void read_answers(struct collector_link *link)
         if (size < 0 && errno == EAGAIN)
             return;
         if (size < 0 && errno == ECONNRESET && !reset)
-            reset = true; /* the collector has closed without reading all messages; its answers can still be read */
+            /* the collector has closed the connection before it read all messages; its answers can still be read */
+            reset = true;
         else if (size <= 0)
             lose_connection(link, size ? strerror(errno) : "it has ended the connection");
         else if (ws_channel_read(bytes, (size_t)size, &answer))
@@ -269,8 +270,8 @@ static void tell_state(struct collector_link *link)
     link->told_recording = link->recording;
 }
 
-/* Sends the progress report, if the bytes before it are sent. If the socket has no room now, the next link_keep tries
- * again. */
+/* Sends the progress report, if the bytes of the trace that precede the report are sent. If the socket has no room
+ * now, the next call of link_keep tries again. */
 static void send_progress(struct collector_link *link)
 {
     uint8_t start[WS_CHANNEL_START_SIZE];
@@ -324,7 +325,8 @@ static bool keep_until(struct collector_link *link, int64_t deadline)
 
 /* --- for the trace ------------------------------------------------------------------------------ */
 
-/* Returns the job's name, from a variable that the program's launcher sets: Slurm, torchrun or `wallshim record`. */
+/* Returns the job's name, from an environment variable that the program's launcher sets: Slurm, torchrun or
+ * `wallshim record`. */
 static const char *job_name(void)
 {
     static const char *const variables[] = { "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID", WS_RECORDING };
@@ -416,8 +418,8 @@ int link_write(struct collector_link *link, const void *bytes, size_t size)
         int64_t deadline = ws_clock_ns() + FULL_NS;
         while (!link_has_room(link, size) && keep_until(link, deadline))
             ;
-        /* If the buffer is still full after the wait, later calls do not wait until the collector has confirmed
-         * bytes. */
+        /* If the buffer is still full after the wait, later calls return at once, as long as the collector confirms
+         * no further bytes. */
         link->stalled = !link_has_room(link, size);
     }
     if (!link_has_room(link, size))

@@ -23,27 +23,30 @@ enum link_state {
 /* The requests of `wallshim ctl` that the drain (the thread that writes the trace) has not carried out yet. */
 struct link_wishes {
     bool start, stop, burst;
-    bool flush;            /* all rows are to be written, and a progress report sent */
+    bool flush;            /* the drain is to write all rows, and to send a progress report */
     uint32_t flush_number; /* number of the request `flush`, which the answer repeats */
     char burst_text[WS_CHANNEL_TEXT_MAX + 1];
 };
 
 /* A link to a collector. The link also passes the live memory (state/live.h) to the collector, which completes the
- * trace from it if this process is killed. */
+ * trace from this memory if this process is killed. */
 struct collector_link {
     enum link_state state;
     char path[108]; /* path of the collector's socket; "": no collector is to be used */
     struct ws_channel_hello hello;
     int fd;
-    uint64_t device, inode; /* identify the socket: they differ if the program has closed fd and reused its number */
-    int live_fd;            /* descriptor of the live memory (state/live.h), sent with HELLO; -1: none */
-    uint32_t kept_part;     /* number of the part of the live memory that holds `kept`; 0: `kept` lies elsewhere */
-    uint8_t *kept;          /* buffer with the last bytes of the trace; byte x of the trace is kept[x % capacity] */
+    /* identify the socket: if the program has closed fd and reused its number, fd has other values */
+    uint64_t device, inode;
+    int live_fd; /* descriptor of the live memory (state/live.h), sent with HELLO; -1: none */
+    /* number of the part of the live memory that holds `kept`; 0: `kept` is not in the live memory */
+    uint32_t kept_part;
+    uint8_t *kept; /* buffer with the last bytes of the trace; byte x of the trace is kept[x % capacity] */
     size_t capacity;
-    uint64_t begin;         /* number of bytes of the trace that the collector has confirmed */
-    uint64_t sent, end;     /* numbers of bytes of the trace: those sent to the collector; all of them so far */
-    int64_t started, tried; /* host ns of the call of link_start; host ns of the last attempt to connect */
-    bool was_welcome;       /* the collector has answered with WELCOME before */
+    uint64_t begin; /* number of bytes of the trace that the collector has confirmed */
+    /* sent: number of the trace's bytes that were sent to the collector. end: number of all its bytes so far. */
+    uint64_t sent, end;
+    int64_t started, tried; /* host ns: of the call of link_start; of the last attempt to connect */
+    bool was_welcome;       /* the collector has answered with WELCOME at least once */
     bool refused;           /* the collector has refused the trace, for `reason` */
     bool final;             /* the collector would refuse the trace again, so the link no longer tries to connect */
     uint64_t reason;        /* why the collector refused (enum ws_channel_reason) */
@@ -93,7 +96,7 @@ void link_keep(struct collector_link *link);
 bool link_is_hopeless(const struct collector_link *link, bool last);
 
 /* Waits until the collector has confirmed the whole trace, or a deadline has passed. Returns 0 or -ECONNABORTED. If
- * the collector has confirmed only a part, link->message says how many bytes it lacks. */
+ * the collector has confirmed only a part, link->message says how many bytes the collector lacks. */
 int link_finish(struct collector_link *link);
 
 /* Puts a message into link->message, for the drain to print. The message replaces an earlier one that is not printed

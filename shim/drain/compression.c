@@ -2,7 +2,7 @@
 
 #ifdef WALLSHIM_ZSTD
 
-#define ZSTD_STATIC_LINKING_ONLY /* declares ZSTD_initStaticCCtx, which needs no malloc */
+#define ZSTD_STATIC_LINKING_ONLY /* makes zstd.h declare ZSTD_initStaticCCtx, which needs no malloc */
 #include <sys/mman.h>
 #include <zstd.h>
 
@@ -20,7 +20,7 @@ __attribute__((visibility("hidden"))) void ZSTD_trace_decompress_end(unsigned lo
 unsigned long long ZSTD_trace_compress_begin(const void *context)
 {
     (void)context;
-    return 0; /* zstd is to make no trace of this compression */
+    return 0; /* 0: zstd is not to trace this compression */
 }
 
 void ZSTD_trace_compress_end(unsigned long long begun, const void *trace)

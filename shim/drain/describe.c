@@ -55,8 +55,8 @@ static bool is_wanted(const char *variable)
 static char environment[64 << 10];
 static size_t environment_used;
 
-/* Identifies the run of `wallshim record` that started the program; "": none. `wallshim record` recognizes the traces
- * of its own programs in a folder by this text. */
+/* Identifies the run of `wallshim record` that started the program; "": the program was started without it.
+ * `wallshim record` recognizes the traces of its own programs in a folder by this text. */
 static char recording[WS_RECORDING_SIZE];
 
 void describe_keep_environment(void)
@@ -112,7 +112,7 @@ static bool add_library(const struct elf_object *object, void *data)
 
 void describe_program(struct output *output, const char *rank)
 {
-    /* The values of the options in the trace, as FORMAT.md defines them. */
+    /* The texts that stand in the trace for the values of these options, as FORMAT.md defines them. */
     static const char *const backends[] = { [WS_BACKEND_EVENTS] = "events", [WS_BACKEND_HOST] = "host" };
     static const char *const placements[] = {
         [WS_EVENTS_SAMPLED] = "sampled", [WS_EVENTS_SHARED] = "marks", [WS_EVENTS_IN_PAIRS] = "pairs"

@@ -40,8 +40,9 @@ enum {
     /* A thread that asks the drain waits this much longer than the deadline by which the drain itself gives up. */
     ANSWER_DEADLINE_NS = 2000000000,
     BEGIN_DEADLINE_NS = 400000000, /* longest wait for the drain to begin the trace, on a busy machine */
-    LEAVE_NS = 50000000,           /* longest time for the end of the trace if the process ends without exit() */
-    LEAVE_DEADLINE_NS = 5000000,   /* part of LEAVE_NS: longest wait until one more event can be read */
+    /* longest time to write the end of the trace, if the process ends without exit() */
+    LEAVE_NS = 50000000,
+    LEAVE_DEADLINE_NS = 5000000, /* part of LEAVE_NS: longest wait until one more event can be read */
 };
 
 static _Atomic uint32_t begun; /* a futex: 1 once the beginning of the trace is written, or could not be written */
@@ -209,7 +210,7 @@ static void sleep_until_needed(void)
     if (!woken)
         return;
     rounds_woken(woken);
-    ring_pages_of_new_threads(); /* not left to the next round: these threads already write to their rings */
+    ring_pages_of_new_threads(); /* done before the next round, because new threads already write to their rings */
     wake_wait_gap(now + ROUNDS_GAP_NS);
 }
 
@@ -252,7 +253,8 @@ static void *drain_main(void *unused)
 /* --- asking the drain -------------------------------------------------------------------------- */
 
 /* Sends the request to the drain, and waits for the answer. If the calling thread is the drain itself, it carries out
- * the request directly. That happens if the drain calls exit (end_process), which runs exit handlers. */
+ * the request directly. The drain makes such a request when it calls exit (end_process), because exit runs the shim's
+ * exit handlers. */
 static void ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
 {
     if (is_drain)

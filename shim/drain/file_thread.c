@@ -42,7 +42,7 @@ static void *file_thread_main(void *unused)
     (void)unused;
     thread_self.ours = true;
     /* The id is stored before the system calls below, because a sandbox may kill the thread for one of these calls.
-     * is_gone needs the id to notice that. */
+     * is_gone needs the id to notice that the thread was killed. */
     atomic_store(&thread, (int32_t)syscall(SYS_gettid));
     prctl(PR_SET_NAME, "wallshim-file");
     own_table = beside || own_table_take();

@@ -11,7 +11,7 @@
 
 /* Called by the drain (the thread that writes the trace). Starts the file thread, unless it runs already. If the file
  * thread cannot be started, the drain writes the file itself. If the file thread cannot have a descriptor table of
- * its own, it uses the program's. */
+ * its own, it uses the program's table. */
 void file_thread_start(void);
 
 /* Starts the file thread with the calling thread's descriptor table, so that the calling thread can pass descriptors
@@ -19,9 +19,9 @@ void file_thread_start(void);
  * before the drain calls file_thread_start. */
 void file_thread_start_beside(void);
 
-/* Makes the file thread run work(data), and returns the result. If there is no file thread, or it is gone (a seccomp
- * filter may have killed it), the caller runs work(data) itself. Only the drain may call this function, or a `work`
- * function that already runs in the file thread. Each switch between the drain and the file thread may take
+/* Makes the file thread run work(data), and returns the result. If there is no file thread, or no longer one (a
+ * seccomp filter may have killed it), the caller runs work(data) itself. Only the drain may call this function, or a
+ * `work` function that already runs in the file thread. Each switch between the drain and the file thread may take
  * milliseconds on a busy machine, so one call should do many writes. */
 int file_thread_do(int (*work)(void *data), void *data);
 

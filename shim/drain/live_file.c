@@ -21,7 +21,7 @@
 
 enum {
     /* Largest number of files of killed programs that may lie in the folder. If there are more, the files whose
-     * traces were deleted are removed. If there are still more, no new file is made. */
+     * traces were deleted are removed. If there are still too many files, no new file is made. */
     DEAD_MOST = 8,
     DEAD_SECONDS = 24 * 3600 /* age, in seconds, at which files of killed programs are removed */
 };
@@ -45,8 +45,8 @@ static uint64_t mounts(void)
     return statx(AT_FDCWD, "/proc/self/ns/mnt", 0, STATX_INO, &about) ? 0 : about.stx_ino;
 }
 
-/* Was the link to this file removed, together with its trace? Returns false if the link belongs to another mount
- * namespace, because this process cannot see the link. */
+/* Was the symbolic link to this file removed, together with the trace? Returns false if the link belongs to another
+ * mount namespace, because this process cannot see the link. */
 static bool is_orphan(int folder, const char *name)
 {
     char link[WS_LIVE_PATH] = "", target[64];

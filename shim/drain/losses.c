@@ -13,8 +13,8 @@ static uint64_t unflushed[WS_LOSS_COUNT]; /* losses in rows that are not in the 
 static uint64_t losses[WS_LOSS_COUNT];    /* losses that are not in rows yet; index: reason */
 
 /* Losses because a dictionary (table of the trace) is full. The dictionaries of streams, contexts and shapes are not
- * in this list: each thread counts in `unregistered` the operations that it cannot record because one of these is
- * full. The dictionaries `code` and `frame` are not in it either: stacks_summary tells that stacks are missing. */
+ * in this list: each thread counts in `unregistered` the operations that it cannot record because one of these three
+ * is full. The dictionaries `code` and `frame` are not in it either: stacks_summary tells that stacks are missing. */
 static const struct {
     const _Atomic uint64_t *refused;
     enum ws_loss_reason reason;

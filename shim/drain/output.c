@@ -23,7 +23,8 @@ enum { NAMES_TRIED = 1000 };
 
 /* --- the name ---------------------------------------------------------------------------------- */
 
-/* The process's rank, from a variable that its launcher sets: torchrun, Open MPI, MPICH and Intel MPI, or Slurm. */
+/* The process's rank, from an environment variable that the program's launcher sets: torchrun, Open MPI, MPICH and
+ * Intel MPI, or Slurm. */
 static char rank[64] = "0";
 static bool rank_is_known;
 
@@ -266,7 +267,7 @@ static int write_end(void *data)
 {
     struct output *output = data;
     int error = ws_encoder_finish(output->encoder), stop_error = stop_writing(output);
-    /* If stop_writing returned -ECONNABORTED, it has left a message on the bytes that the collector lacks. In this
+    /* If stop_writing returned -ECONNABORTED, it has left a message about the bytes that the collector lacks. In this
      * case -ECONNABORTED is returned even if ws_encoder_finish failed, too: the caller prints no second warning for
      * -ECONNABORTED. */
     return error && stop_error != -ECONNABORTED ? error : stop_error;

@@ -40,7 +40,9 @@ static void look_at(struct shim_thread *thread, int64_t now)
 
 void pauses_look(int64_t now)
 {
-    static unsigned next; /* the slot to look at first in this round, so that all threads get their turn */
+    /* where this round begins among the thread slots: after the last slot of the round before, so that all threads
+     * get their turn */
+    static unsigned next;
     static int64_t not_before;
     unsigned used = thread_slots_used();
     if (now < not_before)

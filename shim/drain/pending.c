@@ -84,9 +84,9 @@ static void release_events(struct shim_stream *stream, const struct pending *pen
     event_release(&stream->context->pool, pending->end_event);
 }
 
-/* Returns the id of the event that shows when the operation has ended; 0: there is no such event yet. This is the
- * operation's own end event. If the operation has none, it is the first event of a later operation of the stream: a
- * begin event that was recorded for the later operation alone, or an end event. */
+/* Returns the id of the event that shows when the operation has ended; 0: there is no such event yet. This event is
+ * the operation's own end event. If the operation has no end event, the event is the first one of a later operation
+ * of the stream: a begin event that was recorded for the later operation alone, or an end event. */
 static uint32_t closing_event(const struct pending *pending)
 {
     unsigned steps = 0;
@@ -204,7 +204,7 @@ static bool is_shared(const struct shim_stream *stream)
     return atomic_load_explicit(&stream->user, memory_order_relaxed) == STREAM_SHARED;
 }
 
-/* Host ns at which the operation's end event was in the stream. INT64_MAX: not known. */
+/* Host ns by which the operation's end event had been put into the stream. INT64_MAX: not known. */
 static int64_t event_put(const struct pending *pending)
 {
     return pending->late == UINT32_MAX ? INT64_MAX : pending->op.host_end + pending->late;
@@ -218,10 +218,10 @@ static bool comes_later(const struct pending *pending)
     return pending->end_event && put != INT64_MAX && put > round_began;
 }
 
-/* Other threads may have launched into the stream between the operation `at` and its end event. Makes this event the
- * end event of the last operation before it. The event is not used if that operation has an end event of its own, or
- * if that operation's times are not computed (WS_RING_OP_COMPUTED). The event is also not used if the time at which
- * it was put into the stream is not known. */
+/* Other threads may have launched operations into the stream between the operation `at` and its end event. Makes this
+ * event the end event of the last of these operations. The event is not used if that last operation has an end event
+ * of its own, or if its times are not computed (WS_RING_OP_COMPUTED). The event is also not used if it is not known
+ * when the event was put into the stream. */
 static void move_event(struct shim_stream *stream, struct pending *at)
 {
     struct pending *last = at;
@@ -240,8 +240,9 @@ static void move_event(struct shim_stream *stream, struct pending *at)
 }
 
 /* Called for each operation of a stream that several threads use. If another thread launched into the stream at the
- * same time, there may be other operations between this operation's events. In that case its begin event is kept only
- * if the operation may have waited for other work (WS_RING_OP_WAITED): the event shows when the wait was over. */
+ * same time, there may be other operations between this operation's events. In that case the operation keeps its
+ * begin event only if it may have waited for other work (WS_RING_OP_WAITED), because the begin event shows when the
+ * wait was over. */
 static void sort_events(struct shim_stream *stream, struct pending *at)
 {
     if (!(at->op.flags & WS_OP_CONTENDED && at->detail & WS_RING_OP_COMPUTED))
@@ -254,9 +255,9 @@ static void sort_events(struct shim_stream *stream, struct pending *at)
         move_event(stream, at);
 }
 
-/* Returns the last operation of the stream's next window (the operations whose times are computed together). This is
- * the first operation with an end event. If no more end events are expected, it is the last operation in the queue.
- * NULL: the window is not complete yet. */
+/* Returns the last operation of the stream's next window (the operations whose times are computed together). A window
+ * ends with the first operation that has an end event. If no more end events are expected, the window ends with the
+ * last operation in the queue. NULL: the window is not complete yet. */
 static struct pending *window_end(struct shim_stream *stream, bool last_round)
 {
     struct pending *at = stream->first;
@@ -272,9 +273,9 @@ static struct pending *window_end(struct shim_stream *stream, bool last_round)
     return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
 }
 
-/* Computes the times of the operations from the stream's first one to `end`, which has no end event. If `end` has not
- * ended yet by the computed times, restores the stream's line (the state from which times are computed), and returns
- * false. */
+/* Computes the times of the operations from the stream's first one to `end`, which has no end event. If, by the
+ * computed times, the operation `end` still runs now, restores the stream's line (the state from which times are
+ * computed), and returns false. */
 static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
     bool known = stream->line_known, behind_event = stream->line_behind_event;
@@ -292,7 +293,7 @@ static bool compute_ended(struct shim_stream *stream, struct pending *end)
 }
 
 /* Adds the rows of the stream's operations up to `end`. computed: the operations with WS_RING_OP_COMPUTED have device
- * times. measured: the operations without it have device times. */
+ * times. measured: the operations without this flag have device times. */
 static void add_window(struct shim_stream *stream, const struct pending *end, bool computed, bool measured)
 {
     bool is_end = false;

@@ -25,7 +25,7 @@ void pending_add_untimed(struct ws_op *op, enum ws_loss_reason reason);
 void pending_begin_round(int64_t now);
 
 /* Adds to the trace the rows of the stream's waiting operations whose events have completed. last_round: no more
- * events will be recorded, so operations without an end event do not wait for a later one. */
+ * events will be recorded, so operations without an end event do not wait for a later end event. */
 void pending_harvest(struct shim_stream *stream, bool last_round);
 
 /* Called when the context or the driver is gone. Makes rows of all the stream's waiting operations without reading

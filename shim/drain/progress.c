@@ -14,8 +14,8 @@
 
 enum {
     COMMS = 4096,      /* largest number of communicators, as in the registry */
-    REMEMBERED = 1024, /* so many of the newest collectives, over all communicators, are remembered; a power of 2 */
-    /* In a stream's queue, at most so many operations that belong to collectives are examined, oldest first. */
+    REMEMBERED = 1024, /* number of collectives that are remembered: the newest of all communicators; a power of 2 */
+    /* Of the operations in a stream's queue that belong to collectives, only this many are examined, oldest first. */
     LOOKED_AT = 4096,
 };
 
@@ -197,8 +197,8 @@ static uint8_t *write_comms(uint8_t *at, struct ws_progress_head *head)
     return at;
 }
 
-/* The number of the thread's calls so far. The thread may change the number while this function reads it. That does
- * no harm: a number that was right a moment ago is good enough. */
+/* The number of the thread's calls so far. The thread may change the number while this function reads it. Such a race
+ * does no harm: a number that was right a moment ago is good enough. */
 __attribute__((no_sanitize("thread"))) static uint64_t calls_of(const struct shim_thread *thread)
 {
     return __atomic_load_n(&thread->correlation, __ATOMIC_RELAXED);

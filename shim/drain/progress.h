@@ -9,7 +9,7 @@
 #include "record/record.h"
 #include "wire/progress.h"
 
-/* To be called for each operation and each collective that is read from a ring. */
+/* Call these functions for each operation and each collective that is read from a ring. */
 void progress_note_op(const struct ws_op *op);
 void progress_note_collective(const struct ws_collective *row);
 

@@ -14,13 +14,12 @@
 #include "shim/timing/ticks.h"
 
 static int64_t started_at;
-/* Length of a burst (a time in which recording is on), and time from the start of a burst to the next, ns.
- * burst_period 0: no bursts, so recording does not change with time. Changed only by the drain, or before it
- * starts. */
+/* Length of a burst (a time in which recording is on), and time from the start of a burst to the start of the next
+ * one, ns. burst_period 0: there are no bursts. Changed only by the drain, or before it starts. */
 static _Atomic uint64_t burst_on, burst_period;
 static _Atomic bool stopped;
 static _Atomic int range_open;
-/* Enum ws_loss_reason: why recording is off now, or was off last. */
+/* Why recording is off now, or was off last (enum ws_loss_reason). */
 static _Atomic uint32_t off_reason = WS_LOSS_RANGE;
 static _Atomic bool size_reached;
 static _Atomic int64_t paused_until;
@@ -166,7 +165,7 @@ void recording_update(int64_t now)
         next =
             is_on ? phase & ~(uint32_t)(SHIM_RECORDING | SHIM_TIMING | SHIM_COUNTING) : phase | recording_bits(phase);
         /* While recording was off, streams may have run work that was not recorded. So a stream's last event does not
-         * tell when its next operation may begin, and `fresh` says so. */
+         * tell when its next operation may begin. `fresh` marks these streams. */
         for (uint32_t id = 1; !is_on && id <= stream_count(); id++)
             atomic_store(&stream_at(id)->fresh, 1);
     } while (!atomic_compare_exchange_weak(&shim_page.phase, &phase, next));

@@ -28,8 +28,9 @@ void recording_update(int64_t now);
  * in a row, recording pauses until the average cost is within --overhead again, but for 10 s at most. */
 void recording_govern(double excess, int64_t length);
 
-/* For `wallshim ctl`. recording_set_stopped: turns recording off (true), or lets it be on again (false).
- * recording_set_burst: sets the length of a burst, and the time from the start of a burst to the next, ns. */
+/* For `wallshim ctl`. recording_set_stopped: turns recording off (true), or lets recording be on again (false).
+ * recording_set_burst: sets the length of a burst, and the time from the start of a burst to the start of the next
+ * one, ns. */
 void recording_set_stopped(bool stopped);
 void recording_set_burst(uint64_t on, uint64_t period);
 

@@ -11,8 +11,8 @@
 
 enum { PLACES = 64, KIND_SHIFT = 24, NUMBER_SHIFT = 32 };
 
-/* The requests, as number << 32 | kind << 24 | context; 0: the place is free. The asking thread sets a place, and the
- * drain clears it. So no place stays occupied if the asking thread has ended. */
+/* Each entry is a request, as number << 32 | kind << 24 | context; 0: the entry is free. The asking thread sets an
+ * entry, and the drain clears the entry. So no entry stays occupied if the asking thread has ended. */
 static _Atomic uint64_t places[PLACES];
 static _Atomic uint32_t numbers;
 static _Atomic uint32_t answers; /* a futex: the number of answers so far */
@@ -44,7 +44,7 @@ void request_ask(enum request_kind kind, uint32_t context, int64_t deadline_ns)
             futex_wait(&answers, seen, deadline - now);
         }
         /* If there was no answer in time, withdraws the request: the request's context or its events may no longer
-         * exist when the drain gets to it. */
+         * exist when the drain would carry it out. */
         uint64_t asked = word;
         atomic_compare_exchange_strong(&places[at], &asked, 0);
     }

@@ -5,13 +5,14 @@
 
 enum {
     PAGE_SLOTS = 4096 / WS_RING_SLOT, /* number of a ring's slots in a page of 4 KiB, the smallest page size */
-    /* Most slots that are touched ahead of a ring's head. A thread wakes the drain before it has used so many slots.
-     */
+    /* Most slots that are touched (so that they get memory) ahead of a ring's head. A thread wakes the drain before
+     * it has used so many slots. */
     MOST_AHEAD = WS_RING_LOOK_EVERY + 16 * PAGE_SLOTS,
     /* Most slots that are touched ahead in all threads' rings together. Most threads launch little, and touched pages
      * take memory. */
     ALL_AHEAD = (4 << 20) / WS_RING_SLOT,
-    /* The pages that a thread needs in this many rounds are touched, because the drain's next round may be late. */
+    /* The pages that a thread needs in this many rounds are touched in advance, because the drain's next round may be
+     * late. */
     ROUNDS_AHEAD = 4,
 };
 

@@ -76,8 +76,8 @@ static void read_op(struct shim_thread *thread, const struct ws_ring_op *record)
         return;
     }
     const struct ws_shape *shape = registry_row(&registry.shape, op.shape);
-    /* If the process is killed meanwhile, shape 0 tells whoever completes the trace (record/live.h) that this row is
-     * not complete. */
+    /* While the row is being filled, its shape is 0: if the process is killed then, shape 0 tells whoever completes
+     * the trace (record/live.h) that the row is not complete. */
     const uint32_t complete = op.shape;
     pending->op.shape = op.shape = 0;
     atomic_signal_fence(memory_order_release);
@@ -235,8 +235,8 @@ void ring_reader_read(struct shim_thread *thread, uint64_t head)
          * skipped. */
         thread->damaged += slots ? 0 : head - at - 1;
         at = slots ? at + slots : head;
-        /* Each record is released at once. If the process is killed, whoever completes the trace (record/live.h)
-         * begins at the first record that is not released. */
+        /* Each record is released as soon as it is read. If the process is killed, whoever completes the trace
+         * (record/live.h) begins at the first record that is not released. */
         ws_ring_release(&thread->ring, at);
     }
 }

@@ -36,14 +36,14 @@ enum {
     FIRST_FLUSH_NS = 8000000,
     FLUSH_NS = 250000000,
     /* Number of events made in advance, because many launches may need events before the drain's next round. If only
-     * some operations get events (_SAMPLED), fewer are needed. In that case EVENTS_AT_ONCE_SAMPLED events are made at
+     * some operations get events (_SAMPLED), fewer events are needed, and EVENTS_AT_ONCE_SAMPLED of them are made at
      * a time, because launches wait while events are made (objects/contexts.c). */
     EARLY_EVENTS = 4096,
     EARLY_EVENTS_SAMPLED = 512,
     EVENTS_AT_ONCE_SAMPLED = 16,
     MANY_THREADS = 64,             /* with fewer threads, the drain never checks all of them (all_may_be_gone) */
     ENDED_LOOK_NS = 1000000000,    /* pause between checks of all threads: each thread needs a system call */
-    ENDED_LOOK_SOON_NS = 50000000, /* like ENDED_LOOK_NS, if a quarter of the thread slots are in use */
+    ENDED_LOOK_SOON_NS = 50000000, /* like ENDED_LOOK_NS, if at least a quarter of the thread slots are in use */
 };
 
 static const int64_t IDLE_FLUSH_NS = 8000000000; /* pause between flushes that contain only clock comparisons */
@@ -246,8 +246,8 @@ void rounds_once(void)
     ctl_look(now);
     recording_update(now);
     if (was_off && shim_phase() & SHIM_RECORDING)
-        /* The count of unrecorded calls is to be written in this round: its row shows that recording was off until
-         * now. */
+        /* The flush of this round writes the count of unrecorded calls: the count's row shows that recording was off
+         * until now. */
         next_flush = now;
     rounds_grow_pools();
     streams_over_begin();
@@ -327,8 +327,8 @@ static bool clocks_settle(void)
     return false;
 }
 
-/* The pause is an eighth of the time since there was last new work. So pauses grow while the program is idle, and are
- * short again after new work. */
+/* The pause is an eighth of the time since the drain last found new work. So pauses grow while the program is idle,
+ * and are short again after new work. */
 int64_t rounds_pause_ns(int64_t now)
 {
     if (shim_asleep)

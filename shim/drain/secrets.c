@@ -20,8 +20,8 @@ static bool is_tokenizer(const char *name, size_t length)
     return length >= sizeof(word) - 1 && !strncasecmp(name, word, sizeof(word) - 1);
 }
 
-/* Where a word must be in a name to make the name that of a secret. WHOLE: anywhere, but with no letter or digit
- * directly before or after the word. */
+/* Where a word (such as "TOKEN") must be in a name, if the name is to count as that of a secret. WHOLE: anywhere, but
+ * with no letter or digit directly before or after the word. */
 enum place { ANYWHERE, AT_THE_END, WHOLE };
 
 static bool stands(const char *name, size_t length, const char *word, size_t word_length, enum place place)
@@ -249,7 +249,7 @@ static bool announces(const char *argument, const char *more_words)
 }
 
 /* Appends one argument of a command line. If the name before its first "=" is that of a secret, everything after the
- * "=" is hidden. If it is not, only the secrets found inside the argument are hidden. */
+ * "=" is hidden. In all other arguments, only secrets that are found inside the argument are hidden. */
 static void put_argument(struct text *to, const char *argument, const char *more_words)
 {
     const char *equals = strchr(argument, '=');

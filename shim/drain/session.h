@@ -2,7 +2,8 @@
  * sleeps). Each session has a trace of its own. A session begins when `wallshim attach` asks for it (shim/control).
  * It ends on request, after its duration, or with the process.
  *
- * The control thread makes the requests, and the drain carries them out. There is one session at a time. */
+ * The control thread (the shim's thread that serves `wallshim attach`) makes the requests for sessions, and the drain
+ * carries them out. There is one session at a time. */
 #ifndef WALLSHIM_SHIM_DRAIN_SESSION_H
 #define WALLSHIM_SHIM_DRAIN_SESSION_H
 
@@ -24,9 +25,9 @@ struct session_wish {
 
 /* Makes the drain begin a session, and waits until it has begun, within a deadline. Returns 0, or -errno if the
  * trace's file cannot be written. -EBUSY: a session runs, or the drain is busy with an earlier request. -ETIMEDOUT:
- * the drain did not get to this request. -EINPROGRESS: the drain began to carry out the request, but was not done by
- * the deadline; the session will end as soon as it has begun. After -EBUSY and -ETIMEDOUT the caller must close the
- * file. In all other cases the file thread closes it. */
+ * the drain did not begin to carry out this request by the deadline. -EINPROGRESS: the drain began to carry out the
+ * request, but was not done by the deadline; the session will end as soon as it has begun. After -EBUSY and
+ * -ETIMEDOUT the caller must close the file. In all other cases the file thread closes it. */
 int session_begin(const struct session_wish *wish);
 
 /* Asks the drain to end the session. Does not wait for the end. */

@@ -6,7 +6,8 @@
 #include <stddef.h>
 
 struct trace_name_parts {
-    const char *program, *host, *rank; /* the shim does not choose these names, so they may contain any character */
+    /* these texts may contain any character, because the shim does not choose them */
+    const char *program, *host, *rank;
     int pid;
 };
 
@@ -15,8 +16,8 @@ struct trace_name_parts {
  * result does not fit. */
 bool trace_name_expand(const char *pattern, const struct trace_name_parts *parts, char *path, size_t capacity);
 
-/* Makes the file's name for this attempt: "NAME.wst" for attempt 0, "NAME-1.wst" for 1, "NAME-2.wst" for 2 … An
- * attempt is made if the names of all earlier attempts exist already. Returns false if the name does not fit. */
+/* Makes the file's name for this attempt: "NAME.wst" for attempt 0, "NAME-1.wst" for 1, "NAME-2.wst" for 2 … The next
+ * attempt is made if a file with the name of the last one exists already. Returns false if the name does not fit. */
 bool trace_name_next(const char *path, unsigned attempt, char *next, size_t capacity);
 
 #endif

@@ -16,8 +16,8 @@
 #include "shim/state/registry.h"
 
 enum {
-    DEVICES = 64,         /* only devices with a CUDA ordinal below this are sampled */
-    PLACES = 256,         /* room for samples that the drain has not read yet; a power of 2 */
+    DEVICES = 64,         /* only devices with a CUDA ordinal below this number are sampled */
+    PLACES = 256,         /* room for samples that the drain thread has not read yet; a power of 2 */
     FIRST_NS = 100000000, /* ns from the start of the recording to the first sample */
 };
 static const int64_t IDLE_NS = 16000000000; /* ns between samples while the program is idle */
@@ -27,13 +27,13 @@ enum sampler_state { RESTS, ASKED, SAMPLES, ENDED };
 static _Atomic uint32_t state; /* enum sampler_state; a futex */
 static _Atomic uint32_t threads;
 
-/* Samples that the drain thread has not read yet: the sampler thread writes at index `put`, the drain reads at
+/* Samples that the drain thread has not read yet: the sampler thread writes at index `put`, the drain thread reads at
  * `taken` (both modulo PLACES). */
 static struct ws_health places[PLACES];
 static _Atomic uint32_t put, taken;
 
-/* Written by the sampler thread. The drain thread reads `why` once `refused` is set, and the _Atomic variables. If it
- * cannot start the sampler, it sets `why` and `refused` itself. */
+/* The sampler thread writes the following variables. The drain thread reads `why` once `refused` is set, and the
+ * _Atomic variables. If the drain thread cannot start the sampler, it sets `why` and `refused` itself. */
 static struct {
     bool found, gone;
     struct nvml_device nvml;
@@ -59,7 +59,8 @@ static bool is_used(uint32_t device)
     return false;
 }
 
-/* Hands the sample to the drain thread. Drops the sample if the drain has not read the last PLACES samples yet. */
+/* Hands the sample to the drain thread. Drops the sample if the drain thread has not read the last PLACES samples
+ * yet. */
 static void publish(const struct ws_health *sample)
 {
     uint32_t at = atomic_load_explicit(&put, memory_order_relaxed);
@@ -131,7 +132,7 @@ static void *sampler_main(void *unused)
         if (seen == ENDED || atomic_load(&refused))
             break;
         /* NVML may open files. If the program has entered a seccomp sandbox since the recording began, the sandbox
-         * may kill the process for that. */
+         * may kill the process for opening a file. */
         if (seen == ASKED && prctl(PR_GET_SECCOMP) != sandbox) {
             refuse("the program has entered a sandbox");
             break;
@@ -214,7 +215,7 @@ void health_keep(int64_t now, bool active)
             return;
         }
     }
-    if (atomic_compare_exchange_strong(&state, &rests, ASKED)) /* fails if the sampler is still in a call of NVML */
+    if (atomic_compare_exchange_strong(&state, &rests, ASKED)) /* false if the sampler is still in a call of NVML */
         futex_wake_all(&state);
 }
 

@@ -3,8 +3,8 @@
  * sample is due, and reads the samples that are done. No other thread ever waits for NVML, except for a moment before
  * the driver shuts down.
  *
- * The sampler has no timer of its own: the drain wakes it once for each sample. While the program is idle, samples
- * are rare (one in 16 s), so that they seldom wake the process.
+ * The sampler has no timer of its own: the drain thread wakes it once for each sample. While the program is idle,
+ * samples are rare (one in 16 s), so that they seldom wake the process.
  *
  * Only the drain thread calls these functions. */
 #ifndef WALLSHIM_SHIM_HEALTH_HEALTH_H
@@ -25,12 +25,12 @@ void health_keep(int64_t now, bool active);
 /* ns until the next sample is due; INT64_MAX: no sample is due for which the drain thread must wake up. */
 int64_t health_due_in(int64_t now);
 
-/* Stores the oldest sample that the drain has not read yet in *sample. Returns false if there is none. */
+/* Stores the oldest sample that the drain thread has not read yet in *sample. Returns false if there is none. */
 bool health_take(struct ws_health *sample);
 
-/* Ends sampling. Waits at most patience_ns for the sampler's current call of NVML to return. If that call has not
- * returned by then, the caller goes on, and NVML may shut down at the process's end while it is still in that call.
- */
+/* Ends sampling. Waits at most patience_ns for the sampler's current call of NVML to return. If the call has not
+ * returned by then, the caller goes on. In this case NVML may shut down, at the process's end, while the sampler is
+ * still in the call. */
 void health_end(int64_t patience_ns);
 
 /* A line for the trace: how many samples were taken, or why none were. NULL: no sample was due yet, or the options

@@ -137,7 +137,7 @@ static void ask_links(struct nvml_device *device, struct ws_health *sample)
 {
     enum { LINK_FIELDS = 4 };
     static const struct {
-        unsigned id, scope, unit; /* unit: bytes for each count */
+        unsigned id, scope, unit; /* unit: bytes for which one count of this field stands */
         enum ws_health_field field;
         size_t column;
     } links[LINK_FIELDS] = {
@@ -161,7 +161,7 @@ static void ask_links(struct nvml_device *device, struct ws_health *sample)
         return;
     for (int i = 0; i < count; i++) {
         uint64_t *column = (uint64_t *)(void *)((char *)sample + links[asked[i]].column);
-        if (values[i].nvmlReturn) /* this error is only for this field: the other fields may still have values */
+        if (values[i].nvmlReturn) /* the error concerns only this field: other fields may have values */
             device->unsupported |= ws_health_bit(links[asked[i]].field);
         else if (note(device, sample, links[asked[i]].field, WS_NVML_SUCCESS))
             *column = value_of(&values[i]) * links[asked[i]].unit;
@@ -174,7 +174,8 @@ void nvml_sample(struct nvml_device *device, struct ws_health *sample)
     ask_state(device, sample);
     ask_links(device, sample);
     if (sample->error && !nvml_is_final(sample->error) && sample->known)
-        sample->error = 0; /* some fields could not be read; sample->known has a bit for each field that was */
+        /* some fields were read, and some were not: sample->known has a bit for each field that was read */
+        sample->error = 0;
     if (sample->error)
         sample->known = 0;
 }

@@ -109,7 +109,7 @@ static uint64_t count_other_drivers(void)
 uint64_t bypass_count(void)
 {
     struct bindings bindings = { .count = 0 };
-    if (shim_late) /* the functions themselves are patched, so it does not matter how the program found them */
+    if (shim_late) /* the functions' code is patched, however the program finds the functions */
         return 0;
     for (int i = 0; i < LIBRARIES; i++)
         bindings.present[i] = elf_find_by_name(prefixes[i], &bindings.library[i]);

@@ -1,7 +1,7 @@
-/* Finds out whether CUDA calls go around the shim: they reach the driver without passing a wrapper. These cases are
- * detected: libraries that are bound directly to the driver or to NCCL (RTLD_DEEPBIND); a second copy of the driver
- * (dlmopen, or a file of another name); a library in front of the shim that answers dlsym itself and never calls the
- * shim's dlsym. Not detected are look-ups by code in another linker namespace (dlmopen). */
+/* Finds out whether CUDA calls go around the shim: they reach the driver without going through a wrapper. These cases
+ * are detected: libraries that are bound directly to the driver or to NCCL (RTLD_DEEPBIND); a second copy of the
+ * driver (dlmopen, or a file of another name); a library in front of the shim that answers dlsym itself and never
+ * calls the shim's dlsym. Not detected are look-ups by code in another linker namespace (dlmopen). */
 #ifndef WALLSHIM_SHIM_HOOK_BYPASS_H
 #define WALLSHIM_SHIM_HOOK_BYPASS_H
 

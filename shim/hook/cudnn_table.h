@@ -6,10 +6,10 @@
  * part: the library of cuDNN 9 that defines the function. A program is linked against this library, or against
  * libcudnn, which only passes the calls on. label: an expression that tells what the call computes. before: an
  * expression that notes the call before cuDNN runs it. after: an expression that notes the call after it succeeded.
- * Either may be (void)0, which notes nothing. The shim forgets a descriptor before cuDNN destroys it, because
- * afterwards another thread may get a new descriptor at the same address. The table has all functions that set
- * descriptors of tensors or filters, with one exception: the functions that return the weights of recurrent networks
- * and of attention. No convolution uses such weights. */
+ * Both `before` and `after` may be (void)0, which notes nothing. The shim forgets a descriptor before cuDNN destroys
+ * it, because afterwards another thread may get a new descriptor at the same address. The table has all functions
+ * that set descriptors of tensors or filters, with one exception: the functions that return the weights of recurrent
+ * networks and of attention. No convolution uses such weights. */
 #ifndef CUDNN_ROW
 #error "define CUDNN_ROW before including cudnn_table.h"
 #endif

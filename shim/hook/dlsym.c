@@ -56,7 +56,7 @@ static bool add_layer(const struct elf_object *object, enum elf_place place, voi
 }
 
 /* Returns the layers; the first call finds them. A library is a layer only if it was loaded at program start:
- * libraries loaded later come after libc in the search order. own: memory for the result, which is used only while
+ * libraries loaded later come after libc in the search order. own: memory for the result; it is used only while
  * known_layers is not complete. */
 static const struct layers *layers_of(struct layers *own)
 {
@@ -148,8 +148,8 @@ bool dlsym_is_passed_over(void)
     return layers_of(&own)->before_count && !atomic_load(&asked_from_before);
 }
 
-/* Takes the place of libc's dlsym if the shim could not find libc's dlsym. Without this function, the shim would jump
- * to NULL in this case, which should not occur. */
+/* Takes the place of libc's dlsym if the shim could not find libc's dlsym, which should not occur. Without this
+ * function, the shim would then jump to NULL. */
 static void *no_dlsym(void *handle, const char *name)
 {
     (void)handle;

@@ -315,8 +315,8 @@ static void iterate(struct placed_visitor *visitor)
 
 /* Reads the linker's list without a lock. The list begins with the objects that were loaded at program start. These
  * objects are never unloaded, so their part of the list can be read safely. The visitors of elf_each_placed end the
- * search before the objects that were loaded later. elf_each reads the whole list, but calls walk only in a forked
- * child. */
+ * search before the objects that were loaded later. elf_each reads the whole list, so it calls this function only in
+ * a forked child. */
 static void walk(struct placed_visitor *visitor)
 {
     struct elf_object object;

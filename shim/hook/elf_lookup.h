@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { ELF_RELOCATION_KINDS = 2 }; /* DT_RELA (data) and DT_JMPREL (calls) */
+enum { ELF_RELOCATION_KINDS = 2 }; /* the relocations of data (DT_RELA) and of calls (DT_JMPREL) */
 
 struct elf_object {
     uintptr_t base;      /* load address: added to the addresses in the file */
@@ -72,8 +72,8 @@ bool elf_needs(const struct elf_object *object, const char *prefix);
 /* Does the object define symbols of this version? */
 bool elf_defines_version(const struct elf_object *object, const char *version);
 
-/* The address of a function or variable that the object defines; NULL if the object does not define it. If the symbol
- * has several versions, this is the address of the default version. */
+/* The address of a function or variable that the object defines; NULL if the object does not define the symbol. If
+ * the symbol has several versions, this is the address of the default version. */
 void *elf_symbol(const struct elf_object *object, const char *name);
 
 /* Like elf_symbol. *size: the symbol's size in bytes, from the symbol table; 0 if there is no such symbol. */

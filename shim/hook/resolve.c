@@ -51,7 +51,7 @@ static void *real_of(enum ws_function_id id)
 
 int resolve_id(const char *symbol)
 {
-    /* Look-ups are few and happen at start-up, so a linear search will do. */
+    /* Look-ups are few and happen at start-up, so a linear search is fast enough. */
     for (int id = 0; id < WS_ID_COUNT; id++)
         if (!strcmp(resolve_table[id].symbol, symbol))
             return id;
@@ -186,8 +186,8 @@ const char *resolve_library_of(enum ws_function_id id)
     return is_of_driver((int)id) ? "libcuda.so" : resolve_table[id].base;
 }
 
-/* Number of objects that were loaded when the shim was loaded. If that was at program start, these objects are never
- * unloaded, and come first in the search order. */
+/* Number of objects that were loaded when the shim was loaded. If the shim was loaded at program start, these objects
+ * are never unloaded, and come first in the search order. */
 static unsigned objects_at_start;
 
 static bool count_object(const struct elf_object *object, enum elf_place place, void *count)
@@ -219,7 +219,7 @@ static bool match_next(const struct elf_object *object, enum elf_place place, vo
     search->passed++;
     if (place == ELF_BEHIND)
         search->real = elf_symbol(object, search->symbol);
-    /* the search ends before objects that were loaded later, because other threads may unload those */
+    /* the search ends before objects that were loaded later, because other threads may unload such objects */
     return !search->real && search->passed < objects_at_start;
 }
 

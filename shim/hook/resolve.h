@@ -49,7 +49,7 @@ extern const struct resolve_row resolve_table[WS_ID_COUNT];
 extern __attribute__((visibility("hidden"))) void *resolve_real[WS_ID_COUNT];
 
 /* The number of objects that were loaded when the shim was loaded. elf_each_placed visits these objects first. If the
- * shim was loaded at program start, they are never unloaded. */
+ * shim was loaded at program start, these objects are never unloaded. */
 unsigned resolve_objects_at_start(void);
 
 /* Called once, when the shim is loaded. */

@@ -178,7 +178,8 @@ static struct call_label convolution_label(struct shim_thread *thread, const str
                                            ws_cudnnDescriptor filter, ws_cudnnDescriptor result)
 {
     const void *const descriptors[3] = { image, filter, result };
-    /* the counts are read before the descriptors: if a descriptor changes in between, the next call notices it */
+    /* the counts are read before the descriptors: if a descriptor changes in between, the next call notices the
+     * change */
     uint32_t changed[3];
     for (int i = 0; i < 3; i++)
         changed[i] = atomic_load_explicit(changes_of(descriptors[i]), memory_order_acquire);

@@ -15,7 +15,7 @@ struct cudnn_tensor {
     bool is_virtual, by_value; /* if is_virtual or by_value is set, the tensor is not in device memory */
     /* the tensor has gaps, and the sizes of the gaps are in device memory */
     bool ragged;
-    bool vectors; /* the tensor's elements are grouped in vectors, and `size` may count vectors */
+    bool vectors; /* the tensor's elements are grouped in vectors, and `size` may count vectors instead of elements */
 };
 
 enum { CUDNN_OPERANDS = 14 };
@@ -24,7 +24,7 @@ enum { CUDNN_OPERANDS = 14 };
 struct cudnn_operation {
     ws_cudnnEnum type;    /* type of the operation's descriptor */
     ws_cudnnEnum compute; /* data type of the computation; -1: not set */
-    bool by_index;        /* the operation uses elements' indices, as masks do */
+    bool by_index;        /* the operation uses the indices of elements, as a mask does */
     uint32_t count;       /* number of operands that are set */
     struct {
         ws_cudnnEnum name; /* the attribute (CUDNN_ATTR_…) by which the program set this tensor */
@@ -40,7 +40,8 @@ struct call_label cudnn_graph_label(const struct cudnn_operation *const *operati
 uint32_t cudnn_convolution_label(const struct cudnn_tensor tensors[3]);
 
 /* Called when a cuDNN function has created, set, got or finalized a descriptor. Only cudnn_destroying is called
- * before cuDNN's function, which then destroys the descriptor. All of them take LOCK_DESCRIPTORS for a moment. */
+ * before cuDNN's function, which then destroys the descriptor. All these functions take LOCK_DESCRIPTORS for a
+ * moment. */
 void cudnn_created(ws_cudnnDescriptor descriptor, ws_cudnnEnum type);
 void cudnn_set(ws_cudnnDescriptor descriptor, ws_cudnnEnum name, ws_cudnnEnum type, int64_t count,
                const void *elements);

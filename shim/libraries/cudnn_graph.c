@@ -8,8 +8,8 @@
  * an attribute of a descriptor with a label, such as an engine configuration. If the attribute is itself a
  * descriptor, it gets the same label. A plan that the program loads from text has no label.
  *
- * All data here is guarded by one lock (LOCK_DESCRIPTORS). One table is an exception: the labels of plans are read
- * without the lock, because each execution of a plan reads them. */
+ * All data in this file is guarded by one lock (LOCK_DESCRIPTORS). One table is an exception: the labels of plans are
+ * read without the lock, because each execution of a plan reads them. */
 #include "shim/libraries/cudnn.h"
 
 #include <string.h>
@@ -49,7 +49,7 @@ static struct ws_map descriptors = { .limit = MOST_DESCRIPTORS };
 static union details *details;
 static uint32_t details_used, details_free; /* details_free: number of the first free entry; 0: none */
 static struct plan plans[PLAN_ROWS][PLANS_IN_ROW];
-static _Atomic bool packs_override; /* a variant pack has overridden sizes of a plan */
+static _Atomic bool packs_override; /* true once any variant pack has overridden sizes of a plan */
 
 static bool has_details(uint32_t type)
 {

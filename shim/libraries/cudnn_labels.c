@@ -9,7 +9,7 @@ struct text {
     char data[6144]; /* has room for MOST_WORDS words of the greatest length */
     size_t length;
     int words;
-    int64_t uids[MOST_WORDS]; /* uid of each tensor that was written with its type */
+    int64_t uids[MOST_WORDS]; /* uids of the tensors that the text already has with their types */
     int uid_count;
 };
 

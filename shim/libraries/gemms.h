@@ -34,7 +34,7 @@ HOT const struct call_label *gemm_find(struct shim_thread *thread, const struct 
         if (is_gemm(&entry[1].gemm, gemm))
             return &entry[1].label;
         entry[1] = entry[0];
-        /* gemm_fill needs an address: it gets that of a copy, so that the compiler can keep *gemm in registers */
+        /* gemm_fill gets the address of a copy, so that the compiler can keep *gemm in registers */
         const struct gemm kept = *gemm;
         gemm_fill(entry, &kept);
     }

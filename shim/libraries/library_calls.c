@@ -20,7 +20,7 @@ void *library_real(enum ws_function_id id, const char *bound)
 }
 
 /* Once the dictionary of labels is full, no more texts are stored. Without a limit, a program that calls a library
- * with other sizes each time would use up the memory that kernels' names need. */
+ * with different sizes each time would use up the memory that kernels' names need. */
 uint32_t library_label(const char *text)
 {
     uint64_t hash = ws_hash_key(text, strlen(text));

@@ -24,10 +24,11 @@ enum derivation { BY_SPLIT, BY_SHRINK, DERIVATIONS };
 struct comm_state {
     uint64_t sequence;
     uint64_t name_hash;
-    /* Number of communicators that ncclCommSplit and ncclCommShrink each made from this communicator. All ranks call
-     * ncclCommSplit. But the ranks that ncclCommShrink leaves out do not call it, so they cannot count these. */
+    /* For each of ncclCommSplit and ncclCommShrink: how many communicators it has made from this one. The counts are
+     * separate, because all ranks call ncclCommSplit, but the ranks that ncclCommShrink leaves out do not call
+     * ncclCommShrink, and so cannot count its communicators. */
     uint64_t derived[DERIVATIONS];
-    /* The communicator was made before the shim was loaded. So ranks would number its collectives differently. */
+    /* The communicator was made before the shim was loaded. So the ranks might number its collectives differently. */
     bool is_late;
 };
 
@@ -36,8 +37,8 @@ static struct comm_state comm_states[4096];
 
 enum { COMM_UNKNOWN, COMM_NOT_ASKED = UINT32_MAX /* the registry's lock was not free in time */ };
 
-/* Returns the communicator's id, or COMM_UNKNOWN or COMM_NOT_ASKED. *sequence: the number of its collective; 0 if the
- * shim has not seen all of its collectives. */
+/* Returns the communicator's id, or COMM_UNKNOWN or COMM_NOT_ASKED. *sequence: the number of this collective among
+ * those of the communicator; 0 if the shim has not seen all collectives of the communicator. */
 static uint32_t comm_known(ws_ncclComm comm, uint64_t *sequence)
 {
     uint32_t id = COMM_UNKNOWN;
@@ -179,8 +180,8 @@ static void comm_derived(struct call *call, ws_ncclComm from, enum derivation ho
     uint64_t hash = derived_hash(from, how, key);
     if (succeeded(call) && made && *made) {
         struct ws_comm row = { .name_hash = hash };
-        /* The shim does not ask NCCL while it is still making the communicator (in a group, or after ncclInProgress),
-         * because NCCL would print a warning. */
+        /* The shim does not ask NCCL while NCCL is still making the communicator (in a group, or after
+         * ncclInProgress), because NCCL would print a warning. */
         if (call->result == WS_ncclSuccess && !(call->thread && call->thread->group_depth))
             comm_ask(*made, &row);
         comm_register(call, *made, row, false);

@@ -120,7 +120,7 @@ struct message {
     const char *text;
     const wchar_t *wide;
     ws_nvtxString string;
-    const uint64_t *number; /* the number that the call passes; NULL: it passes none */
+    const uint64_t *number; /* the number that the call passes; NULL: the call passes no number */
     uint64_t payload;
 };
 
@@ -144,7 +144,7 @@ static void read_payload(struct message *message, const ws_nvtxEventAttributes *
     case WS_NVTX_PAYLOAD_TYPE_INT32:
         message->payload = (uint64_t)(int64_t)attributes->payload.iValue;
         break;
-    default: /* the call passes no payload, or one that is no integer */
+    default: /* the call passes no payload, or a payload that is no integer */
         return;
     }
     message->number = &message->payload;

@@ -114,10 +114,10 @@ static void leave_out_numbers(char *text)
     *to = 0;
 }
 
-/* Returns the label's dictionary id; 0: there is none. A program may give each range another name, so names of ranges
- * may fill only three quarters of the dictionary of labels, which holds other labels, too. Once the dictionary is
- * half full, numbers in new names are replaced by '#'. Once the dictionary is three quarters full, new names get no
- * label. */
+/* Returns the label's dictionary id; 0: there is none. A program may give each range a different name, so names of
+ * ranges may fill only three quarters of the dictionary of labels, which holds other labels, too. Once the dictionary
+ * is half full, numbers in new names are replaced by '#'. Once the dictionary is three quarters full, new names get
+ * no label. */
 static uint32_t make_label(uint32_t domain, const char *text, size_t length)
 {
     char label[DOMAIN_TEXT + NVTX_TEXT + 2];

@@ -29,22 +29,25 @@ struct shape_entry {
     uint32_t shape, stream_id;
     uint32_t params_wait; /* launches until kernel_params (calls/notes.h) is called again; 1: at the next launch */
     uint32_t function;
-    /* launches of the shape until the next one that is timed by two events (a sample); 0: none will be timed so */
+    /* launches of the shape until the next one that is timed by two events (a sample); 0: no launch will be timed by
+     * two events */
     uint32_t until_sample;
-    uint32_t sample_gap;    /* launches planned from the last sample to the next; 0: no sample yet (measure.c) */
-    uint32_t params_left;   /* number of parameter blocks still to be kept in this window of one second */
+    /* planned number of launches from the last sample to the next; 0: no sample yet (measure.c) */
+    uint32_t sample_gap;
+    uint32_t params_left;   /* number of parameter blocks that may still be kept in this window of one second */
     uint64_t params_window; /* ticks at which the window began */
     struct shim_stream *stream;
-    /* whether hardware counters are still to be read for launches with this shape: see counters/counters.c */
+    /* says whether hardware counters are still to be read for launches with this shape (counters/counters.c) */
     uint32_t counters;
-    /* A copy, memset or graph launch whose device times can be computed from those of earlier ones with this key. */
+    /* true for a copy, memset or graph launch whose device times can be computed from the times of earlier operations
+     * with this key */
     bool computable;
     bool is_graph;
 };
 
 /* A stream that the thread has used before (streams.h). */
 struct known_stream {
-    uint64_t key; /* which stream it is; 0: the entry is empty */
+    uint64_t key; /* identifies the stream (stream_key in streams.c); 0: the entry is empty */
     struct shim_stream *stream;
     uint32_t handles; /* shim_page.handles when the entry was filled; if it has changed, the entry is invalid */
 };

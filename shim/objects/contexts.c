@@ -14,9 +14,10 @@
 #include "shim/state/registry.h"
 #include "shim/state/wake.h"
 
-/* Number of events that a thread makes in a context when it registers the context. With --event-placement sampled few
- * events are needed. More would cost the program time: on an H200, launches took four times as long as usual for the
- * first 25 to 35 ms, in which the shim made 4,096 events. It is only inferred that the events were the cause. */
+/* Number of events that a thread makes in a context when it registers the context. With `--event-placement sampled`,
+ * few events are needed. More events would cost the program time: on an H200, launches took four times as long as
+ * usual for the first 25 to 35 ms, in which the shim made 4,096 events. It is only inferred that the events were the
+ * cause. */
 enum { FIRST_EVENTS = 4096, FIRST_EVENTS_SAMPLED = 256 };
 
 static struct ws_map context_ids; /* handle of a context → its dictionary id */
@@ -117,7 +118,7 @@ void context_make_events(struct shim_context *context)
         return;
     }
     context->timed = true;
-    wake_drain_soon(); /* the drain makes more events in advance */
+    wake_drain_soon(); /* the drain thread makes more events in advance */
 }
 
 /* Adds an entry for the context, unless it has one. The context must be current on the calling thread. */
@@ -177,7 +178,7 @@ static struct shim_context *seen_again(struct shim_context *context)
 {
     uint32_t unseen = CONTEXT_UNSEEN;
     if (atomic_compare_exchange_strong(&context->life, &unseen, CONTEXT_ALIVE))
-        wake_drain_soon(); /* the drain makes the context's events */
+        wake_drain_soon(); /* the drain thread makes the context's events */
     return context;
 }
 

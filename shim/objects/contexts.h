@@ -18,7 +18,8 @@ struct shim_thread;
 /* The directions of copies. Most devices have one copy engine for each direction. */
 enum copy_direction { COPY_TO_DEVICE, COPY_TO_HOST, COPY_DIRECTIONS };
 
-/* The operation's direction; COPY_DIRECTIONS: it is no copy, or a copy within the device or within the host. */
+/* The operation's direction; COPY_DIRECTIONS: the operation is no copy, or a copy within the device or within the
+ * host. */
 static inline enum copy_direction copy_direction(const struct ws_shape *shape)
 {
     if (shape->kind != WS_OP_COPY)
@@ -26,7 +27,7 @@ static inline enum copy_direction copy_direction(const struct ws_shape *shape)
     bool from_host = ws_space_is_host(shape->from_space), to_host = ws_space_is_host(shape->to_space);
     bool from_device = ws_space_is_device(shape->from_space), to_device = ws_space_is_device(shape->to_space);
     if (from_host == to_host &&
-        from_device == to_device) /* both on the device, both on the host, or nothing is known */
+        from_device == to_device) /* both spaces are on the device, or both on the host, or nothing is known */
         return COPY_DIRECTIONS;
     return from_host || to_device ? COPY_TO_DEVICE : COPY_TO_HOST; /* one of the two spaces may be unknown */
 }
@@ -58,14 +59,15 @@ struct arrival {
     double delay, drift;   /* delay: device minus host time, ns; drift: change of `delay`, ns per ns */
     double var, cov, dvar; /* variance of delay; covariance of delay and drift; variance of drift */
     unsigned probes;       /* number of probes used so far; 0: there is no estimate yet */
-    unsigned apart;        /* number of the latest probes, in succession, that were far from the estimate */
+    unsigned apart;        /* how many of the latest probes, without a gap, were far from the estimate */
 };
 
 /* The time that a stream takes from one entry of its queue to the next, ns. */
 struct dispatch {
     double mean, var;  /* var: variance of the mean */
     unsigned count;    /* number of measurements so far; 0: `mean` is not known yet */
-    double last, step; /* the last measurement; the smallest difference between two in succession, 0: not known */
+    double last, step; /* last: the last measurement; step: the smallest difference between two successive
+                          measurements, 0: not known */
     bool wanted;       /* a launch that waited at a gate (timing/gates.h) was timed since `mean` was last measured */
     ws_CUevent events[2];
     int64_t next; /* host time before which `mean` is not measured again, ns */
@@ -78,16 +80,17 @@ struct dispatch {
  * can be recorded into the stream. */
 struct shim_context {
     ws_CUcontext handle;
-    ws_CUgreenCtx green; /* NULL: it is no green context */
+    ws_CUgreenCtx green; /* NULL: the context is no green context */
     uint32_t id, device;
     _Atomic bool created;      /* the shim saw the program create this context, so it is not a primary context */
-    _Atomic bool lacks_events; /* the context has no events, and the drain is to make them */
+    _Atomic bool lacks_events; /* the context has no events, and the drain thread is to make them */
     /* Each launch reads the following fields, so they have a cache line that is seldom written. */
     _Alignas(64) _Atomic uint32_t life; /* enum context_life */
     _Atomic bool timed;                 /* events can be recorded in this context; set once the pool has events */
     struct legacy_order legacy_order;
     _Alignas(64) struct event_pool pool;
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that note_copy (calls/ops.c) has counted */
+    /* for each direction: how many copies note_copy (calls/ops.c) has counted */
+    _Atomic uint32_t copies[COPY_DIRECTIONS];
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     unsigned failed_probes; /* failed attempts to compare the clocks, before the first success */
     bool one_queue;         /* the shim uses no stream of its own in the context (timing/device_clock.h says why) */
@@ -99,7 +102,8 @@ struct shim_context {
     unsigned current_base;
     struct clock_fit first_fit, last_fit;
     unsigned fits, fits_reported;
-    int64_t offset_low, offset_high; /* with one_queue: bounds of the difference of clocks, ns: host minus context */
+    /* if one_queue is set: bounds of the difference of the clocks (host minus context), ns */
+    int64_t offset_low, offset_high;
     int64_t first_base;
     int64_t next_base, next_fit; /* host times of the next base event and the next comparison of clocks, ns */
     uint32_t shortest_submit;
@@ -134,7 +138,7 @@ struct shim_context *context_at(uint32_t id);
 uint32_t context_count(void);
 
 /* Makes the first events of a context that is current. Called by the thread that registers the context, or by the
- * drain if lacks_events is set. */
+ * drain thread if lacks_events is set. */
 void context_make_events(struct shim_context *context);
 
 /* Called by the drain thread if the shim was loaded into a running program. Registers the primary contexts that the

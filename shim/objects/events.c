@@ -8,7 +8,8 @@
 
 enum {
     LAST_EVENTS = 192,
-    MOST_AT_ONCE = 512, /* most events made at once: the drain must also have time to free events that are read */
+    /* most events made at once: the drain thread must also have time to free events that are read */
+    MOST_AT_ONCE = 512,
 };
 
 int event_pool_init(struct event_pool *pool, uint32_t limit)
@@ -30,8 +31,8 @@ void event_pool_empty(struct event_pool *pool)
 }
 
 /* The upper half of free_top counts all pushes and pops. If other threads pop the top event and push it again during
- * this call, the changed count makes the compare-and-swap fail. Without the count, it would succeed wrongly (the ABA
- * problem). */
+ * this call, the changed count makes the compare-and-swap fail. Without the count, the compare-and-swap would wrongly
+ * succeed (the ABA problem). */
 static void push_free(struct event_pool *pool, uint32_t event)
 {
     uint64_t top = atomic_load_explicit(&pool->free_top, memory_order_relaxed);
@@ -58,8 +59,8 @@ static ws_CUresult make_events(struct event_pool *pool, uint32_t count)
 }
 
 /* Sets pool->few: if fewer events than this are free, threads wake the drain thread. While the pool can grow, `few`
- * is half of the pool's events: the threads can use up that half while the drain makes more. For a pool at its limit,
- * `few` is smaller, because the drain's regular rounds free events. */
+ * is half of the pool's events: the threads can use up that half while the drain thread makes more. For a pool at its
+ * limit, `few` is smaller, because the drain thread's regular rounds free events. */
 static void set_few(struct event_pool *pool)
 {
     uint32_t few = pool->made < pool->limit       ? pool->made / 2
@@ -85,7 +86,7 @@ void event_pool_keep(struct event_pool *pool, uint32_t early, uint32_t at_once)
 {
     uint32_t count = pool->made < early ? ws_min(early - pool->made, at_once) : pool->made;
     if (atomic_load_explicit(&pool->free_count, memory_order_relaxed) < pool->made / 2)
-        count = ws_min(pool->made, MOST_AT_ONCE); /* launches need them now */
+        count = ws_min(pool->made, MOST_AT_ONCE); /* launches need free events now */
     if (event_pool_is_to_grow(pool, early) && event_pool_grow(pool, count) != WS_CUDA_SUCCESS) {
         pool->limit = pool->made; /* the driver refused to make an event: the shim asks it for no more events */
         set_few(pool);

@@ -1,8 +1,8 @@
 /* The CUDA events that time operations. Each context has a pool of events.
  *
  * An event's number is its index in its context's pool, plus one. The application's threads take events from a
- * lock-free stack and record them; the drain thread reads their times and puts them back. One event may end an
- * operation and begin the next, so each event counts its users. */
+ * lock-free stack and record them. The drain thread reads the times of the events and puts the events back. One event
+ * may mark the end of an operation and the begin of the next, so each event counts its users. */
 #ifndef WALLSHIM_SHIM_OBJECTS_EVENTS_H
 #define WALLSHIM_SHIM_OBJECTS_EVENTS_H
 
@@ -16,10 +16,10 @@ enum event_state { EVENT_UNREAD, EVENT_READ, EVENT_FAILED };
 
 struct pool_event {
     ws_CUevent handle;
-    int64_t time; /* the event's time, ns on the context's clock; valid once the drain has read it */
+    int64_t time; /* the event's time, ns on the context's clock; valid once the drain thread has read it */
     /* bound of the error of `time` that comes from the resolution of events and from rounding, ns */
     uint32_t error;
-    uint8_t state;         /* enum event_state; used only by the drain */
+    uint8_t state;         /* enum event_state; used only by the drain thread */
     _Atomic uint8_t users; /* how many operations and streams still use the event */
     _Atomic uint32_t next; /* number of the next event in the stack of free events; 0: none */
 };

@@ -21,7 +21,7 @@ enum {
     ATTRIBUTE_REGISTERS = 4,
 };
 
-static const uint32_t NO_ROOM = UINT32_MAX; /* stands for a kernel's id if the dictionary is full */
+static const uint32_t NO_ROOM = UINT32_MAX; /* returned in place of a kernel's id if the dictionary is full */
 
 /* What the shim knows about a handle of a kernel. */
 struct known {
@@ -29,9 +29,9 @@ struct known {
     struct ws_text name; /* the name by which the program looked the kernel up; may be empty */
     bool is_kernel;      /* the handle is a CUkernel, not a CUfunction */
     bool has_no_room;    /* the kernel is not in the dictionary, because the dictionary was full */
-    bool is_doubtful;    /* a context may have been destroyed since, and the driver may have reused the handle for
-                            another function */
-    uint32_t id; /* the kernel's dictionary id; 0: not looked up since the entry was made or became doubtful */
+    bool is_doubtful; /* since `id` was found, a context may have been destroyed, and the driver may have reused the
+                         handle for another function */
+    uint32_t id;      /* the kernel's dictionary id; 0: not looked up since the entry was made or became doubtful */
     const void *function; /* the handle; NULL: the handle was forgotten */
 };
 
@@ -39,7 +39,8 @@ static struct ws_map handles; /* handle of a kernel → index of its entry in `k
 static struct ws_map ids;     /* hash of a kernel's name, registers and parameters → its dictionary id */
 static struct ws_chunks known = { .row_size = sizeof(struct known) };
 static uint32_t known_count;
-static struct ws_chunks layouts = { .row_size = sizeof(const struct function_layout *) }; /* index: id − 1 */
+/* index: the kernel's dictionary id minus 1 */
+static struct ws_chunks layouts = { .row_size = sizeof(const struct function_layout *) };
 static struct ws_pieces layout_pieces;
 static const struct function_layout no_layout;
 
@@ -159,8 +160,8 @@ static uint64_t identity(const char *name, const struct facts *facts)
 
 /* How many words of the kernel's parameter block are kept as the launch's image (param_image.h). An image is kept
  * only if the kernel takes structures that the reports can read (src/analysis/cost/argument_grammars.h). Structures
- * of other kernels may hold values that change from launch to launch, such as random seeds. Then every launch would
- * have an image of its own, and the trace would store all of them. */
+ * of other kernels may hold values that change from launch to launch, such as random seeds. With such values, every
+ * launch would have an image of its own, and the trace would store all these images. */
 static uint32_t image_words(const char *name)
 {
     static const struct {

@@ -19,7 +19,8 @@ struct function_param {
 
 struct function_layout {
     uint32_t count;       /* number of parameters; 0: there are none, or they are not known */
-    uint32_t image_words; /* how many 8-byte words of the block, from its start, are kept as image (param_image.h) */
+    uint32_t image_words; /* how many 8-byte words from the start of the parameter block are kept as image
+                             (param_image.h) */
     struct function_param params[];
 };
 

@@ -28,7 +28,8 @@ uint32_t graph_id(ws_CUgraphExec exec)
 static bool describe_kernel(ws_CUgraphNode node, struct ws_shape *shape)
 {
     ws_CUDA_KERNEL_NODE_PARAMS now;
-    ws_CUDA_KERNEL_NODE_PARAMS_v1 *old = (ws_CUDA_KERNEL_NODE_PARAMS_v1 *)&now; /* both begin with the same fields */
+    /* both structures begin with the same fields */
+    ws_CUDA_KERNEL_NODE_PARAMS_v1 *old = (ws_CUDA_KERNEL_NODE_PARAMS_v1 *)&now;
     now.kern = NULL;
     if (driver.node_kernel ? driver.node_kernel(node, &now) != WS_CUDA_SUCCESS
                            : !driver.node_kernel_v1 || driver.node_kernel_v1(node, old) != WS_CUDA_SUCCESS)

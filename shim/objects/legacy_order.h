@@ -4,8 +4,8 @@
  * operation may have to wait for this work.
  *
  * Launches on many cores may make this check at the same time, so it should seldom write to the shared counters. Of
- * all work of one side between two checks for streams of the other side, only the first is counted. So most launches
- * only read the counters. */
+ * all work of one side between two checks for streams of the other side, only the first operation is counted. So most
+ * launches only read the counters. */
 #ifndef WALLSHIM_SHIM_OBJECTS_LEGACY_ORDER_H
 #define WALLSHIM_SHIM_OBJECTS_LEGACY_ORDER_H
 

@@ -11,15 +11,15 @@
 enum {
     STREAMS_BEFORE_REUSE =
         1024,        /* entries of destroyed streams are reused only if there are at least this many entries in all */
-    MOST_LOOKS = 64, /* at most this many entries of destroyed streams are searched for one of the same kind */
+    MOST_LOOKS = 64, /* at most this many entries of destroyed streams are searched for a stream of the same kind */
 };
 
 static struct ws_map stream_ids; /* value of stream_key → dictionary id of the stream */
 static struct ws_chunks streams = { .row_size = sizeof(struct shim_stream) };
 static struct shim_stream
-    *_Atomic streams_over; /* streams destroyed since the drain's last round; guarded by the registry's lock */
-static struct shim_stream *closing; /* used only by the drain: destroyed streams whose last operations it has not
-                                       read */
+    *_Atomic streams_over; /* streams destroyed since the drain thread's last round; guarded by the registry's lock */
+static struct shim_stream *closing; /* used only by the drain thread: destroyed streams whose last operations it has
+                                       not read */
 
 struct shim_stream *stream_at(uint32_t id)
 {
@@ -88,7 +88,7 @@ struct shim_stream *stream_known(ws_CUstream handle, bool per_thread, const stru
     struct shim_stream *stream = cached_stream(entry, key, handles);
     if (stream)
         return stream;
-    if (!registry_lock()) /* it also blocks signals, so no handler uses the entry while it is filled */
+    if (!registry_lock()) /* this lock also blocks signals, so no signal handler uses the entry while it is filled */
         return NULL;
     uint64_t *id = ws_map_get(&stream_ids, key);
     stream = id ? stream_at((uint32_t)*id) : NULL;
@@ -166,8 +166,8 @@ static void ask_for_capture(struct shim_stream *stream)
 
 /* Asks the driver about a stream that the program made. Returns false if the handle is not valid. If the stream is
  * being captured, the driver is asked nothing else about it: on an H200, PyTorch found that a capture was no longer
- * active after such questions, probably because of them. In this case *context stays as it is or becomes the current
- * context, and flags and priority stay 0. */
+ * active after such questions, probably because of them. In this case *context is left unchanged or becomes the
+ * current context, and flags and priority stay 0. */
 static bool ask_about(ws_CUstream handle, struct shim_context **context, unsigned *flags, int *priority)
 {
     ws_CUenum status = WS_CU_STREAM_CAPTURE_STATUS_NONE;
@@ -283,7 +283,7 @@ void streams_of_gone_thread(struct shim_thread *thread)
 }
 
 /* The streams in streams_over were destroyed before the drain thread's round (in which it reads all rings) began. So
- * in this round the drain reads the last records of their operations. */
+ * in this round the drain thread reads the last records of their operations. */
 void streams_over_begin(void)
 {
     if (!atomic_load(&streams_over) || !registry_lock())

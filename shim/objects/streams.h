@@ -26,23 +26,25 @@ struct shim_stream {
     _Atomic uint32_t last_event; /* number of the event recorded after the last operation; 0: no event is kept */
     _Atomic uint32_t fresh;      /* 1: the next operation may begin later than last_event tells, as it may wait for
                                     other work */
-    _Atomic uint32_t other_work; /* count of the other side's work (legacy_order.h) at the stream's last check */
+    _Atomic uint32_t other_work; /* the other side's `work` (legacy_order.h) at the stream's last check */
     _Atomic uint32_t holding;    /* how many of the stream's next operations get no end event (calls/ops.c) */
     _Atomic uint32_t held;       /* number of the stream's operations that still lack an end event */
     /* Number of the only thread that has launched into the stream. 0: none has. STREAM_SHARED: several have. */
     _Atomic uint32_t user;
     _Atomic uint64_t anchor_due; /* ticks; the first launch after this time gets an end event (calls/measure.h) */
-    _Atomic uint32_t copies[COPY_DIRECTIONS]; /* by direction: copies that note_copy (calls/ops.c) has counted */
+    /* for each direction: how many copies note_copy (calls/ops.c) has counted */
+    _Atomic uint32_t copies[COPY_DIRECTIONS];
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];
     struct shim_stream *next_own; /* next stream in the list of its thread's own streams */
-    struct shim_stream *next;     /* next stream in the list of destroyed streams that has this stream (streams.c) */
-    bool over;                    /* the stream was destroyed and put into the list of destroyed streams */
-    /* Used only by the drain thread: operations whose events are not read yet, in order. The drain writes the
+    struct shim_stream *next; /* next stream in the list of destroyed streams that contains this stream (streams.c) */
+    bool over;                /* the stream was destroyed and put into the list of destroyed streams */
+    /* Used only by the drain thread: operations whose events are not read yet, in order. The drain thread writes the
      * following fields for each operation, so they have a cache line that launches do not read. */
     _Alignas(64) struct pending *first, *last;
     uint32_t waiting; /* number of operations from `first` to `last` */
     bool unsorted; /* the operations are not in the order of their launches, because several threads launched them */
-    bool closing;  /* the stream was destroyed before the drain's current round, which reads its last records */
+    bool closing;  /* the stream was destroyed before the drain thread's current round, in which its last records are
+                      read */
     bool line_known; /* the line_ fields are set: the stream's computed times so far (struct line in timing/runs.h) */
     bool line_behind_event;
     int8_t line_apart;
@@ -103,8 +105,8 @@ void stream_let_go(struct shim_stream *stream);
 void streams_of_gone_thread(struct shim_thread *thread);
 
 /* streams_over_begin is called before the drain thread reads all rings and events, and streams_over_end afterwards.
- * In between, the drain reads the last operations of destroyed streams. The entries of these streams can then be
- * reused, so a program may create any number of streams. */
+ * In between, the drain thread reads the last operations of destroyed streams. The entries of these streams can then
+ * be reused, so a program may create any number of streams. */
 void streams_over_begin(void);
 void streams_over_end(void);
 

@@ -55,8 +55,8 @@ static int (*set_specific)(pthread_key_t, const void *);
 static void thread_ended(void *object)
 {
     struct shim_thread *thread = object;
-    if (!thread || thread_if_known() != thread) /* in a forked child, thread_if_known returns NULL: `thread` is a
-                                                   mere copy */
+    if (!thread || thread_if_known() != thread) /* in a forked child, thread_if_known returns NULL, because `thread`
+                                                   is only a copy of the parent's state */
         return;
     /* The thread's state stays: destructors of the program may run after this destructor, and make CUDA calls. */
     shim_life.thread_ends(thread);
@@ -205,7 +205,8 @@ struct shim_thread *thread_get(void)
         thread = thread_create(&missed);
     if (thread && !thread_self.thread) {
         thread_self.thread = thread;
-        if (set_specific) /* otherwise the drain asks the kernel whether the thread has ended (all_may_be_gone) */
+        /* without set_specific, the drain thread asks the kernel whether this thread has ended (all_may_be_gone) */
+        if (set_specific)
             set_specific(key, thread);
         /* The drain thread frees the slots of ended threads. It is woken, because it must not sleep long while many
          * threads begin and end: the slots would run out. */

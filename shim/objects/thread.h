@@ -41,18 +41,18 @@ struct thread_activity {
     uint32_t waits;          /* how often the thread has waited */
     uint32_t stretch;        /* in 256ths: the time that passed, divided by the time in which the thread worked */
     uint64_t read_at;        /* when the thread's CPU time was read; 0: never */
-    uint64_t next_read;      /* when it is to be read again */
+    uint64_t next_read;      /* when the CPU time is to be read again */
     uint64_t cpu_ns;         /* the CPU time at the last reading */
     uint64_t then_in_calls;  /* time in calls and operations at the last reading */
-    uint64_t passed, worked; /* time that passed, and in which the thread worked; older times count less */
+    uint64_t passed, worked; /* time that passed, and time in which the thread worked; older times count less */
 };
 
 /* What it costs this thread to measure device times. --overhead limits this cost (calls/measure.h). All times are in
  * ticks. */
 struct thread_measuring {
-    uint64_t paid_until; /* nothing is measured before this time, to stay within --overhead */
-    /* A part of --overhead is kept for early samples, the first ones of a shape. From early_paid_until on, an early
-     * sample may be taken even before paid_until. */
+    uint64_t paid_until; /* before this time, nothing is measured, to stay within --overhead */
+    /* A part of --overhead is kept for early samples (the first samples of a shape). From early_paid_until on, an
+     * early sample may be taken even before paid_until. */
     uint64_t early_paid_until;
     bool early; /* the measurement under way is charged to the part of --overhead that is kept for early samples */
     uint32_t unmeasured; /* operations since the last measured one */
@@ -60,11 +60,12 @@ struct thread_measuring {
      * end) if both are due */
     bool anchor_next;
     bool is_sample;       /* the measurement under way is a sample */
-    uint64_t sample_cost; /* of the last sample */
+    uint64_t sample_cost; /* the cost of the last sample */
     /* `waits` of struct thread_activity when may_sample (calls/measure.c) last allowed a sample that costs the thread
      * more than --overhead allows for the time between two waits */
     uint32_t waits_at_felt;
-    uint64_t spent; /* ticks that recording events and stacks has taken so far; read relaxed by the drain */
+    uint64_t spent; /* ticks that recording events and stacks has taken so far; read by the drain thread
+                       (memory_order_relaxed) */
 };
 
 /* A thread that is ending may still make calls, in destructors of thread-specific data. The thread is gone only when
@@ -79,14 +80,15 @@ struct thread_nested {
 };
 
 struct shim_thread {
-    struct ws_ring ring; /* first, so that the launch path needs no offset to reach it */
+    struct ws_ring ring; /* the first field, so that launches need no offset to reach it */
     uint32_t id;         /* dictionary id; once the dictionary is full, all later threads share one id */
     uintptr_t within;    /* address of the marker of the wrapped call under way (calls/frames.h); 0: no such call */
     struct ws_ring_header op_header; /* header of operations' records; has WS_OP_IN_COLLECTIVE during an NCCL call */
     uint64_t correlation;            /* number of the thread's last operation or call */
-    uint64_t passed;                 /* calls not recorded because recording was off; read relaxed by the drain */
-    uint64_t unregistered;        /* operations not recorded because their stream or shape could not be registered */
-    uint64_t damaged;             /* damaged records that the drain found in the ring; used only by the drain */
+    /* calls not recorded because recording was off; read by the drain thread (memory_order_relaxed) */
+    uint64_t passed;
+    uint64_t unregistered; /* operations not recorded because their stream or shape could not be registered */
+    uint64_t damaged; /* damaged records that the drain thread found in the ring; used only by the drain thread */
     struct shim_context *context; /* current context while `handles` equals shim_page.handles; NULL: unknown */
     uint32_t handles;      /* shim_page.handles when `context` was found: if it has changed, `context` is invalid */
     uint32_t context_bits; /* the context's dictionary id, shifted as shape_which needs it */
@@ -101,26 +103,30 @@ struct shim_thread {
     bool beside;
     uint64_t order;            /* stream->order before the operation was counted there */
     struct shim_stream *timed; /* the stream into which the operation's events go; NULL: it gets no events */
-    uint32_t first_waiting, waiting_count; /* streams that the call makes wait for an event: first id, number */
+    /* streams that the call makes wait for an event: their first id, their number */
+    uint32_t first_waiting, waiting_count;
     uint32_t begin_event, end_event; /* the operation's events; 0: none. The thread gives them back if the call is
                                         left before its record is committed */
     uint64_t begun_at;    /* the ring's head when the operation began; the head moves at the record's commit */
     uint8_t end_users;    /* users of end_event (operations and streams) that are still to be released */
-    uint8_t copies_noted; /* where a copy is counted: 0 nowhere, 1 in the context, 2 in context and stream */
+    uint8_t copies_noted; /* where the copy under way is counted: 0: nowhere; 1: in the context; 2: in the context and
+                             the stream */
     struct thread_measuring measuring;
     struct thread_activity activity;
     struct thread_params due; /* parameters of the launch under way, to be recorded when its call returns */
     uint8_t direction;        /* enum copy_direction; COPY_DIRECTIONS: no copy between host and device */
-    uintptr_t in_library;     /* like `within`, for the cuBLAS or cuDNN call under way; cuBLAS and cuDNN calls that it
-                                 makes are not recorded */
-    uint32_t library_inputs;  /* label of the inputs of that call; 0: no such call, or not known */
-    uint32_t inputs_stamp;    /* library_inputs times a large odd number, for shape_stamp (calls/shape_cache.h) */
-    uintptr_t in_nccl;        /* like `within`, for the NCCL call under way; launches that it makes are flagged */
+    uintptr_t in_library; /* like `within`, for the cuBLAS or cuDNN call under way; cuBLAS and cuDNN calls made inside
+                             it are not recorded */
+    uint32_t library_inputs; /* label of the inputs of the cuBLAS or cuDNN call under way; 0: there is no such call,
+                                or its inputs are not known */
+    uint32_t inputs_stamp;   /* library_inputs times a large odd number, for shape_stamp (calls/shape_cache.h) */
+    uintptr_t in_nccl;       /* like `within`, for the NCCL call under way; launches made inside it are flagged */
     struct thread_nested nested[NESTED_KNOWN];
-    uint32_t captures_beginning; /* how many captures the call under way begins; shim_page.phase has them counted */
-    bool capture_ending;         /* the call under way ends a capture */
-    uint64_t capture_handle;     /* handle of the stream whose capture begins or ends; 0: not known */
-    uint32_t group_depth;        /* how many ncclGroupStart are still open */
+    /* how many captures the call under way begins; shim_page.phase counts them already */
+    uint32_t captures_beginning;
+    bool capture_ending;     /* the call under way ends a capture */
+    uint64_t capture_handle; /* handle of the stream whose capture begins or ends; 0: not known */
+    uint32_t group_depth;    /* how many ncclGroupStart are still open */
     uint32_t collective_count;
     struct ws_ring_collective collectives[PENDING_COLLECTIVES]; /* collectives that wait for ncclGroupEnd */
     struct shape_entry shapes[SHAPE_CACHE];
@@ -132,18 +138,19 @@ struct shim_thread {
     struct shape_refused shapes_refused[SHAPES_REFUSED];
     struct stack_entry stacks[STACK_CACHE];
     uint64_t stacks_paid_until; /* ticks; until then no stack is recorded, to stay within --overhead */
-    /* Address of the thread state that the Python interpreter had for this thread when the shim last looked. NULL: it
-     * had none. Read by the drain thread. */
+    /* Address of the thread state that the Python interpreter had for this thread when the shim last looked. NULL:
+     * the interpreter had no state for this thread. Read by the drain thread. */
     const void *python;
     struct range_label_entry range_labels[RANGE_LABEL_CACHE];
     struct range_open ranges[RANGES_OPEN]; /* open ranges of the program, in the order in which they began */
-    uint32_t ranges_open;                  /* number of entries in `ranges`; read relaxed by the drain */
-    uint32_t range_number;                 /* how many ranges with an id the thread has begun; part of the next id */
-    /* ranges not recorded, because they never ended or have no name; read relaxed by the drain */
+    uint32_t ranges_open;  /* number of entries in `ranges`; read by the drain thread (memory_order_relaxed) */
+    uint32_t range_number; /* how many ranges with an id the thread has begun; part of the next id */
+    /* ranges not recorded, because they never ended or have no name; read by the drain thread
+     * (memory_order_relaxed) */
     uint64_t ranges_left;
     uint64_t simplified;   /* operations recorded without grid and block */
     _Atomic uint32_t life; /* enum thread_life */
-    uint32_t number;       /* unique to this thread, from 1 on */
+    uint32_t number;       /* no other thread has this number; numbers begin at 1 */
     int32_t tid;
     struct shim_stream *own_streams; /* list of the thread's own default streams; guarded by the registry's lock */
     size_t mapping;                  /* bytes of memory mapped for this structure and the ring */
@@ -154,19 +161,19 @@ struct shim_thread {
     uint64_t window_head; /* the ring's head when the last time window of drain/cost.c ended */
     uint32_t params;      /* id of the parameters read last, which belong to the operation after them in the ring */
     uint64_t touched;     /* number of the ring's slots whose pages are in memory (drain/ring_pages.h) */
-    uint64_t head_before; /* the ring's head when the drain last brought pages into memory */
-    /* ticks that the thread spent in launches, copies …, as far as the drain has read their records; read relaxed by
-     * the thread */
+    uint64_t head_before; /* the ring's head when the drain thread last brought pages into memory */
+    /* ticks that the thread spent in launches, copies …, as far as the drain thread has read their records; read by
+     * this thread (memory_order_relaxed) */
     uint64_t in_ops;
-    int64_t pause_begin; /* host time, ns, at which the last call that the drain has read ended */
+    int64_t pause_begin; /* host time, ns, at which the last call that the drain thread has read ended */
     /* Used only by the thread itself, if native stacks are recorded: */
     struct own_stack own_stack;
     struct native_entry native[NATIVE_CACHE];
     struct stack_entry native_stacks[STACK_CACHE];
 };
 
-/* This structure is small, because it is in static thread-local storage (initial-exec), of which a process has
- * little. The other TLS models of a shared library need a function call for each access. */
+/* This structure is small, because it is in static thread-local storage (initial-exec), and a process has little such
+ * storage. The other TLS models of a shared library need a function call for each access. */
 struct thread_self {
     struct shim_thread *thread;
     uint32_t refused; /* shim_page.generation of the recording in which this thread could get no state */

@@ -79,7 +79,7 @@ static int64_t signed_varint(struct ws_bytes_in *from)
     return (int64_t)(is_negative ? value | ~(uint64_t)0 << bits : value);
 }
 
-/* Takes the next `size` bytes out of the input `from`, and returns them as an input of their own. */
+/* Moves `from` past its next `size` bytes, and returns these bytes as an input to read from. */
 static struct ws_bytes_in part(struct ws_bytes_in *from, uint64_t size)
 {
     const uint8_t *bytes = ws_bytes_take(from, size);
@@ -128,7 +128,7 @@ struct row {
 };
 
 struct program {
-    struct row row, initial; /* initial: the row after the instructions that many functions share (the CIE's) */
+    struct row row, initial; /* initial: the rules after the CIE's instructions, which many functions share */
     struct row remembered[REMEMBERED_MOST];
     unsigned remembered_count;
     uint64_t code_factor;
@@ -381,10 +381,11 @@ static const uint8_t *search(const struct cfi_table *table, uintptr_t pc)
     if (from.failed || (uint64_t)(from.end - from.at) / 8 < count)
         return NULL;
     const uint8_t *rows = from.at;
-    int32_t row[2]; /* address of the function's first instruction and of its entry, both relative to the header */
+    /* address of the function's first instruction, and address of the function's FDE; both relative to the header */
+    int32_t row[2];
     int64_t wanted = (int64_t)(pc - (uintptr_t)table->header);
     uint64_t low = 0, high = count;
-    while (low < high) { /* finds the first row whose function starts after pc */
+    while (low < high) { /* finds the first row of the table whose function starts after pc */
         uint64_t middle = low + (high - low) / 2;
         memcpy(row, rows + 8 * middle, sizeof(row));
         if (row[0] <= wanted)

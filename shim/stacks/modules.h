@@ -15,7 +15,7 @@ struct native_module {
     struct elf_module loaded;
     const void *dynamic;        /* address of the module's dynamic section, by which the module is recognized */
     const void *id;             /* the module's build id in memory; NULL: the module has none */
-    uint32_t id_size, id_start; /* bytes of the build id; a copy of its first 4 bytes */
+    uint32_t id_size, id_start; /* the build id's size in bytes; a copy of the build id's first 4 bytes */
     uint32_t code;              /* the module's id in the dictionary `code` */
     bool is_ours;               /* this module is the shim */
     bool is_interpreter;        /* this module contains the Python interpreter */

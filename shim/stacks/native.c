@@ -12,7 +12,7 @@
 #include "shim/state/registry.h"
 
 enum {
-    DEEPEST = 64, /* most frames that are kept of a stack, the innermost ones */
+    DEEPEST = 64, /* most frames that are recorded of one stack: the innermost ones */
     /* Most frames that are visited to read a stack: the shim's own frames are visited, but not kept. */
     STEPS_MOST = 128,
     SEEN_MOST = 8, /* most modules that are remembered while a stack is read (walk.seen) */

@@ -9,7 +9,8 @@
 #include "shim/stacks/python_memory.h"
 
 enum {
-    PROBATION = 64, /* so many of the first walks (readings of a thread's frames) read memory through the kernel */
+    /* number of the first walks (readings of a thread's frames), which read memory through the kernel */
+    PROBATION = 64,
     NOT_READ = 1 << 30,
     CHAIN_MOST = 1 << 16,  /* most frames that a walk visits, with and without code */
     KEY_CHAIN_MOST = 1024, /* most frames without code that python_key visits */
@@ -18,7 +19,8 @@ enum {
 static struct python_layout layout;
 static struct python_types types = { .layout = &layout };
 static const void *(*this_thread)(void);
-static const void *const *finalizing; /* the interpreter shuts down if this points to a pointer that is not NULL */
+/* address of a pointer of the interpreter, which is not NULL once the interpreter shuts down */
+static const void *const *finalizing;
 
 /* Can this process read its own memory by process_vm_readv? Some containers forbid that call. */
 static bool can_guard;
@@ -46,7 +48,8 @@ const void *python_thread(void)
 /* --- the generation -------------------------------------------------------------------------------- */
 
 static void (*_Atomic free_code)(void *code);
-static void (**free_slot)(void *code); /* where the interpreter finds the function that frees code objects */
+/* where the interpreter keeps the pointer to the function that frees code objects */
+static void (**free_slot)(void *code);
 /* Threads cache stacks by the addresses of code objects. An address stands for the same code object only while this
  * number, which is a part of the cache's keys, stays the same. */
 static _Atomic uint64_t generation;
@@ -70,8 +73,8 @@ static void count_and_free_code(void *code)
     atomic_fetch_add(&generation, FACTOR);
 }
 
-/* Does the interpreter still call count_and_free_code? Another tool may have put the old function back, or a function
- * of its own. */
+/* Does the interpreter still call count_and_free_code? Another tool may have restored the interpreter's own function,
+ * or may have set a further one. */
 static bool is_watched(void)
 {
     return __builtin_expect(__atomic_load_n(free_slot, __ATOMIC_RELAXED) == count_and_free_code, 1);
@@ -245,8 +248,8 @@ static bool read_frame(const char *at, struct python_frame *frame, bool guarded)
     return true;
 }
 
-/* Sets *is to whether the frame has no code. The interpreter puts frames without code where C code called Python
- * code. Returns false if the frame cannot be read. */
+/* Sets *is to true if the frame has no code, else to false. The interpreter puts frames without code where C code
+ * called Python code. Returns false if the frame cannot be read. */
 static bool is_without_code(const char *at, bool guarded, bool *is)
 {
     char owner = 0;

@@ -1,8 +1,8 @@
 /* Python frames of a thread, read from the interpreter's memory. At a launch, the calling thread usually does not
- * hold the GIL. So the shim takes no lock of the interpreter there, and calls only one of its functions:
+ * hold the GIL. So the shim takes no lock of the interpreter, and calls only one of its functions:
  * PyGILState_GetThisThreadState. The thread is in C code during the call, so its Python frames do not change.
  *
- * The shim trusts nothing that it reads there. Pointers must be aligned and plausible, and objects must have the
+ * The shim trusts no data of the interpreter. Pointers must be aligned and plausible, and objects must have the
  * expected types. The first stacks are read through the kernel (process_vm_readv), which returns an error for
  * addresses that are not mapped. If a calling thread's frames do not have the expected layout, no more Python stacks
  * are recorded in this process.
@@ -15,8 +15,8 @@
  *
  *  - A code object is not freed while a frame of the thread refers to it.
  *  - A new object can get the address only after the old one was freed. A thread with the new object in its frames
- *    has synchronized, by some lock, with the thread that freed the old one. So the first thread sees the higher
- *    generation. */
+ *    has synchronized, by some lock, with the thread that freed the old one. So the thread with the new object
+ *    sees the higher generation. */
 #ifndef WALLSHIM_SHIM_STACKS_PYTHON_H
 #define WALLSHIM_SHIM_STACKS_PYTHON_H
 
@@ -25,7 +25,7 @@
 
 #include "shim/stacks/python_code.h"
 
-enum { PYTHON_DEEPEST = 64 }; /* most frames that are kept of a stack, the innermost ones */
+enum { PYTHON_DEEPEST = 64 }; /* most frames that are recorded of one stack: the innermost ones */
 
 struct python_frame {
     const char *code;  /* address of the function's code object (PyCodeObject) */

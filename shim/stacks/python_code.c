@@ -144,7 +144,8 @@ static bool read_text(const struct contents *contents, char *text, size_t capaci
 bool python_function(const struct python_types *types, const char *code, uint64_t checksum, bool guarded,
                      struct python_function *function)
 {
-    /* Only the drain (one thread of the shim) calls this function with `guarded` set, so one copy is enough. */
+    /* Only the drain (one thread of the shim) calls this function with `guarded` set, so one buffer for the copy is
+     * enough. */
     static char copy[PYTHON_LINES_MOST];
     struct parts parts;
     uint64_t sum;

@@ -11,7 +11,7 @@
 #include "record/record.h"
 
 enum {
-    PYTHON_ABSENT = 0xffff, /* stands for an offset if this Python version has no such field */
+    PYTHON_ABSENT = 0xffff, /* the value of a field's offset, if this Python version has no such field */
     PYTHON_OWNED_BY_C = 3,  /* a frame has no code if its owner field is at least this */
 };
 

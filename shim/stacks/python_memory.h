@@ -10,8 +10,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-/* Can an object be at this address? It must be a multiple of 8, above the first page, and in the half of the address
- * space that programs have. The rotation moves the three lowest bits to the top, so one comparison checks it all. */
+/* Can an object be at this address? The address must be a multiple of 8, above the first page, and in the half of the
+ * address space that programs have. The rotation moves the three lowest bits to the top, so one comparison checks all
+ * three conditions. */
 static inline bool is_plausible(uintptr_t address)
 {
     const uintptr_t first = 4096, half = (uintptr_t)1 << 47;

@@ -13,7 +13,8 @@ enum {
     PAGES_AT_ONCE = 256,
     /* Most pages that are checked while another stack (of a coroutine or signal handler) is read. */
     PAGES_OF_OTHERS = 32,
-    LARGEST_STACK = 64 << 20, /* a stack pointer that is farther from the stack's end is on another stack */
+    /* a stack pointer farther than this from the end of the thread's own stack is on another stack */
+    LARGEST_STACK = 64 << 20,
 };
 
 static uintptr_t page_of(uintptr_t address)
@@ -22,8 +23,8 @@ static uintptr_t page_of(uintptr_t address)
 }
 
 /* Can the address be read? Passes it as a signal mask to a system call, with the invalid operation ~0. The kernel
- * first reads the mask, and fails with EFAULT if it cannot. If it can, it refuses the operation with EINVAL. Unlike
- * process_vm_readv, this call is allowed everywhere. */
+ * first reads the mask, and fails with EFAULT if the mask cannot be read. Otherwise the kernel refuses the invalid
+ * operation with EINVAL. Unlike process_vm_readv, this call is allowed everywhere. */
 static bool is_readable(uintptr_t address)
 {
     return syscall(SYS_rt_sigprocmask, ~0, address, NULL, sizeof(uint64_t)) == -1 && errno == EINVAL;

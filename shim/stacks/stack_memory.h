@@ -13,8 +13,8 @@
 bool stack_memory_works(void);
 
 /* Returns the readable memory of the stack from the stack pointer `sp` up. own: what is known about the thread's own
- * stack; this call updates it. Coroutines and signal handlers may run on other stacks. Of another stack only a few
- * pages are read, and none is remembered, because that stack may be unmapped later. */
+ * stack; this call updates it. Coroutines and signal handlers may run on other stacks. Of such another stack, only a
+ * few pages are checked, and the results are not kept, because that stack may be unmapped later. */
 struct unwind_memory stack_memory(struct own_stack *own, uintptr_t sp);
 
 #endif

@@ -18,11 +18,11 @@ enum {
      * overhead that a thread may have. */
     SHARE = 4 * 1000000,
     /* The cost of a stack moves the thread's stacks_paid_until into the future. A thread may record a stack if this
-     * time is at most SAVED_NS ahead. So a thread may record several stacks at once, and none for a while after
-     * that. */
+     * time is at most SAVED_NS ahead. So a thread may record several stacks in quick succession, and then none for a
+     * while. */
     SAVED_NS = 20000000,
-    /* The most ns that count as the cost of a new stack. More does not count, because the first stacks take unusually
-     * long, and a thread may be preempted meanwhile. */
+    /* The most ns that count as the cost of a new stack. Longer times are cut to this, because the first stacks take
+     * unusually long, and a thread may be preempted meanwhile. */
     CHARGED_MOST_NS = 3000,
     /* The ns that count as the cost of a stack found in the thread's cache, and of each of its frames. They are twice
      * what tests/bench measures ("stack"), because the processor's caches are colder in real programs. */
@@ -166,8 +166,8 @@ static inline __attribute__((always_inline)) uint32_t stack_here(struct shim_thr
     return new_stack(state, entry, key.hash, took);
 }
 
-/* Like stack_here, but with native frames. If the thread has Python frames, these are only the native functions that
- * Python's innermost function has called. */
+/* Like stack_here, but with native frames. If the thread has Python frames, the native frames are only those of
+ * functions that Python's innermost function has called. */
 static __attribute__((noinline)) uint32_t whole_stack_here(struct shim_thread *thread, uint64_t *took)
 {
     int saved_errno = errno;
@@ -197,12 +197,13 @@ static bool is_paid(const struct shim_thread *thread, uint64_t now)
     return !is_limited() || thread->stacks_paid_until <= now + ticks_in(SAVED_NS);
 }
 
-/* Returns the ring's next slot, or NULL if the ring is full. ws_ring_reserve_one would count a stack that does not
- * fit as a lost operation. */
+/* Returns the ring's next slot, or NULL if the ring is full. ws_ring_reserve_one is not used, because it would count
+ * a stack that does not fit as a lost operation. */
 static void *place_in(const struct ws_ring *ring)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);
-    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire); /* the drain has read the slots before */
+    /* the drain has read the slots before `tail` */
+    uint64_t tail = atomic_load_explicit(&ring->tail, memory_order_acquire);
     bool fits = ws_ring_has_room(ring, head + 1) || head < tail + ring->mask + 1;
     return fits ? ws_ring_slot(ring, head) : NULL;
 }

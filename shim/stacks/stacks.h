@@ -20,8 +20,8 @@ const char *stacks_summary(void);
 
 /* Adds the calling thread's stack to its ring, after the record of its last call. Adds nothing if the thread's
  * earlier stacks have cost more than their share of what --overhead allows. begin: ticks at which the call began.
- * now: about the current ticks. shape: id of the operation's shape; 0: not an operation. While this runs, the thread
- * must be marked as within a call (thread->within). */
+ * now: about the current ticks. shape: id of the operation's shape; 0: not an operation. During the call of this
+ * function, the thread must be marked as within a call (thread->within). */
 void stack_note(struct shim_thread *thread, uint64_t begin, uint64_t now, uint32_t shape);
 
 /* Like stack_note, for a call that is captured into a graph. The stack is added however much earlier stacks have

@@ -22,7 +22,7 @@ static const _Atomic int *first_thread_id;
 /* The offset of a thread's id in the C library's descriptor of the thread. pthread_self() points to the calling
  * thread's descriptor. */
 static intptr_t place_in_thread;
-enum { THREAD_RECORD_SIZE = 16384 }; /* more bytes than any descriptor has (about 2,300) */
+enum { THREAD_RECORD_SIZE = 16384 }; /* more bytes than the C library's descriptor of a thread has (about 2,300) */
 
 void first_thread_watch(void)
 {

@@ -30,11 +30,12 @@ enum {
     /* Size of the live memory if it is a file in /dev/shm. A container often has only 64 MB there, for all its
      * programs. */
     FILE_BYTES = 64 << 20,
-    /* Bytes of this file that are allocated ahead of need: by default enough for the rings of two threads. */
+    /* Bytes of this file that are allocated before a thread needs them: by default enough for the rings of two
+     * threads. */
     FILE_AHEAD = 10 << 20,
     MEMFD_BYTES = 1 << 30, /* size of the live memory if it is a memfd, which takes memory only where it is written */
-    FREE_PART = 16,        /* one allocation in the file takes at most 1/16 of what is free in /dev/shm */
-    LIMIT_PART = 256,      /* the live memory's size is at most 1/256 of RLIMIT_AS and RLIMIT_DATA */
+    FREE_PART = 16,        /* one allocation in the file takes at most 1/FREE_PART of what is free in /dev/shm */
+    LIMIT_PART = 256,      /* the live memory's size is at most 1/LIMIT_PART of RLIMIT_AS and of RLIMIT_DATA */
 };
 
 static struct ws_live *_Atomic live;
@@ -350,7 +351,7 @@ void live_lacks_no_more(void)
 /* --- logs ------------------------------------------------------------------------------------- */
 
 static uint64_t dictionary_seen; /* value of live->dictionary.head at the start of the current flush */
-static uint64_t not_logged_seen; /* value of live->not_logged at that time */
+static uint64_t not_logged_seen; /* value of live->not_logged at the start of the current flush */
 static uint32_t position;        /* position, in its thread's ring, of the record that the drain is reading */
 
 void live_add_dictionary_row(uint32_t family, uint32_t number, const void *row)

@@ -23,13 +23,14 @@ void live_grow(int fd);
 /* Returns the live memory; NULL: there is none. */
 struct ws_live *live_memory(void);
 
-/* Returns a part of the live memory, and sets *part to the part's number (from 1 on). If there is none, returns NULL
- * and sets *part to 0. If the part was used before, only the bytes that live_give cleared are sure to be zero. */
+/* Returns a part of the live memory, and sets *part to the part's number (from 1 on). If there is no live memory, or
+ * no room in it, returns NULL and sets *part to 0. The part's bytes are zero, unless the part was used before: then
+ * only the bytes that live_give cleared are sure to be zero. */
 void *live_take(size_t size, uint32_t *part);
 
-/* Writes into the live memory what the part holds. If the process is killed after this call, salvage (the completion
- * of its trace by another process) reads the part. `memory`: the ring's slots, or the waiting operations. For a ring,
- * `ring` is its struct ws_ring, and `thread` is the id of its thread in the trace. */
+/* Notes in the live memory what the part holds: `kind`. If the process is killed after this call, salvage (the
+ * completion of its trace by another process) reads the part. `memory`: the ring's slots, or the waiting operations.
+ * For a ring, `ring` is its struct ws_ring, and `thread` is the id of its thread in the trace. */
 void live_part_is(uint32_t part, enum ws_live_kind kind, uint32_t thread, const void *ring, const void *memory,
                   size_t size);
 
@@ -79,8 +80,9 @@ void live_is_linked(const char *link, uint64_t mounts);
  * CLOCK_MONOTONIC; not used if ticks are ns. */
 void live_compared(bool ticks_are_ns, const struct ws_live_clock *clock);
 
-/* For the file thread. live_keeps: tells that `memory`, from live_take, holds the bytes of the trace that a collector
- * may lack. live_keeps_until: tells that `memory` holds the bytes from `begin` to `end` of the trace. */
+/* For the file thread. live_keeps: notes in the live memory that `memory`, from live_take, holds the bytes of the
+ * trace that a collector may lack. live_keeps_until: notes that `memory` holds the bytes from `begin` to `end` of the
+ * trace. */
 void live_keeps(const void *memory, size_t size);
 void live_keeps_until(uint64_t begin, uint64_t end);
 

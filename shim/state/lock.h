@@ -17,7 +17,7 @@ enum shim_lock { LOCK_START, LOCK_REGISTRY, LOCK_MEMORY, LOCK_DESCRIPTORS, LOCKS
 enum { LOCK_DEADLINE_MS = 200 };
 
 /* lock_take returns false if the lock was not free in time, or if locks_open was not called. In this case the caller
- * neither reads nor changes the data that the lock guards. It goes on as if there were no room for new data. The
+ * neither reads nor changes the data that the lock guards, and goes on as if there were no room for new data. The
  * trace reports the number of time-outs as losses (WS_LOSS_LOCKS). */
 __attribute__((warn_unused_result)) bool lock_take(enum shim_lock which);
 void lock_release(enum shim_lock which);

@@ -1,7 +1,8 @@
 /* The shim's phase: idle until the program's first context, after that recording (always, in bursts, or in a range),
  * and at last ended. Every wrapper (a function of the shim that the program calls in place of the driver's) looks at
  * the phase first. While nothing is recorded, most wrappers only call the driver. The phase is set by the life cycle
- * (shim.c), and by drain/recording.c, which turns recording on and off. Other files change single bits of it. */
+ * (shim.c), and by drain/recording.c, which turns recording on and off. Other files change single bits of the
+ * phase. */
 #ifndef WALLSHIM_SHIM_STATE_PHASE_H
 #define WALLSHIM_SHIM_STATE_PHASE_H
 
@@ -21,7 +22,8 @@ enum shim_phase {
     /* The program is outside of the range that it marks by cuProfilerStart and cuProfilerStop. */
     SHIM_OUT_OF_RANGE = 64,
     SHIM_NO_MORE_TIMES = 128, /* the driver is about to shut down: no more device times or hardware counters */
-    /* A phase with exactly these bits: operations are recorded, without device times or counters. */
+    /* A phase with exactly the bits SHIM_STARTED and SHIM_RECORDING: operations are recorded, without device times or
+     * counters. */
     SHIM_PLAIN = SHIM_STARTED | SHIM_RECORDING,
     /* This bit and the higher bits hold the number of streams that are being captured, as far as the shim knows. */
     SHIM_CAPTURE = 256,
@@ -121,7 +123,7 @@ uint64_t shim_children(void);
 bool shim_ends(void);
 
 /* shim_step_aside gives up recording for good. `why` is printed on stderr; NULL: nothing is printed. shim_is_aside:
- * has it been called? */
+ * has shim_step_aside been called? */
 void shim_step_aside(const char *why);
 bool shim_is_aside(void);
 

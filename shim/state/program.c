@@ -35,7 +35,9 @@ __attribute__((constructor(101))) static void keep_arguments(int count, char **w
     for (int i = 0; i < count && words[i]; i++) {
         size_t length = strlen(words[i]) + 1;
         if (length > sizeof(arguments) - arguments_size)
-            break; /* drain/secrets.c could not find and hide a password that is cut off */
+            /* an argument that does not fit is left out, not cut off: drain/secrets.c might not recognize and hide a
+             * password that is cut off */
+            break;
         memcpy(arguments + arguments_size, words[i], length);
         arguments_size += length;
     }

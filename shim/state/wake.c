@@ -4,7 +4,7 @@
 #include "shim/state/futex.h"
 
 enum { WAKE_NOT, WAKE_SOON, WAKE_NOW };
-static _Atomic uint32_t wake; /* a futex: how soon the drain is to wake */
+static _Atomic uint32_t wake; /* a futex; the enum above: how soon the drain is to wake */
 
 void wake_drain_soon(void)
 {

@@ -8,9 +8,9 @@
 enum {
     /* Time from one reading of the thread's CPU time to the next, ns. */
     READ_NS = 50000000,
-    EARLY_READ_NS = 25000000, /* after the first reading, and while the thread works little */
-    /* `stretch` covers about this many readings, because the drain thread counts the time in launches with a
-     * delay. */
+    EARLY_READ_NS = 25000000, /* like READ_NS, after the first reading and while the thread works little */
+    /* `stretch` is an average over about this many readings, because the drain thread counts the time in launches
+     * with a delay. */
     READINGS_MEANT = 4,
     MUCH = 16 * ACTIVITY_ONE,
     /* Limits `stretch`, so that a thread that hardly works is still measured now and then. */
@@ -18,9 +18,10 @@ enum {
 };
 
 enum {
-    WAIT_NS = 3000, /* a call that takes less has not waited for the device */
+    WAIT_NS = 3000, /* ns; a call that takes less has not waited for the device */
     WAITS_MEANT = 16,
-    /* A time between two waits counts as at most this many times the usual one: the program was idle in the rest. */
+    /* A time between two waits counts as at most this many times the usual time between waits: during the rest of a
+     * longer time, the program was idle. */
     LONGER_MOST = 4,
 };
 
@@ -56,7 +57,8 @@ void activity_read(struct shim_thread *thread, uint64_t now)
 {
     struct thread_activity *activity = &thread->activity;
     uint64_t cpu = cpu_ns(), in_calls = activity->in_calls + __atomic_load_n(&thread->in_ops, __ATOMIC_RELAXED);
-    activity->stretch = ACTIVITY_ONE; /* cpu is 0 if the kernel does not tell the CPU time */
+    /* this value remains if `cpu` is 0, because the kernel does not tell the CPU time */
+    activity->stretch = ACTIVITY_ONE;
     if (activity->read_at && cpu) {
         uint64_t worked = ws_max(ticks_in(cpu - activity->cpu_ns), in_calls - activity->then_in_calls);
         activity->worked += worked - activity->worked / READINGS_MEANT;

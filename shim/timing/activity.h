@@ -13,18 +13,18 @@
 
 enum { ACTIVITY_ONE = 256 }; /* unit of thread_activity.stretch */
 
-/* Called when a call has returned that waits for the device, if the device has work. begin, end: ticks at which the
- * call began and returned. */
+/* Called after each call that waits until the device has done its work, if there is any. begin, end: ticks at which
+ * the call began and returned. */
 void activity_waited(struct shim_thread *thread, uint64_t begin, uint64_t end);
 
-/* Called when a call has returned, but not for operations: the drain thread counts their time. */
+/* Called after each call, except those that launch operations: the drain thread counts the time of these. */
 static inline void activity_called(struct shim_thread *thread, uint64_t begin, uint64_t end)
 {
     thread->activity.in_calls += end - begin;
 }
 
-/* How long the thread usually works from one wait for the device to the next, in ticks. In a server this is about one
- * request, in a training loop one step. 0: not known, or the thread does not wait. */
+/* How long the thread usually works from one wait for the device to the next, in ticks. This time is about one
+ * request in a server, and about one step in a training loop. 0: not known, or the thread does not wait. */
 uint64_t activity_between_waits(const struct shim_thread *thread);
 
 /* Reads the calling thread's CPU time, and computes the thread's `stretch` anew. now: the tick counter now. */

@@ -14,8 +14,9 @@ enum {
     BASE_PERIOD = 1000000000,
     FIT_PERIOD = 250000000,
     FIT_WINDOW = 200000000, /* ns; a drift is computed from two comparisons (fits) that are at least this far apart */
-    FIT_RENEWAL = 60,       /* comparisons after which a newer one becomes first_fit, from which drift is computed */
-    SUBMIT_WINDOW = 64,     /* comparisons after which the search for the shortest_submit begins anew */
+    /* number of comparisons after which first_fit, from which drift is computed, is replaced by a newer one */
+    FIT_RENEWAL = 60,
+    SUBMIT_WINDOW = 64, /* comparisons after which the search for the shortest_submit begins anew */
     SUBMIT_MARGIN = 2,
     GOOD_FIT = 8000,     /* ns; a comparison of the clocks with at most this error counts as undisturbed */
     SETTLING = 50000000, /* longest wait, ns, for the first undisturbed comparison */
@@ -103,9 +104,9 @@ static bool probe_once(struct shim_context *context, ws_CUevent event, struct pr
     return false;
 }
 
-/* Is the comparison `fit` exact enough to be used? It is not if the last comparison is still more exact, even after
- * the drift since then is added to the last comparison's error. This happens if the probing thread was interrupted.
- */
+/* Is the comparison `fit` exact enough to be used? It is not exact enough if the last comparison is still more exact,
+ * even with the drift since then added to the last comparison's error. A comparison is inexact if the probing thread
+ * was interrupted. */
 static bool worth_taking(const struct shim_context *context, const struct clock_fit *fit)
 {
     const struct clock_fit *last = &context->last_fit;
@@ -184,9 +185,10 @@ static bool compare(struct shim_context *context, struct clock_base *base, struc
     return any;
 }
 
-/* The time until the next comparison of the clocks, ns. It is short if the last comparison was not exact enough to
- * be used (!taken), and after the first comparisons. After the first comparisons it is even shorter if only some
- * operations get events (sampled), because the computed times of the other operations need the drift early. */
+/* The time until the next comparison of the clocks, ns. The time is short if the last comparison was not exact enough
+ * to be used (!taken), and after each of the first comparisons. If only some operations get events (sampled), the
+ * time after the first comparisons is even shorter, because the computed times of the other operations need the drift
+ * early. */
 static int64_t fit_pause(const struct shim_context *context, bool taken)
 {
     bool sampled = shim_options.event_placement == WS_EVENTS_SAMPLED;

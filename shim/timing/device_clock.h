@@ -34,15 +34,17 @@ bool device_clock_keep(struct shim_context *context, int64_t now, struct ws_cloc
  * caller makes sure that no operation in the context has unread events. */
 void device_clock_restart(struct shim_context *context);
 
-/* These two functions act only in contexts with one hardware queue. device_clock_begin: takes the event as the
- * first base, if the event has completed and there is no base. device_clock_learn: called when the event's time was
- * read; bounds the offset between device and host clock by this time, and takes the event as a new base if one is
- * due. launched: host time by which the operation before the event had been launched; INT64_MIN: not known. */
+/* device_clock_begin and device_clock_learn act only in contexts with one hardware queue. device_clock_begin: takes
+ * the event as the first base, if the event has completed and there is no base. device_clock_learn: called when the
+ * event's time was read; bounds the offset between device and host clock by this time, and takes the event as a new
+ * base if one is due. launched: host time by which the operation before the event had been launched; INT64_MIN: not
+ * known. */
 void device_clock_begin(struct shim_context *context, uint32_t event, int64_t launched);
 void device_clock_learn(struct shim_context *context, uint32_t event, int64_t launched);
 
-/* Can the times of events be read? That needs a base (an event whose time is known). Without one_queue it also needs
- * a good comparison of the clocks, or a long enough wait for a good one. */
+/* Can the times of events be read? Reading needs a base (an event whose time is known). If the context has several
+ * hardware queues (one_queue is false), reading also needs a good comparison of the clocks, or a long enough wait for
+ * a good comparison. */
 bool device_clock_known(const struct shim_context *context);
 
 /* Reads an event's time on the context's clock, ns, and the error that resolution and rounding add to this time, ns.

@@ -6,7 +6,8 @@
 #include "shim/timing/gates.h"
 
 enum {
-    AT_ONCE = 4,        /* measurements per call of dispatch_measure, until EARLY measurements are done */
+    /* number of measurements in one call of dispatch_measure, until EARLY measurements are done */
+    AT_ONCE = 4,
     EARLY = 16,         /* number of first measurements, made without a pause */
     PERIOD = 250000000, /* ns between measurements, after the first EARLY measurements */
     MEANT = 64,         /* the mean covers about this many measurements; older ones count less and less */

@@ -20,9 +20,10 @@
 
 enum {
     DISPATCH_ASSUMED = 1250, /* ns: the dispatch time until it is measured */
-    AROUND_KERNEL = 900,     /* ns: from the event before a kernel to the one after, less kernel and dispatch time */
-    AFTER_KERNEL = -330,     /* ns: from an operation's end to the next one's start, less the dispatch time */
-    AROUND_UNSURE = 100,     /* ns: standard deviation of AROUND_KERNEL on the device that was measured */
+    /* ns: from the event before a kernel to the event after it, less the kernel's time and the dispatch time */
+    AROUND_KERNEL = 900,
+    AFTER_KERNEL = -330, /* ns: from an operation's end to the next one's start, less the dispatch time */
+    AROUND_UNSURE = 100, /* ns: standard deviation of AROUND_KERNEL on the device that was measured */
 };
 
 /* The variance of an event's time, ns². It follows from the resolution of event times, which is the smallest
@@ -49,8 +50,8 @@ static inline double dispatch_after_operation(const struct shim_context *of)
 }
 
 /* The time from an event to the start of the next operation in the queue, ns. The event after an operation has the
- * time of the operation's end. So the two events around an operation are this time plus the operation's length apart.
- */
+ * time of the operation's end. So the times of the events before and after an operation differ by this time plus the
+ * operation's length. */
 static inline double dispatch_after_event(const struct shim_context *of)
 {
     return dispatch_between_events(of) + AROUND_KERNEL;

@@ -20,7 +20,7 @@ enum {
     SAMPLES_MOST = 60000,
     /* After this many successive samples far from the mean on the same side, the duration has changed. */
     APART_MOST = 2,
-    FIRST_SAMPLES = 4, /* a kernel's first spread is that of all kernels, and weighs like this many samples */
+    FIRST_SAMPLES = 4, /* a kernel begins with the spread of all kernels, which weighs like this many samples */
     CHANGE_KEPT = 512, /* after this many samples without a change, no further change is expected */
     ALL_MEANT = 64,    /* number of samples that the means in all_kernels cover */
 };
@@ -36,11 +36,11 @@ static const double CHANGE_SHARE = 0.15;
 static const double CHANGE_KEEPS = 0.9;
 /* A kernel's launches vary if their spread is more than this many times the variance of a measurement (noise). */
 static const double VARIES = 4;
-/* The largest deviation that counts in `trend`, in standard deviations. A larger one counts as this. */
+/* The largest deviation that counts in `trend`, in standard deviations. A larger deviation counts as this one. */
 static const double MOST_DEVIATION = 2;
 /* The variance that is added to a mean which lags behind a changing duration, relative to a sample's variance. */
 static const double LAG_SHARE = 0.5;
-/* A sample far from the mean sets `doubt` (struct duration). Each later sample near the mean multiplies it by
+/* A sample far from the mean sets `doubt` (struct duration). Each later sample near the mean multiplies `doubt` by
  * this. */
 static const double DOUBT_KEPT = 0.8;
 /* If the mean product of successive samples' deviations (`trend`) is at least this, the duration is changing. */
@@ -201,8 +201,8 @@ static void learn_anew(struct duration *duration, double ns, double noise)
 
 /* Handles a sample far from the mean. A single far sample does not change the mean, because something may have
  * disturbed the launch. Several far samples in succession show that the duration has changed. If exact samples are
- * far from the mean again and again, launches of this kernel really differ so much. Returns true if the sample is to
- * be learned from like any other. */
+ * far from the mean again and again, launches of this kernel really differ so much. Returns true if the mean and the
+ * spread are to be updated by this sample as by any other. */
 static bool learn_from_far(struct duration *duration, double ns, double noise, enum sample kind)
 {
     if (duration->far_lately && kind == SAMPLE_EXACT) {
@@ -216,7 +216,7 @@ static bool learn_from_far(struct duration *duration, double ns, double noise, e
     return false;
 }
 
-/* Handles a sample near the mean. was_apart: the sample before was far from the mean. */
+/* Handles a sample near the mean. was_apart: the previous sample was far from the mean. */
 static void learn_from_near(struct duration *duration, bool was_apart, enum sample kind)
 {
     if (was_apart && kind == SAMPLE_EXACT)
@@ -266,8 +266,8 @@ void duration_sample(struct duration *duration, double ns, double noise, enum sa
     double gain = (double)duration->var / all;
     duration->mean += (float)(gain * off);
     duration->samples = (uint16_t)ws_min(duration->samples + 1, SAMPLES_MOST);
-    /* The mean of n samples is no more certain than this. If the first samples were alike by chance, the spread was
-     * thought to be small, and so was this variance. */
+    /* The mean of n samples has at least this variance. duration->var may be smaller: if the first samples were alike
+     * by chance, the spread was estimated too small, and so was duration->var. */
     double least = ((double)duration->spread + noise) / ws_min((uint32_t)duration->samples, meant);
     duration->var = (float)ws_max((double)duration->var * (1 - gain), least);
     if (duration->changed && ++duration->since_change > CHANGE_KEPT) {
@@ -289,7 +289,8 @@ bool duration_varies(uint32_t shape)
     return atomic_load_explicit(&varying[shape % sizeof(varying)], memory_order_relaxed);
 }
 
-static _Atomic uint32_t learned[4096]; /* by hash: shape and size class, as in learned_key */
+/* index: a hash of the key (learned_key); value: the key that was learned last at this index */
+static _Atomic uint32_t learned[4096];
 
 static uint32_t learned_key(uint32_t shape, uint32_t size_class)
 {

@@ -1,7 +1,7 @@
-/* The durations of operations, learned from the few that are measured: a mean and a spread for each combination of
- * kernel, grid and block, for each graph, and for copies and memsets of one size class (objects/shapes.h). They hold
- * for all streams. All times are in ns. Only the drain thread uses these functions, except duration_varies and
- * duration_is_known. */
+/* The durations of operations, learned from the few operations that are measured: a mean and a spread for each
+ * combination of kernel, grid and block, for each graph, and for copies and memsets of one size class
+ * (objects/shapes.h). A duration holds for all streams. All times are in ns. Only the drain thread uses these
+ * functions, except duration_varies and duration_is_known. */
 #ifndef WALLSHIM_SHIM_TIMING_DURATIONS_H
 #define WALLSHIM_SHIM_TIMING_DURATIONS_H
 
@@ -27,9 +27,11 @@ struct duration {
     /* More than 0: a recent sample was far from the mean. Each further sample makes this 1 less. */
     uint8_t far_lately;
     bool changed; /* the kernel's duration changed lately */
-    bool other;   /* the duration of copies, memsets, a graph or a collective: says nothing about other kernels */
-    bool gated;   /* a launch of the kernel was measured behind a gate (gates.h) */
-    /* For runs.c. A line is a stream's computed times, a run is a sequence of operations in it without a pause. */
+    /* the duration of copies, memsets, a graph or a collective, so it tells nothing about other kernels */
+    bool other;
+    bool gated; /* a launch of the kernel was measured behind a gate (gates.h) */
+    /* For runs.c. A line is a stream's computed times, a run is a sequence of operations in the stream without a
+     * pause. */
     uint32_t line;     /* number of the line or run whose launches `launches` counts */
     uint32_t launches; /* number of the kernel's launches in the line or run with the number `line` */
     uint32_t walked;   /* number of the kernel's launches in a run before the operation that is being examined */
@@ -53,7 +55,7 @@ enum sample {
 void duration_sample(struct duration *duration, double ns, double noise, enum sample kind);
 
 /* The kernel's launches take `by` ns more or less than before. After a second change, further changes are expected
- * until many samples show none. */
+ * until many samples show no change. */
 void duration_changed(struct duration *duration, double by);
 
 /* The kernel's launches perhaps take `by` ns more or less than before. */
@@ -68,7 +70,7 @@ void duration_as_expected(struct duration *duration);
 void duration_note(uint32_t shape, bool varies);
 bool duration_varies(uint32_t shape);
 
-/* Like duration_sample, for duration_of_other. */
+/* Like duration_sample, for the operations of duration_of_other. */
 void duration_sample_other(uint32_t shape, uint64_t bytes, double ns, double noise, enum sample kind);
 
 /* Was duration_sample_other called for copies and memsets of this shape and size class (objects/shapes.h), or for

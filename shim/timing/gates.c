@@ -22,7 +22,8 @@
 
 enum {
     GATES = 16,
-    OPENS_NS = 150000, /* ns after which the shim's own thread opens a gate that is still closed */
+    /* ns after which a thread of the shim opens a gate that the launching thread has left closed */
+    OPENS_NS = 150000,
     BEGIN_DEADLINE_NS = 100000000,
     /* The C library's own signal for cancelling threads. The C library sends it to single threads, never to the
      * process. So the shim's own thread can use it for its timers, and takes no signal away from the program. */
@@ -196,9 +197,9 @@ static uint64_t gate_name(unsigned place, uint32_t word)
     return (uint64_t)word << 32 | place;
 }
 
-/* Takes a free gate and closes it, for the context that owns `gates`. Returns the gate's name, also in *kept; 0: no
- * gate is free. Signals are blocked meanwhile, because a handler that left by longjmp would never give the gate
- * back. */
+/* Takes a free gate and closes it, for the context that owns `gates`. Returns the gate's name, and stores it in
+ * *kept, too; 0: no gate is free. Signals are blocked meanwhile, because a handler that left by longjmp would never
+ * give the gate back. */
 static uint64_t close_place(struct gates *gates, uint64_t *kept)
 {
     struct shim_quiet quiet;

@@ -7,7 +7,7 @@
 #include "base/minmax.h"
 #include "base/root.h"
 
-/* A time and its variance. */
+/* A time, ns, and its variance, ns². */
 struct instant {
     int64_t time;
     double var;

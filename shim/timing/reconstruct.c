@@ -10,7 +10,7 @@
 #include "shim/timing/runs.h"
 
 /* The variance of a begin event's time, ns². It is larger than that of an end event, because the program's own events
- * may come before the begin event in the stream, and take time. */
+ * may precede the begin event in the stream, and take time. */
 static const double BEGIN_EVENT = 600.0 * 600;
 /* The variance of the dispatch time (dispatch.h: the time between two events in a row) until it is measured, ns². */
 static const double DISPATCH_VARIANCE = 500.0 * 500;
@@ -23,7 +23,7 @@ enum {
     OPENING_NS = 4000,  /* ns; a stream resumes at most this long after the gate (gates.h) that held it was opened */
 };
 
-/* Continues the line (the stream's computed times) behind this event. */
+/* Lets the line (the stream's computed times) go on after this event. */
 static void line_pass_event(struct line *line, const struct pool_event *event)
 {
     if (event->time > line->free)
@@ -65,10 +65,10 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 /* --- forward: what the device would have done --------------------------------------------------- */
 
 /* A launch whose call took unusually long may have arrived at the device long before the call returned. In this case
- * the operation began earlier than computed, and so did the operations that queued behind it, but none before its own
- * launch arrived. Returns the variance that this case adds to the operation's times. This variance enlarges the
- * errors in the trace. Corrections by events do not use it as a weight, because most launches with long calls arrive
- * shortly before the return. */
+ * the operation began earlier than computed, and so did the operations that were queued behind it, but no operation
+ * began before its own launch had arrived. Returns the variance that this case adds to the operation's times. This
+ * variance enlarges the errors in the trace. Corrections by events do not use it as a weight, because most launches
+ * with long calls arrive shortly before the return. */
 static double long_call_var(const struct pending *pending, struct instant came, struct line *line)
 {
     double took = (double)(pending->op.host_end - pending->op.host_begin);
@@ -94,15 +94,16 @@ static struct duration *duration_of_pending(const struct pending *pending)
     if (pending->kind != WS_OP_KERNEL)
         return duration_of_other(pending->op.shape, pending->op.bytes);
     struct duration *duration = duration_of(pending->op.shape);
-    if (pending->op.flags & WS_OP_IN_COLLECTIVE) /* it also waits for other ranks */
+    if (pending->op.flags & WS_OP_IN_COLLECTIVE) /* a collective's kernel also waits for other ranks */
         duration->other = true;
     return duration;
 }
 
-/* Copies of other streams may use the copy engine first. Returns the variance that covers such a delay. */
+/* Copies of other streams may use the copy engine first, and so delay this operation. Returns the variance that
+ * covers such a delay. */
 static double engine_var(const struct shim_stream *stream, const struct pending *pending)
 {
-    enum { MOST = 8 }; /* copies that may come first */
+    enum { MOST = 8 }; /* copies that may use the engine first */
     uint32_t others = ws_min(times_copies_beside(stream, pending), (uint32_t)MOST);
     return ws_square(others * duration_expected(pending->duration) / STATED);
 }
@@ -190,8 +191,8 @@ static void doubt_before(struct pending *first, struct run run, double by)
 }
 
 /* Called if an event shows only that the run ended before the event, but the run's computed end is after the event.
- * Moves the run's end to a likely time before the event. The later the computed end was, the closer to the event is
- * the new end. If the run is a single operation whose computed start is also after the event, the operation is first
+ * Moves the run's end to a likely time before the event. The later the computed end was, the closer the new end is to
+ * the event. If the run is a single operation whose computed start is also after the event, the operation is first
  * moved to the arrival of its launch. */
 static void end_before(const struct shim_context *context, struct run run, struct walk walk,
                        const struct pool_event *event, double event_var, struct line *line)
@@ -212,8 +213,8 @@ static void end_before(const struct shim_context *context, struct run run, struc
 }
 
 /* Changes the start of an operation in an idle stream, so that the operation has its expected length again. Called if
- * the operation ended so late that it more probably began late than took so long: a gate or another program held the
- * stream, or something delayed the launching thread. */
+ * the operation ended so late that a late start is more probable than an unusual length: a gate or another program
+ * held the stream, or something delayed the launching thread. */
 static void begin_late(struct pending *pending, int64_t length, double by)
 {
     pending->op.begin = pending->op.end - length;
@@ -381,7 +382,8 @@ static void state_times(const struct shim_context *context, struct pending *firs
     }
 }
 
-/* Learns how long a copy, memset or graph launch takes, from one that was measured. begin: the event before it. */
+/* Learns how long a copy, memset or graph launch takes, from a measured one. begin: the event before the
+ * operation. */
 static void learn_other(const struct shim_stream *stream, const struct pending *pending,
                         const struct pool_event *begin)
 {

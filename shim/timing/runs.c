@@ -117,9 +117,9 @@ bool run_is_far(const struct walk *walk, double off, double end_var)
     return ws_square(off) > ws_square(FAR_OFF) * (walk->usual + end_var);
 }
 
-/* Are durations to be learned from the run? If a single run is far from its expected length, something else probably
- * delayed it. Several such runs in succession mean that the kernels' durations have changed. If the durations of
- * these kernels have changed before (changeable), one such run is enough. */
+/* Are durations to be learned from the run? If a single run is far from its expected length, the cause is probably
+ * not its kernels, but some delay. Several such runs in succession mean that the kernels' durations have changed. If
+ * the durations of these kernels have changed before (changeable), one such run is enough. */
 static bool is_usual(struct line *line, const struct walk *walk, double off, bool changeable)
 {
     if (!run_is_far(walk, off, event_noise)) {
@@ -186,7 +186,8 @@ void run_learn(struct run run, struct walk walk, double off, bool foreseen, stru
         return;
     double by = far ? off / run.count : 0;
     tell_kernels(run, by, usual);
-    /* `by` is an average over the run: if durations changed in the middle of the run, they changed by more. */
+    /* `by` is an average over the run: if durations changed only in the middle of the run, they changed by more than
+     * `by`. */
     if (usual)
         correct_kernels(run, off, foreseen, ws_square(by / 2));
 }
@@ -221,7 +222,8 @@ static void press(struct run run, int64_t end)
 }
 
 /* `walk` has reached the start or the end of an operation of the run. Returns the share of the run's correction by
- * which this time moves: the covariance of this time with the run's end, divided by the variance of the run's end. */
+ * which the time of this start or end moves: the covariance of this time with the run's end, divided by the variance
+ * of the run's end. */
 static float walk_share(const struct walk *walk)
 {
     return (float)((walk->begun + walk->random + walk->common) / walk->end);
@@ -230,7 +232,7 @@ static float walk_share(const struct walk *walk)
 /* A time in the run was moved by its share of `off`. Returns the part of `off` by which the time may still be wrong.
  * If the run is about as long as expected, `off` may have arisen a little unevenly along the run. If the run is far
  * from its expected length, or if its kernels change their durations, all of `off` may have arisen before this time,
- * or all of it after. */
+ * or all of `off` after this time. */
 static double uneven(double share, bool far)
 {
     return far ? ws_max(share, 1 - share) / STATED : share * (1 - share);

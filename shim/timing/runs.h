@@ -26,12 +26,13 @@ static const double STATED = 2.6;
  * `free` that comes from the kernels' mean durations. The error of a mean is the same in each launch of the kernel,
  * so n launches add n² times the variance of the mean. `var` is the rest of the variance of `free`. */
 struct line {
-    int64_t free; /* computed end of the last operation, or the time of an event behind it */
+    int64_t free; /* computed end of the last operation, or the time of an event after it */
     double var, bias;
     double early;      /* ns by which the last operation may have begun earlier, because a launch's call took long */
     bool behind_event; /* the last entry of the queue is an event, so the next operation begins later (dispatch.h) */
     bool guessed;      /* some of the line's kernels were never measured, so `free` is hardly known */
-    /* Number of this line. struct duration counts a kernel's launches in one line or run, and holds its number. */
+    /* Number of this line. struct duration counts a kernel's launches in one line or run, and holds the number of
+     * that line or run. */
     uint32_t number;
     /* Number of successive runs much longer (> 0) or much shorter (< 0) than expected. */
     int apart;

@@ -104,7 +104,8 @@ void ticks_compare(void)
     if (ticks_are_ns)
         return;
     struct comparison now = compare_once();
-    /* The new comparison replaces the latest comparison, if the latest is too close to the comparison before it. */
+    /* The new comparison replaces the latest stored comparison, if the latest is too close in time to the stored
+     * comparison before it. */
     struct comparison before = comparisons[(comparison_count - 2) % COMPARISONS];
     struct comparison last = comparisons[(comparison_count - 1) % COMPARISONS];
     if (last.ns - before.ns < COMPARISON_GAP_NS)

@@ -10,8 +10,8 @@
 #include "shim/timing/durations.h"
 
 /* Sources of error besides the clock, in ns. DISPATCH: the longest time that a ready stream takes to start its next
- * operation, also behind an event (dispatch_after_event in timing/dispatch.h). DISPATCH_LEAST: the shortest time from
- * an event to the start of the operation behind it. EVENT_DISPATCH: the longest time from the end of an operation to
+ * operation, also after an event (dispatch_after_event in timing/dispatch.h). DISPATCH_LEAST: the shortest time from
+ * an event to the start of the operation after it. EVENT_DISPATCH: the longest time from the end of an operation to
  * the event after it. HELD_UP: an operation's end does not count as measured if the span in which it can lie is
  * longer than this. LENGTHS_MEANT, a number: the usual length of an operation is the mean of about this many
  * operations. */
@@ -189,8 +189,8 @@ static bool is_wide(struct span span)
     return span.high - span.low > HELD_UP;
 }
 
-/* Did the operation most likely start right after the event before it? It did if it was in the stream when the event
- * completed, and if the span of its start ends soon after the event. */
+/* Did the operation most likely start right after the event before it? It did if the operation was already in the
+ * stream when the event completed, and if the span of its start ends soon after the event. */
 static bool follows_event(const struct shim_context *context, const struct known *known, struct span begin)
 {
     const struct pool_event *event = known->before;
@@ -199,8 +199,8 @@ static bool follows_event(const struct shim_context *context, const struct known
 }
 
 /* The operation's end within the span `end`, if this span is not wide. If the event after the operation waited in the
- * stream for the operation's end, the two count as simultaneous, as dispatch_after_event (timing/dispatch.h) assumes.
- * If not, the end is the middle of the span. */
+ * stream for the operation's end, the event and the end count as simultaneous, as dispatch_after_event
+ * (timing/dispatch.h) assumes. If the event did not wait, the end is the middle of the span. */
 static int64_t end_shown(const struct known *known, struct span end)
 {
     bool waited = known->after->time - known->after->error - end.low <= EVENT_DISPATCH;
@@ -227,7 +227,7 @@ static int64_t likely_begin(const struct shim_context *context, const struct pen
     }
     int64_t free = known->before ? known->before->time : begin.low;
     int64_t came = known->launched + context->shortest_submit /
-                                         2; /* half, because shortest_submit was measured to the device and back */
+                                         2; /* half, because shortest_submit covers the way to the device and back */
     return ws_max(ws_max(begin.low, known->launched), ws_min(begin.high, ws_max(free, came)));
 }
 
@@ -249,10 +249,10 @@ static int64_t likely_end(const struct shim_context *context, const struct pendi
     return ws_max(end.low, ws_min(end.high, pending->op.begin + (length ? length : EVENT_DISPATCH)));
 }
 
-/* Copies of more bytes take longer than a thread takes to wake up. */
+/* In bytes. A larger copy takes longer than a thread takes to wake up. */
 enum { SHORT_COPY = 256 << 10 };
 
-/* Is it a short copy whose end is known only from the return of its call, which waits for it? */
+/* Is the operation a short copy whose end is known only from the return of its call, which waits for the copy? */
 static bool is_waited_copy(const struct pending *pending, const struct known *known)
 {
     bool may_go_on = pending->staged && pending->direction != COPY_TO_HOST && pending->op.bytes > SHAPE_TAKEN_ASIDE;
@@ -260,10 +260,10 @@ static bool is_waited_copy(const struct pending *pending, const struct known *kn
            pending->op.bytes <= SHORT_COPY;
 }
 
-/* Shows a short copy whose call waits for it. The thread may wake up long after the copy's end, so the span in which
- * the copy ran is only an upper bound of its length. The length shown is at most the smallest such bound among the
- * copies of this shape and size class. The copy is shown at the start of the span, or at its end if the copy may have
- * waited for other work. */
+/* Sets the times of a short copy whose call waits for the copy. The thread may wake up long after the copy's end, so
+ * the span in which the copy ran is only an upper bound of its length. The copy's length is set to at most the
+ * smallest such bound among the copies of this shape and size class. The copy is placed at the start of the span, or
+ * at the end of the span if the copy may have waited for other work. */
 static void show_waited_copy(const struct shim_stream *stream, struct pending *pending, struct span begin,
                              struct span end)
 {

@@ -40,8 +40,8 @@ enum times_state { TIMES_NOT_YET, TIMES_DONE, TIMES_FAILED };
  * INT64_MIN: not known. */
 enum times_state times_read(struct shim_context *context, uint32_t event, int64_t launched);
 
-/* How many copies of other streams wanted the copy's engine while it waited or ran? These are the copies that were
- * pending when this copy was launched, or were launched after it. 0 for other operations. */
+/* How many copies of other streams wanted the same copy engine while this copy waited or ran? These are the copies
+ * that were pending when this copy was launched, or were launched after it. Returns 0 if the operation is no copy. */
 uint32_t times_copies_beside(const struct shim_stream *stream, const struct pending *pending);
 
 /* Fills the device times of an operation whose events have been read. end_event: the operation's own end event, or a

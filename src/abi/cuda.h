@@ -263,7 +263,7 @@ typedef struct {
     const void *srcHost;
     ws_CUdeviceptr srcDevice;
     ws_CUarray srcArray;
-    void *reserved0; /* srcContext in CUDA_MEMCPY3D_PEER, whose layout is otherwise the same */
+    void *reserved0; /* in CUDA_MEMCPY3D_PEER, which has the same layout, this member is srcContext */
     size_t srcPitch;
     size_t srcHeight;
     size_t dstXInBytes;
@@ -274,7 +274,7 @@ typedef struct {
     void *dstHost;
     ws_CUdeviceptr dstDevice;
     ws_CUarray dstArray;
-    void *reserved1; /* dstContext in CUDA_MEMCPY3D_PEER */
+    void *reserved1; /* in CUDA_MEMCPY3D_PEER, this member is dstContext */
     size_t dstPitch;
     size_t dstHeight;
     size_t WidthInBytes;
@@ -399,8 +399,8 @@ typedef struct {
         ws_CUDA_MEMCPY_NODE_PARAMS memcpy;
         ws_CUDA_MEMSET_NODE_PARAMS memset;
         ws_CUDA_HOST_NODE_PARAMS host;
-        ws_CUgraph graph; /* for a child-graph node: first member of the driver's parameter structure */
-        ws_CUevent event; /* for an event wait or record node: first member of the driver's parameter structure */
+        ws_CUgraph graph; /* the first member of CUDA_CHILD_GRAPH_NODE_PARAMS */
+        ws_CUevent event; /* the first member of CUDA_EVENT_WAIT_NODE_PARAMS and of CUDA_EVENT_RECORD_NODE_PARAMS */
     };
     long long reserved2;
 } ws_CUgraphNodeParams;

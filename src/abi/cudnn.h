@@ -120,7 +120,7 @@ enum {
 };
 
 enum { WS_CUDNN_DIM_MAX = 8 };
-enum { WS_CUDNN_8_STATUS_NOT_INITIALIZED = 1 }; /* the value in cuDNN 8; cuDNN 9 renumbered its errors */
+enum { WS_CUDNN_8_STATUS_NOT_INITIALIZED = 1 }; /* this error's value in cuDNN 8; in cuDNN 9 it has another value */
 
 typedef int ws_cudnnStatus;
 typedef int ws_cudnnEnum; /* data types, algorithms, attributes: all enumerations are int-sized */

@@ -54,7 +54,7 @@ typedef struct {
 
 typedef struct {
     unsigned fieldId;
-    unsigned scopeId; /* for NVLink fields: number of the link; UINT_MAX: the sum over all links */
+    unsigned scopeId; /* for NVLink fields: index of the link; UINT_MAX asks for the sum over all links */
     long long timestamp, latencyUsec;
     ws_nvmlEnum valueType;
     ws_nvmlReturn nvmlReturn;

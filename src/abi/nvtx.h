@@ -2,9 +2,9 @@
  * calls, and the structures that the program passes. See abi/cuda.h for the conventions.
  *
  * In a program, NVTX is a header (version 3) or a library (libnvToolsExt, versions 1 and 2). At the program's first
- * NVTX call, NVTX loads the library that NVTX_INJECTION64_PATH names. NVTX then calls InitializeInjectionNvtx2 or
- * InitializeInjectionNvtx in that library. The tool gets each NVTX module's table of functions and puts its own
- * functions into the table.
+ * NVTX call, NVTX loads the library whose path is in the environment variable NVTX_INJECTION64_PATH. NVTX then calls
+ * InitializeInjectionNvtx2 or InitializeInjectionNvtx in that library. The tool gets each NVTX module's table of
+ * functions and puts its own functions into the table.
  *
  * Source: nvToolsExt.h and nvtxDetail/nvtxTypes.h of NVTX 3, in CUDA 13.0. */
 #ifndef WALLSHIM_ABI_NVTX_H
@@ -60,7 +60,7 @@ typedef uint64_t ws_nvtxRangeId;
  * sizes. */
 typedef struct {
     uint16_t version;
-    uint16_t size; /* bytes of the whole structure */
+    uint16_t size; /* size of the structure in bytes */
     uint32_t category;
     int32_t colorType;
     uint32_t color;

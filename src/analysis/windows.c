@@ -32,8 +32,9 @@ struct finder {
 
 /* --- the common clock -------------------------------------------------------------------------- */
 
-/* Returns the correction of the process's clock that comm_clocks.c estimated from collectives. Returns NULL if it
- * does not correct this clock. The callers then relate the clocks of different hosts by CLOCK_REALTIME. */
+/* Returns the correction of the process's clock that comm_clocks.c estimated from collectives. Returns NULL if
+ * comm_clocks.c does not correct this clock. The callers then relate the clocks of different hosts by
+ * CLOCK_REALTIME. */
 static const struct ws_rank_clock *windows_clock(const struct finder *finder, const struct ws_process *process)
 {
     const struct ws_job_comm *job = ws_report_result(finder->whole, &ws_analysis_comm_match, 0);
@@ -100,7 +101,7 @@ static void look_at_whole(struct finder *finder)
     finder->last = finder->end = INT64_MIN;
     for (size_t i = 0; i < finder->whole->model->processes.count; i++)
         look_at_process(finder, ws_model_process(finder->whole->model, i));
-    if (finder->origin == INT64_MAX) /* no operation has a time on its device */
+    if (finder->origin == INT64_MAX) /* no operation has a device time, so time 0 is the first launch */
         finder->origin = finder->first;
 }
 

@@ -27,8 +27,8 @@ struct ws_windows {
     struct ws_report_window shown;
 };
 
-/* The analyses whose results ws_windows_init needs. The caller runs them on the whole recording, and prints nothing
- * of them. */
+/* The analyses whose results ws_windows_init needs. The caller runs these analyses on the whole recording, and does
+ * not print their results. */
 extern const struct ws_analyses ws_window_analyses;
 
 /* Finds the windows of all processes. `whole` is a report that ran ws_window_analyses. The windows stay valid after

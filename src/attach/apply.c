@@ -13,8 +13,9 @@
 enum {
     TRIES = 50,
     PAUSE_NS = 1000000,
-    /* A thread in a long system call stops late, and all others stand still until then. So a try gives up after a
-     * time, and lets all threads go on. This time is FIRST_NS at first, and doubles after every TRIES_ALIKE tries. */
+    /* A thread in a long system call stops late, and all other threads stand still until it stops. So each attempt
+     * has a time limit, after which it fails and all threads continue. The limit is FIRST_NS at first, and doubles
+     * after every TRIES_ALIKE attempts. */
     FIRST_NS = 300000,
     TRIES_ALIKE = 6,
     STACK_MOST = 256 << 10,
@@ -49,8 +50,8 @@ static int write_if_prepared(const struct ws_patching *patching, struct ws_spans
     return error;
 }
 
-/* Is the address inside code that a jump will overwrite? The first byte does not count, because a thread there will
- * simply execute the jump. */
+/* Is the address inside code that a jump will overwrite? The first byte does not count, because a thread at the
+ * first byte will simply execute the jump. */
 static bool is_within(const struct ws_late_patch *patches, uint32_t count, uint64_t address)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -70,7 +71,8 @@ static bool is_on_stack(int pid, const struct ws_stopped_all *stopped, size_t th
     if (stopped->descriptors[thread] > begin && stopped->descriptors[thread] < end)
         end = stopped->descriptors[thread] & ~(uint64_t)7;
     struct iovec here = { words, end - begin }, there = { (void *)(uintptr_t)begin, end - begin };
-    ssize_t size = process_vm_readv(pid, &here, 1, &there, 1, 0); /* stops early at memory that is not mapped */
+    /* process_vm_readv reads fewer bytes if some of this memory is not mapped. */
+    ssize_t size = process_vm_readv(pid, &here, 1, &there, 1, 0);
     for (ssize_t i = 0; i < size / (ssize_t)sizeof(words[0]); i++)
         if (words[i] > low && words[i] < high && is_within(patches, count, words[i]))
             return true;
@@ -116,7 +118,7 @@ static int try_once(const struct ws_patching *patching, struct ws_spans *spans, 
 int ws_apply_patches(const struct ws_patching *patching, int64_t *stood_still)
 {
     struct ws_spans spans;
-    memset(&all, 0, sizeof(all)); /* its page faults occur now, not while threads stand still */
+    memset(&all, 0, sizeof(all)); /* so that the page faults of `all` occur now, not while threads stand still */
     int error = ws_spans_make(patching->patches, patching->count, &spans);
     if (!error)
         error = look_at_state(patching);

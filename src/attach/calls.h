@@ -7,13 +7,14 @@
 /* May a thread that is in the system call with this number be stopped to create another thread? */
 bool ws_is_harmless_call(long number);
 
-/* Does this system call return EINTR when its thread is stopped, although no signal came (signal(7))? Calls on
- * sockets do if the socket has a time-out. Then nothing was transferred, so the call can be made again. */
+/* Does this system call return EINTR when its thread is stopped, although no signal came (signal(7))? For example,
+ * calls on a socket with a time-out do. A call that returns EINTR has transferred nothing, so it can be made again.
+ */
 bool ws_answers_interrupted(long number);
 
-/* Does the thread have another signal mask while it is in this system call? A signal that only the call's mask lets
- * through must end the call. If the thread were sent to other code meanwhile, the signal's handler would run before
- * the restarted call, and the call would wait for ever. */
+/* Does the thread have another signal mask while it is in this system call? Such a call waits for signals that only
+ * its own mask lets through. If `wallshim attach` made the thread run other code during the call, the handler of
+ * such a signal could run before the restarted call, and the call would wait for ever. */
 bool ws_has_own_mask(long number);
 
 #endif

@@ -24,7 +24,7 @@ static enum ws_finding look_at_state(const struct ws_examined *examined, char *t
 {
     const struct ws_process_facts *process = examined->process;
     bool stopped = process->state == 'T' || process->state == 't';
-    if (stopped && !process->tracer) { /* if a tracer has stopped it, look_at_tracer names the tracer */
+    if (stopped && !process->tracer) { /* look_at_tracer handles a process that a tracer has stopped */
         SAY("it is stopped; kill -CONT %d lets it go on", process->pid);
         return WS_REFUSED;
     }
@@ -217,7 +217,7 @@ static enum ws_finding look_at_namespaces(const struct ws_examined *examined, ch
     return used ? WS_NOTE : WS_FINE;
 }
 
-/* Does the variable name one library, and is it the shim? */
+/* Is the value of the environment variable a single library, and is that library the shim? */
 static bool is_our_own(const char *variable)
 {
     return strstr(variable, "libwallshim.so") && !strpbrk(variable, ": ");

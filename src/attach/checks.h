@@ -14,7 +14,7 @@ struct ws_examined {
     const struct ws_process_facts *process;
     struct ws_mappings mappings; /* the process's mappings; an empty list if they cannot be read */
     int error;                   /* 0, or -errno if the mappings cannot be read */
-    bool answers;                /* a shim in the process answers on its control socket */
+    bool answers;                /* the process already has a shim, which answers on its control socket */
 };
 
 struct ws_check {

@@ -10,7 +10,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { PATIENCE_S = 8 }; /* longest wait for the shim to take a request, and for its answer, in seconds each */
+enum { PATIENCE_S = 8 }; /* longest wait in seconds for the shim to accept a request, and again to answer it */
 
 int ws_client_socket(const struct ws_process_facts *process)
 {
@@ -22,7 +22,7 @@ int ws_client_socket(const struct ws_process_facts *process)
     int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC), there = open(path, O_RDONLY | O_CLOEXEC), made = -1;
     if (home >= 0 && there >= 0 && !setns(there, CLONE_NEWNET)) {
         made = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-        if (setns(home, CLONE_NEWNET)) { /* a failure does no harm: this command makes no other use of the network */
+        if (setns(home, CLONE_NEWNET)) { /* no harm: this command does not need its own network namespace later */
         }
     }
     int error = errno;

@@ -1,7 +1,7 @@
-/* The machine code for x86-64 that `wallshim attach` copies into the process it attaches to. The code for the stopped
- * thread and the code for the new thread lie in a section each. The code finds everything outside of its section
- * through the block: the struct ws_late_block (wire/late.h), which `wallshim attach` writes into the process after
- * the page of code. */
+/* The machine code for x86-64 that `wallshim attach` copies into the process it attaches to. The code for the
+ * stopped thread and the code for the new thread are in two sections of their own. The code finds everything outside
+ * of its section through the block: the struct ws_late_block (wire/late.h), which `wallshim attach` writes into the
+ * process after the page of code. */
 #include <cpuid.h>
 #include <stdbool.h>
 #include <string.h>

@@ -104,7 +104,8 @@ static int prepare_page(struct ws_target *target, struct ws_stopped *stopped)
         return -ENOEXEC;
     if (!target->page)
         return make_page(target, stopped, code, main_at);
-    /* gettid changes nothing, but brings the thread out of the entry of its own system call. */
+    /* The call of gettid takes the place of the system call at whose entry the thread stands. Afterwards the thread
+     * is no longer at the entry of a call, as ws_stopped_go_through requires. */
     long result = stopped->stands == WS_AT_ENTRY ? ws_stopped_call(stopped, SYS_gettid, (uint64_t[6]){ 0 }) : 0;
     return result < 0 ? (int)result : inject_put_block(target, target->page, stopped, main_at);
 }
@@ -126,8 +127,8 @@ static int try_stopping(struct ws_target *target, int thread, const struct ws_ur
                 ? prepare_page(target, &stopped)
                 : -EAGAIN;
     int64_t stood = error ? ws_stopped_go(&stopped) : ws_stopped_go_through(&stopped, target->page);
-    if (!error &&
-        stood == -EAGAIN) { /* the thread was not sent to the page: a later attach need not wait for it (target.c) */
+    /* If the thread does not run the page's code, a later attach must not wait for the thread (target.c). */
+    if (!error && stood == -EAGAIN) {
         const uint64_t nowhere = 0;
         ws_memory_put(target->memory, FIELD(target, back), &nowhere, sizeof(nowhere));
     }
@@ -136,8 +137,8 @@ static int try_stopping(struct ws_target *target, int thread, const struct ws_ur
     return error ? error : stood < 0 ? (int)stood : 0;
 }
 
-/* ws_urgent_begin blocks signals: if a signal ended this command during the try, the thread would continue with wrong
- * registers. */
+/* ws_urgent_begin blocks signals: if a signal ended this command while the thread is stopped, the thread would
+ * continue with wrong registers. */
 static int try_thread(struct ws_target *target, int thread)
 {
     struct ws_urgent urgent;
@@ -233,8 +234,8 @@ static int wait_until_called(struct ws_target *target)
     return -EAGAIN;
 }
 
-/* Opens a memory file that the process has made. Holds the file with O_PATH first, so that the process cannot put
- * another file in its place between the check of the name and the opening. */
+/* Opens a memory file that the process has made. Opens the file with O_PATH first, so that the process cannot put
+ * another file in its place between the check of the file's name and the opening for writing. */
 static int inject_open_file(struct ws_target *target, int number)
 {
     char path[64], name[64] = "";
@@ -284,8 +285,7 @@ static int load_libraries(struct ws_target *target)
     return set_state(target, WS_LATE_FILLED);
 }
 
-/* Is every place to be patched in the code of a library? The list of patches comes from the process, which is not
- * trusted. */
+/* Does every patch lie in the code of a library? The list of patches comes from the process, which is not trusted. */
 static bool are_in_code(const struct ws_target *target, const struct ws_late_patch *patches, uint32_t count)
 {
     struct ws_mappings mappings;
@@ -342,8 +342,9 @@ static int apply(struct ws_target *target)
 static int inject(struct ws_target *target)
 {
     target->memory = ws_memory_open(target->pid);
-    int error =
-        ws_target_look(target); /* reported first: if ws_memory_open failed too, this error has the clearer reason */
+    /* Errors of ws_target_look are reported first, because their reasons are clearer than that of a failed
+     * ws_memory_open. */
+    int error = ws_target_look(target);
     if (!error && target->memory < 0) {
         error = target->memory;
         ws_target_say(target, "its memory cannot be opened: %s", strerror(-error));
@@ -399,8 +400,8 @@ int ws_inject(struct ws_injection *injection)
         return lock;
     }
     int priority = getpriority(PRIO_PROCESS, 0);
-    setpriority(PRIO_PROCESS, 0,
-                MOST_URGENT); /* if it is permitted, the process's threads stand still more briefly */
+    /* A higher priority, if permitted, shortens the time for which the process's threads stand still. */
+    setpriority(PRIO_PROCESS, 0, MOST_URGENT);
     int error = inject(&target);
     setpriority(PRIO_PROCESS, 0, priority);
     close(lock);

@@ -10,11 +10,11 @@
 struct ws_injection {
     const struct ws_process_facts *process;
     const char *libraries[WS_LATE_LIBRARIES]; /* files of the libraries to load; the calling process can open them */
-    uint64_t token[2];                        /* set by ws_inject; the shim accepts BEGIN with it from any user */
-    unsigned patched, refused; /* number of functions patched, and of functions that could not be patched */
+    uint64_t token[2]; /* random number from ws_inject; a request BEGIN with this token is accepted from any user */
+    unsigned patched, refused; /* number of functions that were patched, and that could not be patched */
     int64_t stood_still;       /* longest time that a thread stood still, in ns */
     unsigned tries;            /* number of threads stopped until one was found that may create a thread (safe.h) */
-    char why[WS_LATE_TEXT + 128]; /* after a failure: the reason; else the functions that could not be patched */
+    char why[WS_LATE_TEXT + 128]; /* after a failure: its reason; after success: the functions not patched */
 };
 
 /* Loads the shim and patches the functions. Afterwards the shim listens on its socket, and waits five seconds for the

@@ -237,8 +237,8 @@ static bool is_named(const struct ws_remote_library *library, const Elf64_Sym *s
 }
 
 /* Searches from the end of the symbol table, because glibc lists the present version of a function after the old
- * ones. That order is not guaranteed. A wrong choice does no harm, because all versions of dlopen do the same, and so
- * do all versions of pthread_create. */
+ * ones. That order is not guaranteed. Choosing an old version does no harm: all versions of dlopen do the same, and
+ * all versions of pthread_create do the same. */
 uint64_t ws_remote_symbol(const struct ws_remote_library *library, const char *name)
 {
     for (size_t i = library->symbol_count; i--;) {

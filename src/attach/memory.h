@@ -60,13 +60,14 @@ struct ws_remote_library {
 int ws_remote_library_read(int pid, const struct ws_mapping *first, struct ws_remote_library *library);
 void ws_remote_library_finish(struct ws_remote_library *library);
 
-/* Returns the address of a function or variable that the library defines; 0: there is none. If the library has
- * several versions of it, returns the last one in the table of symbols. */
+/* Returns the address of a function or variable that the library defines; 0: there is none. If the library defines
+ * several versions of the name, returns the last version in the table of symbols. */
 uint64_t ws_remote_symbol(const struct ws_remote_library *library, const char *name);
 
 /* Finds the code around the functions `names`, a list that ends with NULL. The code begins where the symbol before
- * the first of these functions ends. It ends where the symbol after the last of them begins. So it includes functions
- * without a symbol that were compiled together with them. Returns false if the library has none of the functions. */
+ * the first of these functions ends. It ends where the symbol after the last of these functions begins. So the code
+ * includes functions without a symbol that were compiled together with `names`. Returns false if the library has
+ * none of the functions. */
 bool ws_remote_neighbourhood(const struct ws_remote_library *library, const char *const *names, uint64_t *begin,
                              uint64_t *end);
 

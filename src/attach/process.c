@@ -58,7 +58,7 @@ static void read_line(const char *line, struct ws_process_facts *facts)
         facts->inner_pid = atoi(strrchr(value, '\t') ? strrchr(value, '\t') + 1 : value);
 }
 
-/* Signals that have no effect unless the program has a handler for them (signal(7)). */
+/* The signals that have no effect unless the program has a handler for them (signal(7)). */
 #define BIT(signal) (1ull << ((signal)-1))
 static const unsigned long long NO_EFFECT = BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIGWINCH) | BIT(SIGCONT);
 

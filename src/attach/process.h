@@ -23,9 +23,9 @@ struct ws_process_facts {
 /* Returns 0; -ESRCH: there is no such process; or -errno. */
 int ws_process_look(int pid, struct ws_process_facts *facts);
 
-/* Does a signal wait that will interrupt the thread (named by its id in our pid namespace)? Blocked signals do not, nor
- * do those that the program ignores. The kernel keeps an ignored signal, too, while the thread is traced. Returns true
- * if it is not known. */
+/* Is a signal pending that will interrupt the thread? `thread` is the thread's id in our pid namespace. Signals that
+ * the thread blocks or the program ignores do not count; while a thread is traced, the kernel lists ignored signals
+ * as pending too. Returns true if the pending signals cannot be read. */
 bool ws_signal_waits(int thread);
 
 /* Returns the id, in our pid namespace, of a thread of the process. `inner` is the thread's id in the process's pid

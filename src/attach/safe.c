@@ -51,7 +51,7 @@ int ws_unsafe_code_find(int pid, const struct ws_mappings *mappings, const struc
     code->creation = WS_UNSAFE_MOST;
     for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]) && !error; i++)
         error = add_library(pid, code, mappings, libraries[i]);
-    if (!error && !code->count) /* no loader was found, but there must be one */
+    if (!error && !code->count) /* no loader was found, but every process has a loader */
         error = -ENOEXEC;
     for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]) && !error; i++)
         if (ws_remote_neighbourhood(libc, functions[i], &begin, &end)) {
@@ -69,9 +69,9 @@ void ws_unsafe_code_finish(struct ws_unsafe_code *code)
         free(code->ranges[--code->count].copy);
 }
 
-/* Is the instruction at `offset` the first one of a function? The address of a first instruction is safe. On a stack
- * it is a function pointer, such as that of free, and a thread that is at a first instruction does not hold the
- * function's locks yet. The byte before a function is a return, a trap or padding. */
+/* Is the instruction at `offset` the first one of a function? The address of a first instruction is safe. On a
+ * stack, such an address is a function pointer, for example to free. A thread that is at a first instruction does
+ * not hold the function's locks yet. The byte before a function is a return, a trap or padding. */
 static bool is_begin(const uint8_t *code, uint64_t offset, uint64_t address)
 {
     static const uint8_t endbr64[] = { 0xf3, 0x0f, 0x1e, 0xfa };
@@ -94,9 +94,10 @@ static bool is_unsafe(const struct ws_unsafe_code *code, uint64_t word)
     return false;
 }
 
-/* Is the word the return address of the thread's start routine? The C library calls the start routine through a
- * pointer in the thread's descriptor: call *0x638(%rax), or in other builds call *%fs:0x640. So the word must follow
- * such an indirect call. The code around that call also calls functions that take locks, but by direct calls. */
+/* Is this word of the stack the return address of the thread's start routine? The C library calls the start routine
+ * through a pointer in the thread's descriptor: call *0x638(%rax), or in other builds call *%fs:0x640. So the word
+ * must follow such an indirect call. The code around that call also calls functions that take locks, but by direct
+ * calls. */
 static bool is_start_of_thread(const struct ws_unsafe_code *code, uint64_t word)
 {
     enum { CALL = 0xff, SIB = 4 };

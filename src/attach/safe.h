@@ -29,8 +29,8 @@ void ws_unsafe_code_finish(struct ws_unsafe_code *code);
 
 /* Has the stack of a stopped thread room for pthread_create, and does it hold no address in unsafe code? Every word
  * of the stack counts, so the answer is also no if a function that has returned left an unsafe address on the stack.
- * One unsafe address is allowed: the outermost one, if it is the return address of the thread's start routine. The
- * code that calls the start routine is in the C library beside pthread_create. */
+ * The outermost unsafe address is allowed if it is the return address of the thread's start routine. The code that
+ * calls the start routine is in the C library beside pthread_create. */
 bool ws_is_safe(const struct ws_mappings *mappings, const struct ws_stopped *stopped,
                 const struct ws_unsafe_code *code);
 

@@ -1,5 +1,5 @@
 /* Spans of code: ranges that hold several patches each. All threads of the process stand still while the patches are
- * written, so this must be fast: each span is read and written as a whole. */
+ * written, so the writing must be fast: each span is read and written as a whole. */
 #ifndef WALLSHIM_ATTACH_SPANS_H
 #define WALLSHIM_ATTACH_SPANS_H
 
@@ -29,18 +29,19 @@ struct ws_spans {
 int ws_spans_make(const struct ws_late_patch *patches, uint32_t count, struct ws_spans *spans);
 void ws_spans_finish(struct ws_spans *spans);
 
-/* Makes the kernel copy the pages that the patches change, while the threads still run. These pages belong to a file,
- * so the first write to a page copies it. Without this function the threads would stand still during the copying,
- * which took 0.4 ms. Writes one byte of each page, with the value that the byte has already. memory: descriptor of
- * the process's /proc/PID/mem. Returns what ws_spans_read returns. */
+/* Makes the kernel copy the pages that the patches change, while the threads still run. These pages belong to a
+ * file, so the first write to a page makes the kernel copy the page. Without this function the threads would stand
+ * still during the copying, which took 0.4 ms. Writes one byte of each page, with the value that the byte has
+ * already. memory: descriptor of the process's /proc/PID/mem. Returns what ws_spans_read returns. */
 int ws_spans_touch(struct ws_spans *spans, int pid, int memory);
 
-/* Reads the code of the process. memory: as for ws_spans_touch. Returns 0; -EIO; or -EBUSY: a patch's place no longer
- * has the patch's original bytes, because somebody else has changed the code. */
+/* Reads the code of the process. memory: as for ws_spans_touch. Returns 0; -EIO; or -EBUSY: a patch's place no
+ * longer has the patch's original bytes, because another tool has changed the code. */
 int ws_spans_read(struct ws_spans *spans, int pid, int memory);
 
-/* Writes the code that ws_spans_read has read, with the jumps of all patches, or with their original bytes. A write
- * to /proc/PID/mem also reaches code that the process itself cannot write. Returns 0 or -EIO. */
+/* Writes the code that ws_spans_read has read, with the jumps of all patches, or, if `jumps` is false, with the
+ * original bytes. A write to /proc/PID/mem also reaches code that the process itself cannot write. Returns 0 or
+ * -EIO. */
 int ws_spans_write(struct ws_spans *spans, int memory, bool jumps);
 
 #endif

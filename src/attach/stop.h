@@ -12,14 +12,14 @@
 
 #include "attach/urgent.h"
 
-/* A thread at the entry of a system call, or in one. */
+/* A thread that is stopped at the entry of a system call or inside a system call. */
 struct ws_stopped {
     pid_t thread;
     /* The thread's own registers, to be restored, as they are at the entry of its own system call. */
     struct user_regs_struct registers;
     /* Where the thread stands: at the entry of its own call; in its own call, which the stop has interrupted and
-     * which the kernel restarts; or at the exit of a call that it has made for us. An own call that returned EINTR
-     * because of the stop counts as the last of these, because the thread has to make that call again too. */
+     * which the kernel restarts; or at the exit of a call that it has made for us. WS_AFTER_OURS also stands for a
+     * thread whose own call returned EINTR because of the stop, because the thread must make that call again. */
     enum { WS_AT_ENTRY, WS_INTERRUPTED, WS_AFTER_OURS } stands;
     bool blocks;   /* the thread's signals are blocked for a system call of ours */
     uint64_t mask; /* if `blocks`: the thread's own signal mask, to be restored */
@@ -27,11 +27,11 @@ struct ws_stopped {
 };
 
 /* Stops the thread in its system call if that call can be restarted, else at the entry of its next call. Sets
- * stopped->since. A thread that waits in a call must get a CPU before it can stop, and it loses nothing until then.
- * If urgent->is_first is set, this command sees the stop at once, and `since` is the time at which it saw the stop.
- * Otherwise `since` is the time at which the thread was told to stop. If the thread had to go on to its next call,
- * `since` is the time at which it stopped there. Returns 0; -EAGAIN: the thread made no call in time, or its call
- * cannot be restarted; -EPERM; -ESRCH; or -errno. */
+ * stopped->since. A thread that waits in a call must get a CPU before it can stop, and the program loses no time
+ * until then. If urgent->is_first is set, this command sees the stop at once, and `since` is the time at which it
+ * saw the stop. Otherwise `since` is the time at which the thread was told to stop. If the thread had to go on to
+ * its next call, `since` is the time at which it stopped at that call. Returns 0; -EAGAIN: the thread made no call
+ * in time, or its call cannot be restarted; -EPERM; -ESRCH; or -errno. */
 int ws_stop_at_call(pid_t thread, const struct ws_urgent *urgent, struct ws_stopped *stopped);
 
 /* Makes a system call in the stopped thread. Returns the call's result, or -errno. -ETIMEDOUT: the call did not end
@@ -53,7 +53,7 @@ uint64_t ws_stopped_back(const struct ws_stopped *stopped);
 
 enum { WS_STOPPED_MOST = 4096 };
 
-/* Traced and running; told to stop; stopped; ended or let go. */
+/* The states of a thread: traced and running; told to stop; stopped; ended or detached. */
 enum ws_stop_state { WS_LISTED, WS_TOLD, WS_STANDS, WS_GONE };
 
 struct ws_stopped_all {

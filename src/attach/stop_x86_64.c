@@ -20,11 +20,11 @@
 
 static const int64_t RESCUE_NS = 30000000000; /* longest wait for a thread that is still in a system call of ours */
 enum {
-    STOP_NS = 200000000,      /* ns: longest wait for a thread to stop after it was asked to */
+    STOP_NS = 200000000,      /* ns: longest wait for a thread to stop after it was told to stop */
     CALL_NS = 100000000,      /* ns: longest wait for a running thread to make a system call */
     LET_GO_NS = 1500000000,   /* ns: longest wait for a running thread to stop for its detaching, on a busy machine */
     EACH_NS = 20000,          /* ns: added to the patience of ws_stop_all for each thread */
-    ROUND_NS = 100000,        /* ns between two looks at the threads that are to be detached and still run */
+    ROUND_NS = 100000,        /* ns between two checks of the threads that still run but are to be detached */
     OWN_CALL_NS = 1000000000, /* ns: longest wait for the end of a system call of ours */
     AT_CALL = SIGTRAP | 0x80, /* signal that reports a stop at a system call, with PTRACE_O_TRACESYSGOOD */
     SYSCALL_SIZE = 2,
@@ -42,8 +42,8 @@ static int signal_of(int status)
     return is_event_stop(status) || WSTOPSIG(status) == AT_CALL ? 0 : WSTOPSIG(status);
 }
 
-/* Lets the thread continue until it makes a stop that `is_wanted` accepts. Delivers signals that come before that
- * stop. */
+/* Lets the thread continue until it stops with a status that `is_wanted` accepts. Delivers signals that come before
+ * that stop. */
 static int go_until(pid_t thread, int64_t patience, bool (*is_wanted)(int status), int *status)
 {
     int signal = 0;
@@ -140,8 +140,8 @@ static int interrupt(pid_t thread)
 
 /* --- system calls that are interrupted ------------------------------------------------------------- */
 
-/* Does a signal wait that will interrupt the thread? Most threads have no signals, and ptrace says so sooner than
- * /proc. */
+/* Is a signal pending that will interrupt the thread? Most threads have no pending signals, and ptrace shows that
+ * faster than /proc. */
 static bool has_signals(pid_t thread)
 {
     siginfo_t info;
@@ -164,7 +164,7 @@ static bool begin_anew(pid_t thread, struct user_regs_struct *registers)
 }
 
 /* The kernel's own results of a call that it restarts, unless a signal came (include/linux/errno.h). The kernel
- * restarts a call with a time-out by the call restart_syscall, for the rest of the time. */
+ * restarts a call with a time-out by the system call restart_syscall, which waits for the rest of the time-out. */
 enum { ERESTARTSYS = 512, ERESTARTNOINTR = 513, ERESTARTNOHAND = 514, ERESTART_RESTARTBLOCK = 516 };
 
 /* Is the thread in a system call that the stop has interrupted and that will be restarted? If so, sets
@@ -216,7 +216,7 @@ int ws_stop_at_call(pid_t thread, const struct ws_urgent *urgent, struct ws_stop
         stopped->since = seen;
     if (!error && !is_restarted(stopped)) {
         error = go_until(thread, CALL_NS, is_call_stop, &status);
-        stopped->since = ws_clock_ns(); /* the thread has run until now */
+        stopped->since = ws_clock_ns(); /* the thread ran until this stop */
         if (!error && ptrace(PTRACE_GETREGS, thread, NULL, &stopped->registers))
             error = -errno;
     }
@@ -243,10 +243,10 @@ static void unmute(struct ws_stopped *stopped)
         stopped->blocks = false;
 }
 
-/* Moves the thread from outside of a system call to the entry of our next one. If a signal handler ran in
- * between, the handler's first system call would look like ours, so the thread's signals are blocked. If they cannot
- * be blocked, the loop passes over the handler's calls, whose registers differ from those of our call. The thread
- * makes our call after the handler has returned. */
+/* Moves a thread that is outside of any system call to the entry of the next system call that it makes for us. If a
+ * signal handler ran in between, the handler's first system call would look like ours, so the thread's signals are
+ * blocked. If they cannot be blocked, the loop passes over the handler's calls, whose registers differ from those of
+ * our call. The thread makes our call after the handler has returned. */
 static int come_to_own_entry(struct ws_stopped *stopped, long number)
 {
     const struct user_regs_struct *own = &stopped->registers;
@@ -389,9 +389,9 @@ static void tell_listed(struct ws_stopped_all *all, size_t i)
     ptrace(PTRACE_INTERRUPT, all->threads[i], NULL, NULL);
 }
 
-/* Handles the stop of thread i of the list. If the stop is the one that we asked for, stores the thread's registers,
- * and restarts its system call if the stop ended the call: the program must not see the stop. If the thread stopped
- * for a signal, does nothing. Returns 0 or -errno. */
+/* Handles the stop of thread i of the list. If PTRACE_INTERRUPT stopped the thread, stores the thread's registers.
+ * If this stop ended a system call, restarts the call, so that the program does not see the stop. If the thread
+ * stopped for a signal, does nothing. Returns 0 or -errno. */
 static int note_stop(struct ws_stopped_all *all, size_t i, int status)
 {
     struct user_regs_struct registers;
@@ -408,7 +408,7 @@ static int note_stop(struct ws_stopped_all *all, size_t i, int status)
 }
 
 /* Waits until thread i of the list stands still, at most until `end`. Delivers to the thread the signals that come
- * before it stops. */
+ * before the thread stops. */
 static int wait_listed(struct ws_stopped_all *all, size_t i, int64_t end)
 {
     int status, error = 0;
@@ -422,7 +422,7 @@ static int wait_listed(struct ws_stopped_all *all, size_t i, int64_t end)
     }
     if (error != -ESRCH)
         return error;
-    all->state[i] = WS_GONE; /* it has ended meanwhile */
+    all->state[i] = WS_GONE; /* the thread has ended */
     return 0;
 }
 
@@ -447,8 +447,8 @@ int ws_stop_all(int pid, pid_t except, int64_t patience, struct ws_stopped_all *
     return error ? error : found;
 }
 
-/* Detaches thread i of the list if it has stopped. Returns false if it still runs: the kernel detaches no running
- * thread. */
+/* Detaches thread i of the list if it has stopped. Returns false if the thread still runs, because the kernel
+ * detaches no running thread. */
 static bool let_go_listed(struct ws_stopped_all *all, size_t i)
 {
     int status = 0;
@@ -477,9 +477,9 @@ int64_t ws_let_go_all(struct ws_stopped_all *all)
         } else if (all->state[i] == WS_LISTED) {
             tell_listed(all, i);
         }
-    /* The other threads are let go as they stop, in any order, so that none stands still until a slow thread stops.
-     * A thread that stops between two rounds stands still at most since the first of them began (`looked`). In the
-     * first round, a thread may have stood still since it was told to stop. */
+    /* The other threads are let go as they stop, in any order, so that no thread has to wait for a slower one. A
+     * thread that this round finds stopped has stood still since the previous round began (`looked`) at the
+     * earliest. A thread that the first round finds stopped may have stood still since it was told to stop. */
     while (running && ws_clock_ns() - begun < LET_GO_NS) {
         int64_t round = ws_clock_ns();
         running = 0;

@@ -34,7 +34,7 @@ static int find_functions(struct ws_target *target)
         { "dlopen", &target->block.dlopen },
         { "dlsym", &target->block.dlsym },
     };
-    /* Before glibc 2.34, some of these functions are in libraries of their own. */
+    /* Before glibc 2.34, some of the wanted functions are not in libc, but in libpthread and libdl. */
     static const char *const libraries[] = { "libc.so", "libc-2.", "libpthread", "libdl" };
     for (size_t i = 0; i < sizeof(libraries) / sizeof(libraries[0]); i++) {
         const struct ws_mapping *first = ws_mapping_named(&target->mappings, libraries[i]);
@@ -78,8 +78,8 @@ static int find_shim(struct ws_target *target)
     return 0;
 }
 
-/* Has the earlier `wallshim attach` that last used the block ended? The thread that the earlier command stopped must
- * have left the page's code. The thread that the earlier command created must have ended, or no longer need the
+/* Has the last `wallshim attach` that used the block ended completely? The thread that the earlier command stopped
+ * must have left the page's code. The thread that the earlier command created must have ended, or no longer need the
  * block. */
 static bool is_over(const struct ws_target *target, uint64_t block)
 {

@@ -20,7 +20,7 @@ struct ws_target {
     struct ws_remote_library libc;
     struct ws_unsafe_code unsafe;
     uint64_t page;              /* address of the page of code in the process; 0: there is none yet */
-    struct ws_late_block block; /* our copy of the block in the process */
+    struct ws_late_block block; /* our copy of the block (wire/late.h) that is in the process */
 };
 
 /* Fills the fields from `mappings` on, and waits until an earlier attach is over. Returns 0 or -errno, with the
@@ -30,7 +30,7 @@ int ws_target_look(struct ws_target *target);
 /* Writes a text to injection->why. */
 void __attribute__((format(printf, 2, 3))) ws_target_say(struct ws_target *target, const char *format, ...);
 
-/* Address of the block in the process, behind the page of code. */
+/* Returns the address of the block in the process: directly after the page of code. */
 static inline uint64_t ws_target_block(const struct ws_target *target)
 {
     return target->page + WS_LATE_PAGE;

@@ -15,7 +15,7 @@ struct node {
 };
 
 /* Returns the id of the process's parent, field 4 of /proc/PID/stat: "12 (name) S 1 …"; 0: unknown. The name may
- * contain parentheses, so the last one in the file ends the name. */
+ * contain parentheses, so the last parenthesis in the file ends the name. */
 static int parent_of(int folder, const char *pid)
 {
     char path[300], text[1024];

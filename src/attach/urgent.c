@@ -9,7 +9,7 @@
 
 #define ALARM SIGRTMIN /* unlike SIGALRM, no other program sends it */
 
-enum { LOOK_NS = 1000000 }; /* ns between two looks at the time, or at the thread if there is no alarm */
+enum { LOOK_NS = 1000000 }; /* ns between two alarms, or between two checks of the thread if there is no alarm */
 
 /* The alarm is a signal that ends a wait (a blocking waitpid for one thread) at its deadline. Waiting for SIGCHLD
  * with a time-out would wake this command up for every other thread that stops, and delay those threads. */

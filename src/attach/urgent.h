@@ -1,9 +1,9 @@
 /* Keeps this command fast and undisturbed while it works on stopped threads of another process.
  *
  * Between ws_urgent_begin and ws_urgent_end, this command runs before all programs without a real-time priority, if
- * that is permitted, and its signals are blocked, except the alarm of its own waits (SIGRTMIN). So threads stand
- * still only briefly, and this command does not end while they do. Only one thread of this command may be between the
- * two calls. */
+ * that is permitted, and its signals are blocked, except the alarm of its own waits (SIGRTMIN). So the threads stand
+ * still only briefly, and this command does not end while they stand still. Only one thread of this command may be
+ * between the two calls. */
 #ifndef WALLSHIM_ATTACH_URGENT_H
 #define WALLSHIM_ATTACH_URGENT_H
 

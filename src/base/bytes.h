@@ -14,7 +14,7 @@
 #error "wallshim runs on little-endian machines only, as CUDA does"
 #endif
 
-enum { WS_VARINT_MAX = 10 }; /* bytes of the longest varint, a number in LEB128 (below) */
+enum { WS_VARINT_MAX = 10 }; /* maximum number of bytes of a varint, a number in LEB128 (below) */
 
 struct ws_bytes_out {
     uint8_t *data;
@@ -33,7 +33,7 @@ struct ws_bytes_in {
 static inline uint64_t ws_zigzag(int64_t value)
 {
     return (uint64_t)value << 1 ^
-           (0 - ((uint64_t)value >> 63)); /* no signed 64-bit shift: AVX2 has none, so loops would not vectorize */
+           (0 - ((uint64_t)value >> 63)); /* a signed 64-bit shift would not vectorize, because AVX2 has none */
 }
 
 static inline int64_t ws_unzigzag(uint64_t value)

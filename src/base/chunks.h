@@ -39,7 +39,7 @@ void ws_chunks_finish(struct ws_chunks *table);
  * allocator filled with zeros is empty. */
 enum { WS_PIECES_BLOCK = 64 << 10 };
 struct ws_pieces {
-    char *block; /* the newest block; its first bytes hold the address of the block before it */
+    char *block; /* the newest block; its first bytes hold the address of the previous block */
     size_t used; /* bytes used in the newest block */
     size_t size; /* bytes in all blocks */
 };

@@ -79,9 +79,9 @@ static bool has_room(void)
     return poll(&file, 1, 0) == 1 && file.revents == POLLOUT;
 }
 
-/* poll() reports room in a pipe only if a page fits. A line of ours is shorter than a page, so it fits then. Another
- * thread may still fill the pipe before this write, so RWF_NOWAIT keeps the write from waiting. If the kernel does
- * not support RWF_NOWAIT for pipes, a plain write is used. */
+/* poll() reports room in a pipe only if a page fits. A message is shorter than a page, so the message then fits.
+ * Another thread may still fill the pipe before this write, so the write has the flag RWF_NOWAIT, with which it does
+ * not wait. If the kernel does not support RWF_NOWAIT for pipes, a plain write is used. */
 static ssize_t write_pipe(const char *line, size_t length)
 {
 #ifdef RWF_NOWAIT
@@ -154,7 +154,8 @@ void ws_log(enum ws_log_level level, const char *format, ...)
         ws_make_printable(line);
         size_t length = strlen(line);
         line[length++] = '\n';
-        /* Writing is a cancellation point: the program's thread must not be cancelled inside our message. */
+        /* Writing is a cancellation point: the program's thread must not be cancelled while wallshim writes a
+         * message. */
         pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel_state);
         write_without_signals(line, length);
         pthread_setcancelstate(cancel_state, NULL);

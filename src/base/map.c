@@ -72,9 +72,9 @@ bool ws_map_remove(struct ws_map *map, uint64_t key)
         return false;
     size_t mask = map->capacity - 1;
     size_t hole = map_slot(map, key);
-    /* A search for a key stops at the first empty slot, so the hole would hide entries after it. Therefore each
-     * entry up to the next empty slot is examined. It moves into the hole if a search for its key would stop at
-     * the hole. */
+    /* A search for a key stops at the first empty slot, so an empty slot here (the hole) would hide entries after the
+     * hole. Therefore each entry up to the next empty slot is examined. An entry moves into the hole if a search for
+     * its key would stop at the hole. */
     for (size_t at = (hole + 1) & mask; map->entries[at].key; at = (at + 1) & mask) {
         size_t home = ws_map_hash(map->entries[at].key) & mask;
         if (((at - home) & mask) >= ((at - hole) & mask)) {

@@ -13,9 +13,9 @@
 #include "base/minmax.h"
 
 /* Reserves address space, which is not accessible until ws_reserve_open. Returns NULL when address space runs out.
- * After mlockall the kernel locks every new mapping. MADV_DONTNEED fails on a locked mapping, so its failure shows
- * that the mapping must be unlocked. Before the munlock, the kernel fills none of the mapping's pages, because they
- * are not accessible. */
+ * After mlockall the kernel locks every new mapping. MADV_DONTNEED fails on a locked mapping, so if it fails, the
+ * mapping must be unlocked. Before the munlock, the kernel fills none of the mapping's pages, because they are not
+ * accessible. */
 static inline void *ws_reserve_addresses(size_t size)
 {
     int saved_errno = errno;
@@ -45,8 +45,8 @@ static inline void *ws_reserve(size_t size)
     return memory;
 }
 
-/* Keeps the memory in small pages. Some systems use huge pages for all memory, so that the first write to the memory
- * would make the kernel clear 2 MB. */
+/* Makes the kernel use small pages for the memory. Some systems use huge pages for all memory, so that the first
+ * write to the memory would make the kernel clear 2 MB. */
 static inline void ws_reserve_small_pages(void *memory, size_t size)
 {
     int saved_errno = errno;

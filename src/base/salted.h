@@ -1,6 +1,6 @@
 /* Maps with keys that come from a file. Each key is multiplied by a random number, so that nobody can craft a file
- * whose keys all fall on one slot and make every look-up slow. Use only the functions below on a map with keys from
- * a file. */
+ * whose keys all have the same slot, which would make every look-up slow. Use only the functions below on a map with
+ * keys from a file. */
 #ifndef WALLSHIM_BASE_SALTED_H
 #define WALLSHIM_BASE_SALTED_H
 

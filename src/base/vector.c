@@ -7,7 +7,7 @@
 
 #include "base/pages.h"
 
-enum { LARGE = 1 << 20 }; /* bytes: a larger array gets four times the capacity that it needs (vector_reserve) */
+enum { LARGE = 1 << 20 }; /* bytes; vector_reserve gives a larger array four times the needed capacity */
 
 static int vector_reserve(struct ws_vector *vector, size_t count)
 {
@@ -21,8 +21,8 @@ static int vector_reserve(struct ws_vector *vector, size_t count)
     }
     size_t used = vector->count * vector->size;
     void *data = NULL;
-    /* Unused pages of a large array take no memory, but moving the array takes time. So reserve four times the needed
-     * capacity. */
+    /* Unused pages of a large array take no memory, but moving the array takes time. So vector_reserve reserves four
+     * times the needed capacity. */
     if (capacity * vector->size > LARGE) {
         data = ws_pages_grow(vector->data, used, 4 * capacity * vector->size);
         capacity *= data ? 4 : 1;

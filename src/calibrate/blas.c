@@ -58,7 +58,7 @@ const char *ws_blas_status(struct ws_blas *blas, ws_cublasStatus status)
     return name ? name : blas->status_text;
 }
 
-/* A library that fails stays loaded, because it may have started threads. */
+/* A library that cannot be used stays loaded, because it may have started threads. */
 static int try_version(struct ws_blas *blas, const char *version, ws_CUstream stream, char *message, size_t capacity)
 {
     void *library = open_library("libcublas", version);

@@ -48,7 +48,7 @@ struct ws_blas {
     } lt;
 #undef WS_BLAS_MEMBER
     const char *(*status_name)(ws_cublasStatus status); /* NULL before CUDA 11.4 */
-    ws_cublasHandle handle, lt_handle;                  /* lt_handle is NULL without cuBLASLt */
+    ws_cublasHandle handle, lt_handle;                  /* lt_handle is NULL if cuBLASLt is not available */
     int version;                                        /* version of cuBLAS: 130100 for 13.1.0 */
     char status_text[32];
 };

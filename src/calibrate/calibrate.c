@@ -13,7 +13,8 @@
 static const double memory_share = 0.2;
 
 /* Above these percentages ws_ceiling_note writes a note. DRIFT_PERCENT: how far a rate fell while it was measured.
- * SPREAD_PERCENT: how far its samples scatter. SHEET_PERCENT: the rate as a percentage of the data sheet's rate. */
+ * SPREAD_PERCENT: how far the rate's samples scatter. SHEET_PERCENT: the rate as a percentage of the data sheet's
+ * rate. */
 enum { DRIFT_PERCENT = 3, SPREAD_PERCENT = 5, SHEET_PERCENT = 105 };
 
 double ws_measuring_left(const struct ws_measuring *measuring)

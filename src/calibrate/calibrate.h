@@ -1,8 +1,8 @@
 /* Measures both ceilings of a GPU's roofline: memory bandwidth and the FLOP/s of GEMMs in the installed libraries.
  *
- * Bandwidth is measured with copies within the device. It counts both the bytes read and the bytes written. The
- * arrays are much larger than the L2 cache. GEMMs are square, take 2·n³ FLOPs and have random operands. Each figure
- * is the median over repeats after warm-up, at the size with the best median. */
+ * Bandwidth is measured with copies within the device. Bytes read and bytes written both count. The arrays are much
+ * larger than the L2 cache. GEMMs are square, take 2·n³ FLOPs and have random operands. Each figure is the median
+ * over repeats after warm-up, at the size with the best median. */
 #ifndef WALLSHIM_CALIBRATE_CALIBRATE_H
 #define WALLSHIM_CALIBRATE_CALIBRATE_H
 
@@ -53,8 +53,8 @@ json_t *ws_calibration_json(const struct ws_calibration *calibration, const char
  * GPU. */
 bool ws_calibration_sheet(const struct ws_calibration *calibration, struct ws_gpu *sheet);
 
-/* Writes a note if the ceiling needs caution: the measured rate fell, scattered, or exceeds that of the data sheet.
- * Otherwise writes an empty text. `sheet` is the data sheet's rate, or 0 if unknown. */
+/* Writes a note if the ceiling needs caution: the measured rate fell during the measurement, scattered, or exceeds
+ * the data sheet's rate. Otherwise writes an empty text. `sheet` is the data sheet's rate, or 0 if unknown. */
 void ws_ceiling_note(const struct ws_ceiling *ceiling, double sheet, char *text, size_t capacity);
 
 #endif

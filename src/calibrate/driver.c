@@ -7,7 +7,8 @@
 
 static int find_functions(struct ws_driver *driver, char *message, size_t capacity)
 {
-    unsetenv("CUDA_LAUNCH_BLOCKING"); /* if set, the host waits for each operation, which lowers the rates */
+    unsetenv("CUDA_LAUNCH_BLOCKING"); /* if this variable is set, the host waits for each operation, which lowers the
+                                         rates */
     driver->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!driver->library) {
         snprintf(

@@ -27,7 +27,7 @@ static const struct kind {
     uint32_t bytes, result_bytes;
     uint32_t mantissa;         /* bits of the mantissa; 0: an integer type */
     uint32_t bias;             /* exponent bias of the floating-point type */
-    uint32_t least_capability; /* compute capability × 10; below it cuBLAS silently uses another precision */
+    uint32_t least_capability; /* compute capability × 10; below it, cuBLAS silently uses another precision */
     bool by_lt;
 } kinds[] = {
     { WS_PRECISION_FP64, WS_CUDA_R_64F, WS_CUDA_R_64F, WS_CUBLAS_COMPUTE_64F, WS_CUDA_R_64F, &one_64, &zero_64, 8, 8,
@@ -51,7 +51,7 @@ struct gemms {
     struct ws_measuring *measuring;
     struct ws_blas blas;
     ws_CUdeviceptr memory;
-    uint64_t bytes; /* bytes for matrices; the workspace follows them */
+    uint64_t bytes; /* bytes for matrices; the workspace follows the matrices */
     struct ws_blas_gemm gemm;
     ws_cublasStatus status;
 };

@@ -17,7 +17,8 @@ struct ws_measuring {
 /* Returns the remaining measuring time in ns. */
 double ws_measuring_left(const struct ws_measuring *measuring);
 
-/* Tells options->progress what is measured now: `what`, followed by `size` and `unit` if size is not 0. */
+/* Calls options->progress with a text on what is measured now: `what`, followed by `size` and `unit` if size is not
+ * 0. */
 void ws_measuring_says(const struct ws_measuring *measuring, const char *what, uint64_t size, const char *unit);
 
 /* Stores the rate and its size in the ceiling if the rate is the best so far. Keeps the lowest drift of all rates. */

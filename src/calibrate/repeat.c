@@ -37,7 +37,7 @@ static int make_events(struct run *run, size_t count)
 }
 
 /* Launches one operation ahead, so that the device is busy at the first event. Then times `samples` samples of
- * `group` operations. */
+ * `group` operations each. */
 static int time_samples(struct run *run, size_t samples, size_t group, double *times)
 {
     int status = make_events(run, samples + 1);
@@ -81,7 +81,7 @@ int ws_repeat(const struct ws_driver *driver, ws_operation operation, void *user
     struct run run = { .driver = driver, .operation = operation, .user = user };
     double times[WS_MOST_SAMPLES];
     *repeated = (struct ws_repeated){ 0 };
-    int status = time_samples(&run, 1, 1, times); /* not used: the first run also loads modules and libraries */
+    int status = time_samples(&run, 1, 1, times); /* unused times: the first run also loads modules and libraries */
     int64_t began = ws_clock_ns();
     status = status ? status : time_samples(&run, 1, 1, times);
     double host_ns = (double)(ws_clock_ns() - began) / 2;

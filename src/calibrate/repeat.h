@@ -15,7 +15,7 @@ typedef int (*ws_operation)(void *user);
  * GFLOP/s. */
 struct ws_repeated {
     struct ws_rate rate;
-    double once_ns; /* time of one operation: the larger of device and host time */
+    double once_ns; /* time of one operation on the device or on the host, whichever is longer */
 };
 
 /* Runs the operation a few times to warm up and to time it, then repeatedly for about budget_ns. A sample is one

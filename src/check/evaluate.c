@@ -13,7 +13,7 @@ enum { UNTIMED_LIMIT = 20 };
 struct evaluation {
     const struct ws_rule *rule;
     const struct ws_figure *figure; /* NULL: the rule names a path in the report, not a figure */
-    bool as_share;                  /* compare the figure as a share of the time figure->of, not as a time */
+    bool as_share;                  /* true: compare the figure as a share of the time figure->of, not as a time */
     const json_t *process, *device;
     struct ws_judgement *judgement;
     char *message; /* buffer for an error message about the rule */

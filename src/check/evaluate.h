@@ -10,7 +10,8 @@
 #include "check/find.h"
 #include "check/rule.h"
 
-/* The outcome of a rule, in ascending order of severity: the rule holds, its value is not known, it is broken. */
+/* The outcome of a rule, in ascending order of severity: the rule holds, the rule's value is not known, the rule is
+ * broken. */
 enum ws_outcome { WS_HOLDS, WS_NOT_KNOWN, WS_BROKEN };
 
 enum { WS_WHY_SIZE = 160 };

@@ -13,10 +13,10 @@ struct ws_figure {
     const char *what;
     enum ws_unit unit;
     const char *value;  /* path in the JSON report; if it selects several values, they are added up */
-    const char *of;     /* path: time by which the value is divided to get a share. NULL: none */
-    const char *except; /* path: time to subtract from `of`. May be NULL */
-    const char *error;  /* path: the maximum error of the value. May be NULL */
-    const char *reason; /* path: text that says why the figure is missing. May be NULL */
+    const char *of;     /* path of the time by which the value is divided to get a share; NULL: no share */
+    const char *except; /* path of a time to subtract from the time `of`; NULL: none */
+    const char *error;  /* path of the maximum error of the value; NULL: none */
+    const char *reason; /* path of a text that says why the figure is missing; NULL: none */
     bool whole;         /* the figure is meaningless if too many operations have no device times */
     bool per_step;      /* the figure is meaningless if the trace has no steps (iterations) */
     bool none_is_zero;  /* the figure is 0 if the path `value` selects no row of the report */

@@ -151,10 +151,11 @@ static bool is_called(const json_t *row, const char *text)
 /* Sums over those rows of a list that a path such as kernels["gemm"] selects. */
 struct sums {
     size_t rows;
-    double value; /* sum of the values of the path's last key; for min_ns and max_ns, their minimum or maximum */
+    double value; /* sum of the values of the path's last key; if the key is min_ns or max_ns: their minimum or
+                     maximum */
     double count, total;
     double all; /* sum of total_ns over all rows of the list, selected or not */
-    bool known; /* at least one selected row has the key */
+    bool known; /* at least one selected row has the path's last key */
 };
 
 static double find_number_at(const json_t *row, const char *key)

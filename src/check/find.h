@@ -1,11 +1,12 @@
 /* Finds the values that a path names in a JSON report.
  *
- * A path begins at the JSON objects that have its first key: at the objects of devices if one of these has the key,
- * else at those of processes, else at that of the whole job. In a list, ["TEXT"] selects the rows of class TEXT, or
- * the rows with TEXT in their names. The values of the selected rows are combined into one value. Counts, bytes and
- * times are added up. The combined min_ns is the minimum over these rows, max_ns the maximum. mean_ns is the sum of
- * total_ns divided by the sum of the counts. share is the sum of total_ns over the selected rows, divided by its sum
- * over the whole list. With any other key, or with [*], the values are not combined: each row gives one value. */
+ * A path begins at the JSON objects that have its first key: at the objects of devices if a device has the key, else
+ * at the objects of processes if a process has the key, else at the object of the whole job. In a list, ["TEXT"]
+ * selects the rows of class TEXT, or the rows with TEXT in their names. The values of the selected rows are combined
+ * into one value. Counts, bytes and times are added up. The combined min_ns is the minimum over these rows, max_ns
+ * the maximum. mean_ns is the sum of total_ns divided by the sum of the counts. share is the sum of total_ns over the
+ * selected rows, divided by the sum of total_ns over the whole list. With any other key, or with [*], the values are
+ * not combined: each row gives one value. */
 #ifndef WALLSHIM_CHECK_FIND_H
 #define WALLSHIM_CHECK_FIND_H
 
@@ -29,8 +30,8 @@ struct ws_found {
 int ws_find_scope(const json_t *report, const char *key, enum ws_subject_scope *scope);
 
 /* Adds a struct ws_found to `found` for each value that the path selects in the subject. [*] on an empty list adds
- * nothing. Returns 0, -ENOENT if a key or row does not exist, -EINVAL if the path does not fit the report, or
- * -ENOMEM. After -ENOENT and -EINVAL, message holds one line that says why. */
+ * nothing. Returns 0, -ENOENT if a key or row of the path does not exist, -EINVAL if the path does not fit the
+ * report, or -ENOMEM. After -ENOENT and -EINVAL, message holds one line that says why. */
 int ws_find(const struct ws_path *path, const json_t *subject, struct ws_vector *found, char *message,
             size_t capacity);
 

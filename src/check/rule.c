@@ -29,7 +29,7 @@ static const struct {
     { "MiB", WS_UNIT_BYTES, 0x1p20 }, { "GiB", WS_UNIT_BYTES, 0x1p30 }, { "TiB", WS_UNIT_BYTES, 0x1p40 },
 };
 
-/* The rest of the text, which is not parsed yet, and the buffer for an error message. */
+/* The part of the rule's text that is not parsed yet, and the buffer for an error message. */
 struct cursor {
     const char *at;
     char *message;
@@ -78,7 +78,7 @@ static int take_key(struct cursor *cursor, struct ws_path_part *part, char **tex
     return 0;
 }
 
-/* Reads the rest of an index, after its '[': N, * or "TEXT", then ']'. */
+/* Reads what follows the '[' of an index: N, * or "TEXT", then ']'. */
 static int take_index(struct cursor *cursor, struct ws_path_part *part, char **texts)
 {
     if (*cursor->at == '*') {
@@ -108,8 +108,8 @@ static int take_index(struct cursor *cursor, struct ws_path_part *part, char **t
 static int take_path(struct cursor *cursor, struct ws_path *path)
 {
     /* This buffer has room for the texts of all parts and a zero after each. Every part but the first begins with '.'
-     * or '[', which is not copied: the zero of the part takes its byte. The zero of the first part takes the byte
-     * that is added here. */
+     * or '[', which is not copied, so its byte is free for the part's zero. For the zero of the first part, one byte
+     * is added here. */
     char *texts = path->texts = malloc(strlen(cursor->at) + 1);
     if (!texts)
         return -ENOMEM;
@@ -139,7 +139,7 @@ void ws_path_finish(struct ws_path *path)
 
 /* --- values ------------------------------------------------------------------------------------ */
 
-/* Checks that nothing but blanks follows in the text of the rule. */
+/* Checks that only blanks are left in the text of the rule. */
 static int take_end(struct cursor *cursor)
 {
     skip_blanks(cursor);

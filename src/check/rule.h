@@ -68,7 +68,7 @@ void ws_rule_finish(struct ws_rule *rule);
 int ws_path_parse(struct ws_path *path, const char *text, char *message, size_t capacity);
 void ws_path_finish(struct ws_path *path);
 
-/* Returns whether `number` is in the relation to `value`: for WS_LESS, whether number < value. */
+/* Returns whether the comparison of `number` with `value` is true: for WS_LESS, whether number < value. */
 bool ws_numbers_hold(double number, enum ws_relation relation, double value);
 
 #endif

@@ -224,7 +224,7 @@ static int add_lines(struct ws_comparison *comparison, const struct ws_samples *
                      const struct ws_samples *after)
 {
     const struct ws_report_side_line *first = comparison->before->lines.data, *second = comparison->after->lines.data;
-    struct ws_map places = { 0 }; /* key of a line → 1 + its index in `after`; 0 once it is matched */
+    struct ws_map places = { 0 }; /* key of a line → 1 + its index in after->lines; 0 once the line is matched */
     int status = 0;
     (void)before;
     (void)after;
@@ -394,5 +394,5 @@ void ws_comparison_finish(struct ws_comparison *comparison)
 
 const struct ws_change *ws_comparison_total(const struct ws_comparison *comparison)
 {
-    return comparison->changes.data; /* the first change is that of the length of a step or recording */
+    return comparison->changes.data; /* the first change is of the length of a step or recording */
 }

@@ -30,12 +30,12 @@ enum ws_change_group {
 
 struct ws_change {
     enum ws_change_group group;
-    const char *key;            /* name in JSON; for lines of code, the cause of the gaps; NULL for kernels */
+    const char *key;            /* name in JSON; for lines of code, the cause of the idle time; NULL: a kernel */
     const char *label;          /* name in the printed text; for lines of code, the place in the program */
     const char *unit;           /* only for amounts: their unit, "number" or "bytes" */
     double before, after;       /* mean over the steps (or recordings) of each side, in ns or in `unit` */
     double noise;               /* if the values differ by at most this amount, the change is noise */
-    const struct ws_pair *pair; /* for kernels: the kernel on both sides; else NULL */
+    const struct ws_pair *pair; /* the kernel on both sides; NULL: the change is not of a kernel */
     const char *like;           /* for kernels: full name of another kernel with the same short name, or NULL */
     const struct ws_report_side_collective *collectives[2]; /* for collectives: [0] before, [1] after; NULL: absent */
 };
@@ -65,7 +65,7 @@ static inline bool ws_change_is_noise(const struct ws_change *change)
     return size <= change->noise;
 }
 
-/* Returns whether the value grew by more than `share` times its value before, and by more than the noise. */
+/* Returns whether the value grew by more than `share` times the value of `before`, and by more than the noise. */
 bool ws_change_is_regression(const struct ws_change *change, double share);
 
 /* Return names for JSON. ws_pairing_name names a way to match kernels, ws_sample_class_name a class of operations. */

@@ -14,10 +14,10 @@ enum { FUNCTOR = 256 };
 /* The kernels of one side of the comparison. `taken` marks those that are already matched. */
 struct pool {
     const struct ws_report_side_kernel **kernels; /* ordered by total time, longest first */
-    double *launches;                             /* launches per sample (step or recording), by kernel */
+    double *launches;                             /* launches per sample (step or recording) of each kernel */
     size_t count;
     bool *taken;
-    uint64_t *keys; /* by kernel: key by the current rule; 0: the kernel is taken, or the rule gives it no key */
+    uint64_t *keys; /* each kernel's key by the current rule; 0: the kernel is taken, or has no key by this rule */
 };
 
 struct matching {
@@ -55,8 +55,8 @@ static uint64_t key_by_numbers(const struct pool *pool, size_t kernel)
     return key_by_text(pool, kernel, true);
 }
 
-/* Writes the functor of a framework's wrapper kernel. The functor names the computation: "mul". Writes "" if the
- * kernel's name holds no functor. */
+/* Writes the functor of a framework's wrapper kernel. The functor is the computation, such as "mul". Writes "" if
+ * the kernel's name holds no functor. */
 static void write_functor(const char *name, char functor[FUNCTOR])
 {
     char title[4096];
@@ -67,7 +67,7 @@ static void write_functor(const char *name, char functor[FUNCTOR])
         *functor = 0;
 }
 
-/* The functor inside the brackets is part of the key, because it names the computation:
+/* The functor, which key_by_text leaves out with the brackets, is part of the key, because it is the computation:
  * elementwise_kernel<…AddFunctor…> is not elementwise_kernel<…MulFunctor…>. */
 static uint64_t key_by_stem(const struct pool *pool, size_t kernel)
 {
@@ -108,7 +108,7 @@ static const struct rule {
     uint64_t (*key)(const struct pool *pool, size_t kernel);
     enum ws_pairing match;
     bool alone;      /* match two kernels only if no other unmatched kernel of either side has their key */
-    bool same_count; /* match only kernels that are launched equally often and whose functors may be equal */
+    bool same_count; /* match two kernels only if same_count and may_be_same are true of them */
 } rules[] = {
     { key_by_name, WS_PAIRED_BY_NAME, false, false },
     { key_by_numbers, WS_PAIRED_BY_NUMBERS, false, false },

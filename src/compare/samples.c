@@ -25,7 +25,7 @@ struct device {
     const struct ws_track_causes *causes;
     const struct ws_track_comm *comm;
     struct ws_places places;
-    double *shape_times; /* ns per shape (kernel, grid, block) of its operations; by index in ws_process.shapes */
+    double *shape_times; /* time in ns of each shape (kernel, grid, block); by index in ws_process.shapes */
     size_t comm_op;      /* index in comm->ops (in order of time) of the first operation that is not yet added */
     struct ws_gap_walk walk;
     struct ws_gap gap; /* if has_gap: the first idle period of the device that is not yet added in full */

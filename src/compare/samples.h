@@ -17,8 +17,8 @@ struct ws_sampler {
     const struct ws_report *report;
     struct ws_tallies names;       /* sums per name of an operation, by index into ws_model.names */
     struct ws_tallies lines;       /* sums of gaps per line of code, by index in ws_report_side.lines */
-    struct ws_tallies collectives; /* sums per collective and number of ranks; index: as ws_report_side.collectives */
-    struct ws_launch *launches;    /* by index into ws_model.names: grid and block with most time of the kernel */
+    struct ws_tallies collectives; /* sums per kind of collective, by index in ws_report_side.collectives */
+    struct ws_launch *launches;    /* for each kernel, by index into ws_model.names: its shape with most time */
 };
 
 /* Maps the lines of code and the kinds of collectives of one device to the lists in ws_report_side, which all devices
@@ -28,7 +28,7 @@ struct ws_places {
     const uint32_t *collectives; /* for each ws_track_comm.kinds: its index in ws_report_side.collectives */
 };
 
-/* Adds the device with this index in ws_model.tracks. Returns 0 or -ENOMEM. */
+/* Adds the operations and gaps of the device with this index in ws_model.tracks. Returns 0 or -ENOMEM. */
 int ws_sampler_track(struct ws_sampler *sweep, size_t track, struct ws_places places);
 
 /* Returns the class of a name: enum ws_kernel_class or WS_GRAPH_CLASS. */

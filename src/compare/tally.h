@@ -8,7 +8,7 @@
 #include "compare/report_side.h"
 
 struct ws_tally {
-    double now, count; /* time and occurrences in the current sample */
+    double now, count; /* time in ns, and number of occurrences, in the current sample */
     double error;      /* largest possible error of the time in `now` */
     bool touched;      /* the kernel, line or collective occurs in the current sample */
     struct ws_repeated per[WS_SAMPLING_COUNT];

@@ -25,8 +25,8 @@ struct chrome {
     uint64_t host;                   /* number, in the Chrome file, of the process that holds the host calls */
     struct ws_clock_cursor *cursors; /* maps device times to the host's clock; by index in ws_process.clocks */
     uint64_t call;                   /* correlation id of the call that launched the previous operation */
-    int64_t call_begin;              /* host time at which that call began */
-    const char **shown;              /* event names by index into ws_model.names; NULL: not yet made */
+    int64_t call_begin;              /* host time at which the call with id `call` began */
+    const char **shown;              /* demangled names, by index into ws_model.names; NULL: not yet demangled */
     struct ws_arena texts;
     bool first;
 };

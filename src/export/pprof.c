@@ -13,7 +13,7 @@
 #include "export/registry.h"
 #include "export/stack_values.h"
 
-/* The numbers of the fields in profile.proto. */
+/* The numbers of the fields of each message in profile.proto. */
 enum { PROFILE_SAMPLE_TYPE = 1, PROFILE_SAMPLE, PROFILE_LOCATION = 4, PROFILE_FUNCTION, PROFILE_STRING };
 enum { TYPE_TYPE = 1, TYPE_UNIT };
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE };
@@ -32,7 +32,7 @@ struct message {
 struct pprof {
     gzFile out;
     bool failed;
-    struct ws_map strings, functions, locations; /* hash of the contents → id; for strings: index + 1 */
+    struct ws_map strings, functions, locations; /* hash of contents → id; of a string: index + 1 */
     uint64_t string_count, function_count, location_count;
 };
 

@@ -11,7 +11,7 @@
 #include "export/text_out.h"
 
 /* Frames and profiles go to two temporary files at first: in the output the list of all frames comes before the
- * profiles, but it is complete only after the last profile. */
+ * profiles, but the list is complete only after the last profile. */
 struct speedscope {
     struct ws_text_out *frames, *profiles;
     struct ws_map known; /* hash of name, file and line → number of the frame + 1 */

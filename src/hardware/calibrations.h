@@ -18,7 +18,7 @@ bool ws_calibrations_folder(char *path, size_t capacity);
 /* Writes the name of a GPU's calibration file: "NVIDIA-H100-80GB-HBM3-GPU-….json". */
 void ws_calibration_file_name(const char *name, const char *uuid, char *text, size_t capacity);
 
-/* Reads all files; there may be none. Returns 0 or -ENOMEM. */
+/* Reads all calibration files of the folder, which may be missing or empty. Returns 0 or -ENOMEM. */
 int ws_calibrations_init(struct ws_calibrations *calibrations);
 
 void ws_calibrations_finish(struct ws_calibrations *calibrations);

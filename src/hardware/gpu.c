@@ -28,7 +28,7 @@ static const struct {
 #undef PRECISION
 };
 
-/* Returns the next run of letters and digits, or NULL at the end. */
+/* Returns the next word of the text: a run of letters and digits. Returns NULL if no word is left. */
 static const char *gpu_next_word(const char *text, size_t *length)
 {
     while (*text && !isalnum((unsigned char)*text))
@@ -133,8 +133,8 @@ static const struct ws_gpu *find_sibling(const struct ws_gpu_facts *facts)
     return NULL;
 }
 
-/* Finds an AMD GPU by its capability, compute units and memory size, in which all AMD rows differ. AMD's runtime
- * gives an empty name if its table of names is not installed, as in many containers. */
+/* Finds an AMD GPU by its capability, compute units and memory size. No two AMD rows of the table are equal in all
+ * three. AMD's runtime gives an empty name if its table of names is not installed, as in many containers. */
 static const struct ws_gpu *find_by_figures(const struct ws_gpu_facts *facts)
 {
     uint64_t memory = facts->memory_bytes >> 30;

@@ -24,7 +24,7 @@ static void gpu_file_copy(char *to, size_t capacity, const json_t *object, const
     snprintf(to, capacity, "%s", text && *text ? text : otherwise);
 }
 
-/* For a calibration, finds the GPU in the table, whose row has the data sheet's figures. */
+/* For a file of `wallshim calibrate`, finds the GPU's row in the table, which has the figures of the data sheet. */
 static void find_sheet(struct ws_gpu_file *file, const json_t *root)
 {
     struct ws_gpu *gpu = &file->gpu;
@@ -44,16 +44,16 @@ static void find_sheet(struct ws_gpu_file *file, const json_t *root)
         gpu->sheet = &file->sheet;
 }
 
-/* Returns the kind of cores that a file's peak is of: tensor cores, if they support the precision. If there is no data
- * sheet, tensor cores are assumed to support every precision but fp32. */
+/* Returns the kind of cores to which a peak of the file applies: tensor cores if they support the precision, else
+ * ordinary cores. Without a data sheet, tensor cores are assumed to support every precision but fp32. */
 static enum ws_cores cores_of(const struct ws_gpu *gpu, enum ws_precision precision)
 {
-    bool has_tensor = gpu->sheet ? gpu->sheet->flops_per_ns[precision][WS_CORES_TENSOR] > 0
-                                 : precision != WS_PRECISION_FP32;
+    bool has_tensor =
+        gpu->sheet ? gpu->sheet->flops_per_ns[precision][WS_CORES_TENSOR] > 0 : precision != WS_PRECISION_FP32;
     return has_tensor ? WS_CORES_TENSOR : WS_CORES_ORDINARY;
 }
 
-/* Fills in the data sheet's peaks that were not measured. */
+/* Takes the peaks that were not measured from the data sheet. */
 static void complete(struct ws_gpu *gpu)
 {
     for (enum ws_precision i = 0; i < WS_PRECISION_COUNT; i++)

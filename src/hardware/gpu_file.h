@@ -15,7 +15,7 @@ struct ws_gpu_file {
     struct ws_gpu gpu;
     char name[128], source[192], uuid[64];
     char calibrated[32]; /* "2026-11-21T18:03:11Z"; empty: not measured by wallshim */
-    char date[16];       /* the day of `calibrated` */
+    char date[16];       /* the date in `calibrated`, without the time of day */
     struct ws_gpu sheet; /* the table's row for this GPU, to which gpu.sheet points; unused if gpu.sheet is NULL */
     /* The pointers in gpu point into this structure, so a copy of gpu must not outlive the structure. */
 };

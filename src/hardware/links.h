@@ -8,10 +8,10 @@ struct ws_link {
     double bytes_per_ns; /* GB/s in one direction, over all links of the GPU */
 };
 
-/* A network card of 400 Gbit/s for each GPU, as machines with eight H100 have. */
+/* The bandwidth between machines: one network card of 400 Gbit/s for each GPU, as in machines with eight H100. */
 #define WS_NETWORK_BYTES_PER_NS 50.0
 
-/* PCIe 4.0 with 16 lanes. */
+/* The bandwidth of PCIe 4.0 with 16 lanes, in one direction. */
 #define WS_PCIE_BYTES_PER_NS 32.0
 
 /* Returns the link between GPUs of one machine. Returns NULL if the GPU has only PCIe or is unknown. */

@@ -26,8 +26,8 @@ struct ws_roof {
 /* Requires that the GPU's peak at this precision is known (ws_gpu_peak). */
 struct ws_roof ws_roof_of(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work);
 
-/* Like ws_roof_of, but for work that is not a matrix product and so cannot use tensor cores. Types without arithmetic
- * on ordinary cores are computed in fp32. If neither peak of ordinary cores is known, uses ws_gpu_peak. */
+/* Like ws_roof_of, but for work that is not a matrix product and so cannot use tensor cores. If ordinary cores do
+ * not support the precision, uses their fp32 peak. If their fp32 peak is unknown too, uses ws_gpu_peak. */
 struct ws_roof ws_roof_of_ordinary(const struct ws_gpu *gpu, enum ws_precision precision, const struct ws_work *work);
 
 /* C[m,n] = A[m,k] · B[k,n], `batch` times: 2·m·n·k FLOPs, (m·k + k·n + m·n) elements. */
@@ -41,8 +41,7 @@ struct ws_work ws_work_chain(double kernels, bool fused, double elements, double
 
 struct ws_attention {
     double batch, heads, queries, keys, head_size;
-    bool causal; /* causal mask; then queries and keys must be equal in number, and fused attention computes half of
-                    the scores */
+    bool causal; /* causal mask: `queries` must equal `keys`, and fused attention computes half of the scores */
 };
 
 /* softmax(Q·Kᵀ)·V: two GEMMs of 2·queries·keys·head_size FLOPs per head; the FLOPs of the softmax are left out.

@@ -21,7 +21,7 @@
  * it. */
 struct ws_gather_op {
     int64_t begin, end;
-    uint64_t correlation; /* id in the file that the launching call has too; 0: none */
+    uint64_t correlation; /* id that the file gives to the operation and to the call that launched it; 0: none */
     uint64_t bytes;
     uint32_t shape; /* number (from 1), in ws_gather.shapes, of the operation's shape (kind, stream, grid …) */
     uint32_t flags; /* bits of enum ws_op_flags */
@@ -43,13 +43,13 @@ struct ws_gather_collective {
     uint64_t count;
     uint64_t sequence;
     uint32_t thread;
-    uint32_t function; /* id in table `driver_function`; 0: the record names only the communicator */
+    uint32_t function; /* id in table `driver_function`; 0: the record states only the communicator */
     uint32_t comm;     /* number of the communicator in ws_gather.comms, from 1; 0: unknown */
     uint32_t datatype;
     uint32_t stream; /* id of the stream of the collective's kernels; set by ws_gather_finish */
     int32_t peer;
-    bool all_parts; /* `count` covers the data of all ranks; NCCL's count covers one rank's part */
-    /* 1 + index in ws_gather.ops of the kernel, if the file names the kernel of this collective; else 0. */
+    bool all_parts; /* true: `count` covers the data of all ranks; false: of one rank, as NCCL's count */
+    /* If the file states which kernel runs this collective: 1 + the kernel's index in ws_gather.ops; else 0. */
     uint32_t op;
 };
 
@@ -77,7 +77,7 @@ struct ws_gather_detail {
 struct ws_gather {
     int error; /* 0 or -ENOMEM */
     struct ws_arena texts;
-    struct ws_vector rows[WS_FAMILY_COUNT]; /* by family (table of a trace): rows that wait for ws_gather_next */
+    struct ws_vector rows[WS_FAMILY_COUNT]; /* rows of each family (table of a trace), for ws_gather_next */
     int handed;                             /* the family whose rows ws_gather_next returned last; -1: none */
     struct ws_intern labels, names, driver_functions, functions, threads, contexts, streams;
     struct ws_intern shapes;       /* struct ws_shape: kind, stream, grid … of operations; driver_function is 0 */
@@ -117,7 +117,8 @@ uint32_t ws_gather_thread(struct ws_gather *gather, int64_t pid, int64_t tid);
 /* Sets the name of a thread that ws_gather_thread has added before. Ignores any other thread. */
 void ws_gather_thread_name(struct ws_gather *gather, int64_t pid, int64_t tid, const char *name, size_t length);
 
-/* ordinal is the number of the device, or < 0 if it is unknown. context and stream are the numbers in the file. */
+/* ordinal is the number of the device, or < 0 if it is unknown. context and stream are the numbers that the file
+ * gives them. */
 uint32_t ws_gather_stream(struct ws_gather *gather, int64_t ordinal, int64_t context, int64_t stream);
 
 /* Returns the identifier of the given context if operations of this context were added. Otherwise returns the first

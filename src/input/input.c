@@ -26,9 +26,9 @@ struct input_piece {
 };
 
 struct ws_input {
-    /* These three fields belong to the thread that calls ws_input_read. If a helper thread reads ahead, only the
-     * helper thread uses the fields below these three, apart from the constant `packed` and `total`. Without a helper
-     * thread, `ahead` is NULL. */
+    /* Only the thread that calls ws_input_read uses `ahead`, `ready` and `ready_taken`. If a helper thread reads
+     * ahead, only the helper thread uses the other fields, except `packed` and `total`, which do not change. Without
+     * a helper thread, `ahead` is NULL. */
     struct ws_ahead *ahead;
     const struct input_piece *ready; /* the piece from which ws_input_read copies */
     size_t ready_taken;

@@ -18,8 +18,8 @@ struct ws_intern {
 
 #define WS_INTERN(type) ((struct ws_intern){ .items = { .size = sizeof(type) } })
 
-/* Returns the number of a key, or 0 when memory runs out. A key has the size of an item and no padding. *fresh tells
- * whether the key is new. */
+/* Returns the number of a key, or 0 when memory runs out. A key has the size of an item and no padding. Sets *fresh
+ * to whether the key is new. */
 uint32_t ws_intern_key(struct ws_intern *intern, const void *key, bool *fresh);
 
 /* Returns the number of a text. The arena stores new texts. */

@@ -97,7 +97,7 @@ enum kineto_category {
     CATEGORY_OPERATOR,
     CATEGORY_ANNOTATION,
     CATEGORY_PYTHON,
-    CATEGORY_REPEATED, /* a known category whose events repeat what other events say; they are skipped */
+    CATEGORY_REPEATED, /* a known category; its events are skipped, because they only repeat other events */
 };
 
 /* The texts of an event. */
@@ -119,7 +119,7 @@ struct kineto_event {
     enum kineto_category category;
     char phase;
     struct ws_text text[TEXT_KINDS];
-    bool other;            /* the event is of another rank than the one being read, and is skipped */
+    bool other;            /* the event belongs to a rank that is not being read, and is skipped */
     struct ws_text inputs; /* an operator's inputs as one text (kineto_inputs.c); length 0: unknown */
     uint32_t grid[3], block[3];
     int64_t concrete[4]; /* values of an operator's second, third, fourth and last input, if they are numbers */
@@ -150,7 +150,7 @@ struct kineto {
     /* known: number of events whose category is one of the PyTorch profiler's; unknown: number of other events that
      * have a name and are complete or begin events (phase X or B). */
     uint64_t known, unknown;
-    /* For each kind of optional data: whether the file says that it was recorded, or holds events of that kind. */
+    /* For each kind of optional data: whether the file states that such data were recorded, or holds such data. */
     bool has_extra[EXTRA_COUNT];
     const char *writer;           /* message about another program that seems to have written the file; or NULL */
     struct ws_text label;         /* label of the rank being read, if the file holds several ranks */
@@ -178,7 +178,7 @@ _Static_assert(KINETO_GROUP_CONFIG <= 64, "a bit a key of events");
 
 /* --- kineto_keys.c ------------------------------------------------------------------------------ */
 
-void kineto_fill_keys(void); /* call it once, before the first call of kineto_find_key */
+void kineto_fill_keys(void); /* call this function once, before the first call of kineto_find_key */
 
 enum kineto_key kineto_find_key(const char *text, size_t length);
 
@@ -206,12 +206,12 @@ struct kineto_inputs {
 
 void kineto_inputs_begin(struct kineto_inputs *inputs);
 
-/* Appends the type of the next input. Replaces each blank in it by an underscore: "long int" becomes long_int. An
- * empty text means an unknown type. */
+/* Appends the type of the next input. Replaces each blank in the type by an underscore: "long int" becomes long_int.
+ * An empty text means an unknown type. */
 void kineto_take_type(struct kineto_inputs *inputs, const char *text, size_t length);
 
-/* Appends a dimension of an input, or the opening bracket of a list. Puts a comma before it, unless it is the first
- * in its list or input. */
+/* Appends a dimension of an input, or the opening bracket of a list. Puts a comma before the dimension or bracket,
+ * unless it is the first of its list or input. */
 void kineto_take_dimension(struct kineto_inputs *inputs, const char *text, size_t length);
 
 /* Appends text unchanged, such as a closing bracket or the space after an input. */
@@ -221,7 +221,7 @@ void kineto_take_dimensions(struct kineto_inputs *inputs, const char *text, size
 void kineto_take_value(struct kineto_inputs *inputs, const char *text, size_t length);
 
 /* Returns the text of all inputs, valid until the next kineto_inputs_begin. The text is empty if nothing is known
- * about the inputs, or if it would be too long. */
+ * about the inputs, or if the text would be too long. */
 struct ws_text kineto_inputs_end(struct kineto_inputs *inputs, const struct ws_text *operator);
 
 void kineto_inputs_finish(struct kineto_inputs *inputs);
@@ -241,7 +241,7 @@ void kineto_init(struct kineto *kineto, struct ws_gather *gather);
 void kineto_choose(struct kineto *kineto, struct ws_text label, size_t rank);
 
 /* Recognizes files of some programs other than the PyTorch profiler: by the name of a process, or by a pid that is a
- * text. For these, stores in kineto->writer what to tell the user. */
+ * text. For such a file, stores in kineto->writer what to tell the user. */
 void kineto_note_process(struct kineto *kineto, const char *text, size_t length);
 
 /* Handles an event of phase M: the name of a process or a thread. */
@@ -311,8 +311,8 @@ bool kineto_is_communication(const struct ws_text *name);
 /* Reads the collective from the current event. kineto_is_communication must be true for the event's name. */
 void kineto_take_communication(struct kineto *kineto, uint32_t thread, int64_t begin, int64_t end);
 
-/* Reads the collective from the arguments of the current event, which is a kernel. Call it directly after
- * ws_gather_op has added this kernel, because the function takes the last operation for the kernel. */
+/* Reads the collective from the arguments of the current event, which is a kernel. Call this function directly after
+ * ws_gather_op has added the kernel: the function assumes that the operation added last is this kernel. */
 void kineto_take_communication_kernel(struct kineto *kineto);
 
 /* Finds this process's rank in each process group. Call this function after all events. */

@@ -1,6 +1,6 @@
 /* Collectives in PyTorch traces. Later versions of PyTorch describe a collective and its process group in the
- * arguments of each kernel and of the operator record_param_comms. In earlier versions the annotation
- * "nccl:all_reduce" names the collective, and the annotation's input is the data. */
+ * arguments of each kernel and of the operator record_param_comms. In earlier versions, an annotation such as
+ * "nccl:all_reduce" has the collective's name, and the annotation's input is the data. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -68,15 +68,16 @@ static uint32_t named_group(struct kineto *kineto)
     return id;
 }
 
-/* Returns the group of a call in a trace by an earlier version of PyTorch. In such a trace the inputs of
- * record_param_comms hold the call's number, the group's address in this process, the rank and the group's size. */
+/* Returns the number of the process group of a call in a trace by an earlier version of PyTorch. In such a trace the
+ * inputs of record_param_comms hold the call's number, the group's address in this process, the rank and the group's
+ * size. */
 static uint32_t unnamed_group(struct kineto *kineto)
 {
     const struct kineto_event *event = &kineto->event;
     int64_t handle = event->concrete[1], rank = event->concrete[2], size = event->concrete[3];
     char key[64];
     uint32_t id;
-    /* A handle below 4096 is too small to be the group's address, so these inputs mean something else. */
+    /* A handle below 4096 is too small to be the group's address, so these inputs do not describe a group. */
     if (size < 1 || size > 1 << 24 || rank < 0 || rank >= size || handle < 4096)
         return 0;
     int length = snprintf(key, sizeof(key), "at %lld of %lld", (long long)handle, (long long)size);

@@ -40,8 +40,8 @@ enum kineto_category kineto_category_of(const char *text, size_t length)
         CATEGORY("Trace", CATEGORY_REPEATED),
     };
 #undef CATEGORY
-    /* A category with one of these suffixes holds host calls, even if the list above lacks it: xpu_runtime is
-     * Intel's. */
+    /* A category with one of these suffixes holds host calls, even if `categories` lacks the category, such as
+     * Intel's xpu_runtime. */
     static const char *const calls[] = { "_runtime", "_driver" };
     for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++)
         if (categories[i].length == length && !memcmp(categories[i].text, text, length))
@@ -94,8 +94,7 @@ static uint32_t kineto_events_shape_of(struct kineto *kineto)
         .block_x = event->block[0],
         .block_y = event->block[1],
         .block_z = event->block[2],
-        .shared_bytes =
-            narrow(event->number[KINETO_SHARED]), /* static and dynamic together: the file has only the sum */
+        .shared_bytes = narrow(event->number[KINETO_SHARED]), /* static plus dynamic: the file has only the sum */
     };
     if (event->category == CATEGORY_COPY)
         ws_copy_spaces(name->data, name->length, &shape.from_space, &shape.to_space);

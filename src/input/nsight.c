@@ -62,8 +62,8 @@ static int nsight_open_reading(void **state, const char *path, struct ws_gather 
 
 /* --- tables and columns that may be missing -------------------------------------------------------- */
 
-/* Writes the SQL that selects a column, or NULL if it is missing. "column>Table.value" selects the value in the row
- * of Table whose id equals the column. */
+/* Writes the SQL that selects a column, or the SQL word NULL if the column is missing. "column>Table.value" selects
+ * the value in the row of Table whose id equals the column. */
 static int add_column(struct reading *reading, const char *table, const char *wanted, char *sql)
 {
     char column[64], other[64], value[64];

@@ -25,7 +25,7 @@ struct nsight_table {
                                             equals the column */
     void (*take)(struct nsight *nsight, sqlite3_stmt *row);
     const char *order; /* column by which the rows are ordered; NULL: none */
-    bool of_device;    /* each row is an operation on a device, so its process used a device */
+    bool of_device;    /* each row is an operation on a device, so the row's process used a device */
 };
 
 /* Each of these functions reads one row of a table that holds details of calls (nsight_details.c). */

@@ -19,8 +19,8 @@ static int64_t context_of(struct nsight *nsight, sqlite3_stmt *row)
     return (int64_t)nsight_of_process(nsight, sqlite3_column_int64(row, PROCESS), sqlite3_column_int64(row, CONTEXT));
 }
 
-/* Reads a row about memory that a call allocated or released. Does not note which of the two the call did: the name
- * of the call tells it. */
+/* Reads a row about memory that a call allocated or released. Does not store whether the call allocated or released,
+ * because the call's name shows it. */
 void nsight_take_memory(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t correlation = sqlite3_column_int64(row, CORRELATION), bytes = sqlite3_column_int64(row, AFTER_PLACE + 1);

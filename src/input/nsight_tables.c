@@ -260,8 +260,8 @@ static void take_process(struct nsight *nsight, sqlite3_stmt *row)
         ws_gather_meta(nsight->gather, "program", name.data, name.length);
 }
 
-/* CUDA_VISIBLE_DEVICES renumbers the GPUs of a process. The rows of operations in the file give the new numbers, the
- * rows of GPUs the old ones. */
+/* CUDA_VISIBLE_DEVICES renumbers the GPUs of a process. In the file, the rows of operations give the new numbers,
+ * and the rows of GPUs give the old numbers. */
 static void take_visible(struct nsight *nsight, sqlite3_stmt *row)
 {
     int64_t gpu = sqlite3_column_int64(row, 0), ordinal = sqlite3_column_int64(row, 1);

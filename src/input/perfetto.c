@@ -55,7 +55,7 @@ struct perfetto {
     struct ws_vector slices; /* elements: struct slice, in the order in which the slices start in the file */
     struct ws_vector marks;  /* elements: struct mark */
     struct perfetto_texts texts;
-    size_t next;    /* second pass over the file, which writes the events: index of the next slice */
+    size_t next;    /* index of the next slice in the second pass over the file, which writes the events */
     size_t written; /* number of events written */
 };
 

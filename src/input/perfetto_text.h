@@ -27,7 +27,7 @@ enum perfetto_interned {
 /* Stores the interned texts that a packet defines. Returns 0 or -ENOMEM. */
 int perfetto_texts_add(struct perfetto_texts *texts, const Perfetto__TracePacket *packet);
 
-/* Returns `text` unless it is NULL. Otherwise returns the interned text, or "" if there is none. */
+/* Returns `text`. If `text` is NULL, returns the interned text, or "" if there is none. */
 const char *perfetto_text(const struct perfetto_texts *texts, uint32_t sequence, enum perfetto_interned kind,
                           const char *text, uint64_t iid);
 

@@ -19,7 +19,7 @@ struct ws_source;
 enum ws_source_kind {
     WS_SOURCE_UNKNOWN,
     WS_SOURCE_OWN,     /* a wallshim trace */
-    WS_SOURCE_FOREIGN, /* it may be another profiler's trace */
+    WS_SOURCE_FOREIGN, /* possibly a trace of another profiler */
     WS_SOURCE_PACKED,  /* compressed, or an archive: it must be unpacked before it can be read */
     WS_SOURCE_PERFETTO /* a Perfetto trace: it must be turned into JSON first (perfetto.h) */
 };

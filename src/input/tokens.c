@@ -18,7 +18,7 @@ struct ws_tokens {
     struct ws_json *json;
     struct ws_token_batch *batch; /* the batch that is being filled */
     const char *items;
-    size_t depth, items_depth; /* open maps and arrays; value of `depth` in the array with key `items` */
+    size_t depth, items_depth; /* number of open maps and arrays; this number inside the array `items` */
     bool within_map;           /* the outermost level is a map */
     bool items_follow;         /* the key read last in the outermost map is `items` */
     bool no_memory;

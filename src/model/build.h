@@ -7,7 +7,7 @@
 
 struct ws_build {
     struct ws_model *model;
-    struct ws_map names; /* hash of a name → index of the name in ws_model.names + 1 */
+    struct ws_map names; /* hash of a name → 1 + index of the name in ws_model.names */
 };
 
 /* Reads the rows of the process with index `part` in the file. If `window` is not NULL, reads only the rows in this
@@ -25,8 +25,8 @@ static inline struct ws_clock_map *ws_process_clock_at(const struct ws_process *
     return (struct ws_clock_map *)process->clocks.data + index;
 }
 
-/* Sets a fact about the process; an earlier value of the same key is replaced. The caller keeps the texts alive.
- * Returns 0 or -ENOMEM. */
+/* Stores a fact about the process under a key; ws_process_meta then returns this value, not an earlier one. The texts
+ * must outlive `process`. Returns 0 or -ENOMEM. */
 int ws_process_set_meta(struct ws_process *process, const char *key, const char *value);
 
 void ws_process_finish(struct ws_process *process);

@@ -20,9 +20,9 @@ size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_cl
 struct ws_clock_cursor {
     const struct ws_clock *knots;
     size_t count;
-    size_t at;          /* index of the current linear piece, which was used last */
-    double skew;        /* host ns gained per device ns in the current piece */
-    int64_t begin, end; /* the current piece in device time, if the fast path can map it; else 0 and 0 */
+    size_t at;          /* index of the current piece: the linear piece that was used last */
+    double skew;        /* ns that the host's clock gains per device ns in the current piece */
+    int64_t begin, end; /* device times between which the current piece lies; both 0: the fast path cannot map it */
     int64_t host;       /* host time of `begin` */
     int64_t error_ns;   /* largest error of all times mapped so far */
 };
@@ -50,8 +50,9 @@ static inline int64_t ws_clock_to_host(struct ws_clock_cursor *cursor, int64_t d
 }
 
 /* An operation cannot begin before its launch. Returns the time of the launch if the mapped start is earlier than the
- * launch, by at most error_ns plus the error of the clock map. Otherwise returns the mapped start. Without knots,
- * always returns the mapped start. In imported traces both errors are 0, so it also returns the mapped start. */
+ * launch, by at most error_ns plus the error of the clock map. Otherwise returns the mapped start. If there are no
+ * knots, always returns the mapped start. Imported traces have no such errors, so their starts are returned as
+ * mapped, too. */
 static inline int64_t ws_clock_launched(const struct ws_clock_cursor *cursor, int64_t begin, int64_t launched,
                                         int64_t error_ns)
 {

@@ -15,7 +15,7 @@
 struct ws_entries {
     enum ws_family family;
     struct ws_vector rows; /* structures of the family, in order of first appearance */
-    struct ws_map index;   /* identifier of a row → index of the row in `rows` + 1 */
+    struct ws_map index;   /* identifier of a row → 1 + index of the row in `rows` */
 };
 
 /* The first column of the family must be `id`. */
@@ -25,7 +25,7 @@ void ws_entries_init(struct ws_entries *dictionary, enum ws_family family);
  * -ENOMEM. */
 int ws_entries_put(struct ws_entries *dictionary, struct ws_arena *texts, const void *row);
 
-/* Returns the row, or NULL. The pointer is valid until the next ws_entries_put. */
+/* Returns the row with this identifier, or NULL. The pointer is valid until the next ws_entries_put. */
 const void *ws_entries_find(const struct ws_entries *dictionary, uint32_t id);
 
 /* Returns the index of the row in `rows`, or UINT32_MAX. */

@@ -228,7 +228,8 @@ static bool belongs(const struct claim *claims, const uint32_t *jobs, size_t cou
 static uint32_t number_jobs(const struct claim *claims, size_t count, uint32_t *jobs)
 {
     uint32_t found = 0;
-    /* Repeats until nothing is added, because each new process may tie other processes to the job. */
+    /* Repeats until no process is added to the job, because each added process may tie further processes to the
+     * job. */
     for (size_t first = 0; first < count; first++) {
         if (jobs[first] != WS_NOWHERE)
             continue;

@@ -20,7 +20,7 @@ struct ws_line_table ws_line_table(const struct ws_code *code)
 }
 
 /* CPython up to 3.9. The table is a list of pairs: bytes to add to the offset, then lines to add to the line. The
- * table does not tell where the last run of instructions ends. */
+ * table does not contain the end of the last run of instructions. */
 static bool next_lnotab(struct ws_line_table *table, struct ws_line_run *run)
 {
     *run = (struct ws_line_run){ .begin = table->offset, .end = UINT64_MAX, .line = table->line };

@@ -122,7 +122,7 @@ static void clamp_host_times(struct ws_process *process, enum ws_family family, 
     }
 }
 
-/* Looks at the rows of the list from index `from` on, which are all of this family. Removes those that are outside
+/* Looks at the rows of the list from index `from` on, which are all of this family. Removes the rows that are outside
  * the process's time window, and cuts ranges that cross an edge of the window. */
 static void keep_window(const struct ws_process *process, enum ws_family family, struct ws_vector *list, size_t from)
 {

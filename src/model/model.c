@@ -12,7 +12,8 @@ static bool may_leave_out(const struct ws_model_options *options, size_t index, 
     return status != -ENOMEM && options && options->leave_out && options->leave_out(options->user, index, message);
 }
 
-/* Adds the processes of a file. If the file cannot be read, the caller may agree to leave it out. */
+/* Adds the processes of a file. If the file cannot be read, asks the caller (options->leave_out) whether to continue
+ * without it. */
 static int add_file(struct ws_build *build, const char *path, size_t index, const struct ws_model_options *options,
                     char *message, size_t capacity)
 {

@@ -82,8 +82,8 @@ struct ws_process {
     struct ws_entries metrics;
     struct ws_entries shape_rows;
     struct ws_vector shapes; /* elements: struct ws_op_shape, also for shapes whose rows the trace lacks */
-    struct ws_vector clocks; /* elements: struct ws_clock_map; one per context, one for operations without context */
-    struct ws_map clock_of;  /* identifier of a context + 1 → index in `clocks` + 1 */
+    struct ws_vector clocks; /* elements: struct ws_clock_map; one per context, one for unknown contexts */
+    struct ws_map clock_of;  /* 1 + identifier of a context → 1 + index in `clocks` */
     struct ws_ops ops;
     uint32_t *order;              /* indices of the operations with known device times, by track, then by start */
     struct ws_vector calls;       /* elements: struct ws_call */
@@ -100,7 +100,7 @@ struct ws_process {
     uint64_t file_bytes;
     /* Index of the process's first track in ws_model.tracks, and number of its tracks. */
     uint32_t first_track, track_count;
-    /* Maximum number of devices; number of devices beyond it, which together count as one unknown device. */
+    /* Maximum number of devices; number of further devices, which together count as one unknown device. */
     size_t devices_most, devices_beyond;
 };
 
@@ -111,7 +111,7 @@ struct ws_track {
     /* Facts about the device in the whole recording, if only a window of the recording was read. NULL: the whole
      * recording was read, or the window lists no facts about the device. */
     const struct ws_window_device *window;
-    uint32_t *order; /* indices of the timed operations; a part of ws_process.order */
+    uint32_t *order; /* indices of the timed operations; points into ws_process.order */
     /* Number of timed operations, which have a known start and end on the device. */
     size_t count;
     uint64_t untimed; /* number of operations that ran at an unknown time */
@@ -162,8 +162,9 @@ void ws_model_destroy(struct ws_model *model);
 /* Returns the last value that the trace gives for the key, or NULL. */
 const char *ws_process_meta(const struct ws_process *process, const char *key);
 
-/* Returns what the profiler recorded that slowed the host, such as "Python stacks, shapes of inputs", or NULL. For
- * wallshim's own recordings, the cost of recording is measured instead (analysis/activity/recording_cost.h). */
+/* Returns a text that lists the kinds of data whose recording slowed the host, such as "Python stacks, shapes of
+ * inputs", or NULL. For wallshim's own recordings, the cost of recording is measured instead
+ * (analysis/activity/recording_cost.h). */
 const char *ws_process_slowed_by(const struct ws_process *process);
 
 /* Returns whether the process used the device. A trace may also list devices with lower ordinals that the process did

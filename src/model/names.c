@@ -7,7 +7,8 @@
 #include "base/salted.h"
 #include "model/build.h"
 
-/* Names a kind of memory as Kineto does, so that a copy has the same name in our traces and in traces from Kineto. */
+/* Names a kind of memory as Kineto does, so that a copy has the same name in wallshim's traces and in traces from
+ * Kineto. */
 static const char *space_word(uint32_t space)
 {
     static const char *const words[] = { "Unknown", "Pageable", "Pinned", "Device",

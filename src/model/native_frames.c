@@ -28,8 +28,8 @@ struct resolver {
     struct ws_stacks *stacks;
     struct ws_arena *texts;
     struct module *modules;   /* one element for each row of stacks->codes that comes from the trace */
-    size_t module_count;      /* number of these rows; rows from this index on are functions that the resolver adds */
-    struct ws_map places;     /* index of a module and offset in the module → index in `found` + 1 */
+    size_t module_count;      /* number of rows that come from the trace; the resolver adds its rows after these */
+    struct ws_map places;     /* index of a module and offset in the module → 1 + index in `found` */
     struct ws_vector found;   /* elements: struct native_place */
     struct ws_vector lines;   /* elements: struct native_line */
     struct ws_map functions;  /* name and file of a function → id of its row in stacks->codes */
@@ -101,8 +101,9 @@ static struct module *open_module(struct resolver *resolver, size_t index)
     return module;
 }
 
-/* Appends the functions at the address to resolver->lines. Reads source lines only for the program's own modules. For
- * libraries this would take long, because they have much debugging information, and users rarely edit libraries. */
+/* Appends the functions at the address to resolver->lines. Reads source lines only for the program's own modules.
+ * Reading the lines of libraries would take long, because libraries have much debugging information, and users rarely
+ * edit libraries. */
 static bool name_address(struct resolver *resolver, size_t index, uint32_t offset)
 {
     struct ws_symbol symbols[WS_SYMBOLS_INLINED_MOST];

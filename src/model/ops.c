@@ -134,7 +134,7 @@ static int add_thread(struct ws_ops *ops, size_t op, uint32_t id)
     return place < 0 ? place : ws_sparse_add(&ops->row_threads, op, (uint64_t)place);
 }
 
-/* Stores correlation − row number if this difference is not that of the row before. Most rows have the same
+/* Stores correlation − row number if this difference has changed since the row before. Most rows have the same
  * difference as the row before, because a thread numbers its operations consecutively. */
 static int add_correlation(struct ws_ops *ops, size_t op, uint64_t correlation)
 {

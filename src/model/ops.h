@@ -38,8 +38,8 @@ struct ws_ops {
     /* 1 + the last row whose start on the device became the base of its block (model/times.h). */
     size_t based;
     struct ws_vector threads;     /* uint32_t: the threads' identifiers in the trace */
-    struct ws_map thread_numbers; /* identifier of a thread + 1 → index in `threads` + 1 */
-    /* Index of each row's thread in `threads`; stored where it differs from the row before. */
+    struct ws_map thread_numbers; /* 1 + identifier of a thread → 1 + index in `threads` */
+    /* Index of each row's thread in `threads`; stored only for rows whose thread differs from the row before. */
     struct ws_sparse row_threads;
     uint32_t last_thread;          /* identifier of the last row's thread */
     struct ws_map wide;            /* lengths that do not fit 32 bits, by operation and column */
@@ -71,8 +71,8 @@ enum ws_op_wide { WS_WIDE_LENGTH, WS_WIDE_HOST_LENGTH, WS_WIDE_COUNT };
  * memory for `expected` rows. Returns 0, -ENOMEM, or -EFBIG if there are more rows than 32-bit indices. */
 int ws_ops_add(struct ws_ops *ops, const struct ws_op_columns *rows, uint32_t count, size_t expected);
 
-/* Tells how many rows there will be in all. A helper thread then faults in memory for the later rows while earlier
- * rows are added. Does nothing if there are few rows. */
+/* Announces the total number of rows that will be added. A helper thread then faults in memory for the later rows
+ * while earlier rows are added. Does nothing if there are few rows. */
 void ws_ops_expect(struct ws_ops *ops, size_t count);
 
 /* Stops the helper thread of ws_ops_expect. Call this function after all rows were added. */

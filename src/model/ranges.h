@@ -33,8 +33,8 @@ int ws_ranges_order(struct ws_ranges *ranges);
 
 void ws_ranges_finish(struct ws_ranges *ranges);
 
-/* Returns the place (index in the ordered rows) of the thread's innermost range at a time, or WS_NO_RANGE. thread is
- * the identifier in the trace. */
+/* Returns the place (index in the ordered rows) of the thread's innermost range at a time, or WS_NO_RANGE. `thread`
+ * is the thread's identifier in the trace. */
 uint32_t ws_ranges_at(const struct ws_ranges *ranges, uint32_t thread, int64_t time);
 
 /* Returns the rows of a thread, or NULL. threads: struct ws_thread_rows, ordered by identifier. */

@@ -11,9 +11,9 @@
 
 enum { MAX_LOST_SHAPES = 65536 };
 
-/* Analyses loop over the rows of a process once per device. The number of devices is limited so that devices times
- * rows stays below ROWS_BY_DEVICE. The limit is never below DEVICES_ANYHOW, the number of GPUs in the largest
- * machines. */
+/* The analyses of reports loop over the rows of a process once per device. The number of devices is limited so that
+ * devices times rows stays below ROWS_BY_DEVICE. The limit is never below DEVICES_ANYHOW, the number of GPUs in the
+ * largest machines. */
 enum { ROWS_BY_DEVICE = 8 << 20, DEVICES_ANYHOW = 64 };
 
 /* Makes a clock map for each context, and one more for operations without a known context. */
@@ -197,7 +197,7 @@ static int resolve_shapes(struct ws_build *build, struct ws_process *process)
     return status;
 }
 
-/* Removes the track for an unknown device if it has no operations. Usually it has none. */
+/* Removes the track for an unknown device if this track has no operations, as is usual. */
 static void drop_empty_track(struct ws_model *model, struct ws_process *process)
 {
     struct ws_track *first = ws_model_track(model, process->first_track);

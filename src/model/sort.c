@@ -79,7 +79,7 @@ int ws_sort_by_time(uint32_t *indices, size_t count, const struct ws_times *time
     return 0;
 }
 
-/* The first element of a run (a sorted sequence) that is not merged yet. */
+/* The next element of a run (a sorted sequence) to be merged. */
 struct head {
     int64_t time;
     size_t at, end;

@@ -23,7 +23,8 @@ static bool is_source_file(const char *path)
     return false;
 }
 
-/* Has the file changed after the recording began? Returns false if the trace does not hold that time. */
+/* Has the file changed after the recording began? Returns false if the trace does not tell when the recording
+ * began. */
 static bool is_newer(const struct ws_process *process, const struct stat *status)
 {
     const char *start = ws_process_meta(process, "start_realtime_ns");
@@ -33,7 +34,8 @@ static bool is_newer(const struct ws_process *process, const struct stat *status
                          (status->st_mtim.tv_sec == began / second && status->st_mtim.tv_nsec > began % second));
 }
 
-/* Opens a regular source file. Never waits, because the path may name a pipe or a device. */
+/* Opens a source file, or returns NULL if the path is not a regular file. The path may be that of a pipe or a device,
+ * so opening must not block. */
 static FILE *open_source(const struct ws_process *process, const char *path)
 {
     struct stat status;

@@ -43,7 +43,7 @@ static bool is_own_frame(const struct ws_process *process, const struct ws_range
     return found == OWN;
 }
 
-/* Returns the range that best tells what the thread was executing at a time, or WS_NO_RANGE. Sets *own to whether the
+/* Returns the range that best shows what the thread was executing at a time, or WS_NO_RANGE. Sets *own to whether the
  * range is a Python function of the program. */
 static uint32_t source_range(const struct ws_process *process, uint32_t thread, int64_t time, uint8_t *known,
                              bool *own)
@@ -81,8 +81,8 @@ struct ws_source ws_source_at(const struct ws_process *process, uint32_t thread,
     return source;
 }
 
-/* The names that torch.compile gives to generated files, and to ranges around generated code, contain one of these.
- */
+/* The names that torch.compile gives to generated files, and to ranges around generated code, contain one of these
+ * texts. */
 static const char *const of_compiled[] = { "/torchinductor_", "CompiledFxGraph", "Torch-Compiled Region" };
 
 static bool is_compiled(const char *name)

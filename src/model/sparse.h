@@ -31,8 +31,9 @@ static inline size_t ws_sparse_count(const struct ws_sparse *sparse)
     return sparse->values.count;
 }
 
-/* Counts the bits that are set in a word. Most words have at most one set bit. Only the other words use the builtin,
- * because the compiler makes it a library call unless all target CPUs have an instruction for it. */
+/* Counts the bits that are set in a word. Most words have at most one set bit. Only words with more set bits use the
+ * builtin, because the compiler turns the builtin into a library call unless all target CPUs have a popcount
+ * instruction. */
 static inline size_t ws_sparse_bits(uint64_t word)
 {
     return word & (word - 1) ? (size_t)__builtin_popcountll(word) : word != 0;

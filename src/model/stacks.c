@@ -89,7 +89,7 @@ static int find_lines(struct ws_stacks *stacks)
     return 0;
 }
 
-/* Keeps in `map` the first frame that is given for each triple of numbers, and returns this first frame. */
+/* Returns the first frame that was passed to this function with these three numbers. `map` stores that frame. */
 static uint32_t first_with(struct ws_map *map, const uint64_t numbers[3], uint32_t frame, int *status)
 {
     uint64_t *first = ws_map_put(map, ws_salted_key(numbers, 3 * sizeof(numbers[0])));
@@ -130,7 +130,7 @@ static bool same_file(const struct ws_code *a, const struct ws_code *b)
 static int find_places(struct ws_stacks *stacks)
 {
     size_t count = stacks->frames.rows.count;
-    /* For each frame: the outermost frame of the program's own code among it and its callers. */
+    /* For each frame: the outermost frame of the program's own code among the frame and its callers. */
     uint32_t *roots = malloc((count + 1) * sizeof(*roots));
     struct ws_map lines = { 0 }, pairs = { 0 };
     int status = roots ? 0 : -ENOMEM;
@@ -203,9 +203,9 @@ static uint32_t place_of(const struct ws_stacks *stacks, const struct ws_stack *
     return index == UINT32_MAX ? WS_NO_FRAME : stacks->places[index].place;
 }
 
-/* A pause (a thread's time between two calls) is sampled as a row with in_pause. The thread's next row is the call
- * that ended the pause. For each place whose calls ended pauses, finds by majority vote the place at which most of
- * these pauses were spent. */
+/* A pause (a thread's time between two calls) is sampled as a row whose in_pause is 1. The thread's next row is the
+ * call that ended the pause. For each place whose calls ended pauses, finds by majority vote the place at which most
+ * of these pauses were spent. */
 static void find_pauses(struct ws_stacks *stacks)
 {
     const struct ws_stack *rows = stacks->rows.data;
@@ -235,16 +235,16 @@ int ws_stacks_order(struct ws_stacks *stacks)
     return status ? status : index_rows(stacks);
 }
 
-/* Does `row` tell better than `than` what the thread was executing at this time? */
+/* Does the stack `row` show better than the stack `than` what the thread was executing at this time? */
 static bool is_nearer(const struct ws_stack *row, const struct ws_stack *than, int64_t time)
 {
     if (!than || row->in_pause != than->in_pause)
         return !than || row->in_pause;
-    /* Of two stacks of calls, prefer that of the later call: the thread was preparing this call. */
+    /* Of two stacks of calls, prefer the stack of the later call: the thread was preparing this call. */
     return row->in_pause ? llabs(row->host_ns - time) < llabs(than->host_ns - time) : row->host_ns >= time;
 }
 
-/* Returns the index of the first of the rows at or after `time`; `count` if there is none. */
+/* Returns the index of the first row at or after `time`; `count` if no row is so late. */
 static size_t first_from(const struct ws_stack *rows, size_t count, int64_t time)
 {
     size_t low = 0, high = count;
@@ -275,8 +275,8 @@ uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t t
     return ended_pause && stacks->places[place].votes ? stacks->places[place].pause : place;
 }
 
-/* A sample tells where a thread waits only at times near the sample (SAMPLE_REACH). A pause without a sample counts
- * as waiting if it lies between two calls that have stacks, is at least as long as the pauses that get samples
+/* A sample shows where a thread waits, but only for times near the sample (SAMPLE_REACH). A pause without a sample
+ * counts as waiting if it lies between two calls that have stacks, is at least as long as the pauses that get samples
  * (shim/drain/pauses.c), and is not too long. Times in ns. */
 static const int64_t SAMPLE_REACH = 50000000, PAUSE_LEAST = 500000, PAUSE_MOST = 1000000000;
 
@@ -331,7 +331,8 @@ uint32_t ws_stacks_of_shape(const struct ws_stacks *stacks, uint32_t shape)
 
 /* --- texts ----------------------------------------------------------------------------------------- */
 
-/* Writes " (FILE:LINE)". Native code without a line gets only " (FILE)", or "" if its name already holds the file. */
+/* Writes " (FILE:LINE)". Native code without a line gets only " (FILE)", or "" if its name already begins with the
+ * file's name. */
 static void write_place(const struct ws_code *code, uint32_t line, char *text, size_t capacity)
 {
     const char *slash = strrchr(code->file.data, '/'), *file = slash ? slash + 1 : code->file.data;

@@ -21,8 +21,8 @@ struct ws_stack_place {
     /* The innermost frame of the program's own code among this frame and its callers. Of all frames at the same line,
      * the index of the first one in ws_stacks.frames.rows is stored. */
     uint32_t own;
-    uint32_t script; /* like `own`, but only frames in the file of the outermost own frame, the program's script */
-    uint32_t place;  /* the first of all frames with the same `own` and `script`; stands for all of them */
+    uint32_t script; /* like `own`, but only frames of the program's script: the file of the outermost own frame */
+    uint32_t place;  /* the first of all frames with the same `own` and `script`; represents all of them */
     /* A pause is a thread's time between two calls. Calls from this place ended some pauses. `pause` is the place at
      * which most of those pauses were spent. WS_NO_FRAME: none of those pauses has a stack. */
     uint32_t pause;
@@ -31,7 +31,8 @@ struct ws_stack_place {
 
 #define WS_NO_FRAME UINT32_MAX
 
-/* The thread's first and last row that is not in a pause, as indices into its rows. first > last: there is none. */
+/* The first and the last row of a thread that are stacks of calls, not of pauses, as indices into the thread's rows.
+ * first > last: the thread has no such row. */
 struct ws_stack_calls {
     size_t first, last;
 };
@@ -45,7 +46,7 @@ struct ws_stacks {
     struct ws_stack_place *places;
     bool has_native_lines;      /* a frame in a module of the program's own code has a source line */
     uint32_t unnamed;           /* number of modules of the program's own code that lack names of functions */
-    const char *unnamed_module; /* path of the first such module; unnamed_why: the reason */
+    const char *unnamed_module; /* path of the first module that lacks names; unnamed_why: the reason */
     enum ws_symbols_lack unnamed_why;
     struct ws_map of_shapes; /* id of a shape → 1 + index in `rows` of a stack of an operation with this shape */
 };
@@ -59,14 +60,15 @@ int ws_stacks_order(struct ws_stacks *stacks);
 /* Returns the place that the thread was executing at a time; WS_NO_FRAME: unknown. reach: maximum distance in ns
  * between `time` and the time of the stack used. A stack sampled in a pause between calls is preferred to a call's
  * stack. The stack of the call after `time` only shows where the pause around `time` ended. If this stack is used,
- * the result is the place at which most pauses that ended there were spent, if that place is known. */
+ * the result is the place at which most pauses that ended at the same place were spent, if that place is known. */
 uint32_t ws_stacks_at(const struct ws_stacks *stacks, uint32_t thread, int64_t time, int64_t reach);
 
 /* For a thread without stacks, returns the place at which another thread waited at a time; WS_NO_FRAME: unknown, or
  * the thread has stacks of its own. The other thread waits if a stack was sampled in its pause around `time`, between
- * two of its calls that have stacks. A long pause without a sample counts too. Its place is the one at which most
- * pauses that ended at the same place were spent. So reports can name a line for the launches of a thread without
- * Python code, such as PyTorch's thread for the backward pass: the line that waits for that thread. */
+ * two of its calls that have stacks. The other thread also waits if that pause has no sample but is long. Then the
+ * place returned is the one at which most pauses that ended at the same place were spent. So reports can name a line
+ * for the launches of a thread without Python code, such as PyTorch's thread for the backward pass: the line that
+ * waits for that thread. */
 uint32_t ws_stacks_waiting(const struct ws_stacks *stacks, uint32_t thread, int64_t time);
 
 /* Returns the place that launched an operation of the shape (id in the trace); WS_NO_FRAME: unknown. */

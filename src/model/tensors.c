@@ -114,7 +114,7 @@ size_t ws_tensors_parse(const struct ws_text *inputs, struct ws_tensor tensors[W
         bool sized = !open || parse_sizes(tensor, open, word_end);
         if (equals)
             parse_values(tensor, equals + 1, next);
-        for (uint32_t i = 0; i < tensor->rank; i++) /* checks each size, because `elements` of an empty tensor is 0 */
+        for (uint32_t i = 0; i < tensor->rank; i++) /* checks every size: if one is 0, so is `elements` */
             sized = sized && tensor->size[i] < 1e15;
         tensor->known = sized && tensor->element_bytes && tensor->elements < 1e15;
         at = stop ? stop + 1 : end;

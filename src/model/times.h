@@ -15,12 +15,12 @@ enum { WS_TIMES_BLOCK = 32 }; /* number of rows that share a base */
 struct ws_times {
     int32_t *offsets;  /* for each row: distance from its block's base in ns; WS_TIME_FAR: the time is in `far` */
     int64_t *bases;    /* base of each block, in ns */
-    struct ws_map far; /* row + 1 → time that is too far from the base of its block */
+    struct ws_map far; /* 1 + row → time that is too far from the base of its block */
 };
 
 #define WS_TIME_FAR INT32_MIN
 
-/* Makes room for `capacity` rows and keeps the times of the first `count` rows. Returns 0 or -ENOMEM. */
+/* Makes room for `capacity` rows without losing the times of the first `count` rows. Returns 0 or -ENOMEM. */
 int ws_times_reach(struct ws_times *times, size_t count, size_t capacity);
 void ws_times_finish(struct ws_times *times);
 

@@ -5,7 +5,7 @@
  * operation ran on the device does not matter. So if one window begins where another ends, an operation is in only
  * one of the two. If the trace lacks the launch of an operation, both host times of the operation equal its start on
  * the device. In this case, that start decides.
- * - Ranges are cut at the edges. A step marker is in the window only if all of it is.
+ * - Ranges are cut at the edges. A step marker is in the window only if it begins and ends in the window.
  * - Losses are in the window if they were counted in the window or up to WS_LOSSES_LATE ns after it. Losses that were
  *   counted at an unknown time are in every window.
  * - All rows that other rows refer to are read: names, streams, shapes, clocks. */
@@ -49,7 +49,7 @@ static inline bool ws_window_holds(const struct ws_window *window, int64_t host_
 /* Is a row of this family in the window? Cuts a range at the window's edges. */
 bool ws_window_take(const struct ws_window *window, enum ws_family family, void *row);
 
-/* Returns the facts about the device, or NULL. */
+/* Returns the facts about the device, or NULL if the window lists none. */
 const struct ws_window_device *ws_window_device(const struct ws_window *window, uint32_t device);
 
 #endif

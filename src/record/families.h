@@ -124,7 +124,7 @@
     I(uint32_t, shared_bytes, PLAIN) /* dynamic shared memory */                                         \
     I(uint32_t, from_space, PLAIN)   /* for copies: memory that is read; enum ws_space */                \
     I(uint32_t, to_space, PLAIN)     /* for copies and memsets: memory that is written; enum ws_space */ \
-    I(uint32_t, inputs, PLAIN)       /* for launches of cuBLAS and cuDNN: → label, the call's inputs; 0: none */
+    I(uint32_t, inputs, PLAIN)       /* for launches of cuBLAS and cuDNN: id in `label` of the inputs; 0: none */
 
 #define WS_COLUMNS_params(I, S)                                 \
     I(uint32_t, id, DELTA)                                      \
@@ -138,7 +138,7 @@
     I(uint32_t, size, PLAIN)   \
     I(uint32_t, device, PLAIN) \
     I(uint64_t, handle, PLAIN) \
-    I(uint64_t, name_hash, PLAIN) /* equal on all ranks of one communicator, and on no others; 0: unknown */
+    I(uint64_t, name_hash, PLAIN) /* identifies the communicator: the same on all its ranks; 0: unknown */
 
 #define WS_COLUMNS_graph_node(I, S)                           \
     I(uint32_t, graph, DELTA) /* the executable graph's id */ \
@@ -157,19 +157,19 @@
     I(int64_t, host_ns, DELTA)   \
     I(uint32_t, error_ns, PLAIN) /* maximum error of host_ns */
 
-#define WS_COLUMNS_op(I, S)                                                                                \
-    I(uint32_t, shape, KEY)                                                                                \
-    I(uint32_t, thread, KEY)         /* 0: the launching call is unknown; both host times equal `begin` */ \
-    I(uint64_t, correlation, THREAD) /* thread << 40 | number of the call: unique in the process */        \
-    I(int64_t, host_begin, GAP(host_end, thread))                                                          \
-    I(int64_t, host_end, LENGTH(host_begin))                                                               \
-    I(int64_t, begin, STREAM_GAP(end)) /* on the context's clock; `flags` says how it was found */         \
-    I(int64_t, end, LENGTH(begin))                                                                         \
-    I(uint32_t, begin_error, FIRST) /* maximum error of `begin`, in ns */                                  \
-    I(uint32_t, end_error, FIRST)                                                                          \
-    I(uint32_t, flags, FIRST)  /* enum ws_op_flags */                                                      \
-    I(uint32_t, params, FIRST) /* id in family `params`; 0: none */                                        \
-    I(uint64_t, bytes, FIRST)  /* bytes copied or set, of copies and memsets */                            \
+#define WS_COLUMNS_op(I, S)                                                                                  \
+    I(uint32_t, shape, KEY)                                                                                  \
+    I(uint32_t, thread, KEY)         /* 0: the launching call is unknown; both host times equal `begin` */   \
+    I(uint64_t, correlation, THREAD) /* thread << 40 | number of the thread's call: unique in the process */ \
+    I(int64_t, host_begin, GAP(host_end, thread))                                                            \
+    I(int64_t, host_end, LENGTH(host_begin))                                                                 \
+    I(int64_t, begin, STREAM_GAP(end)) /* on the context's clock; `flags` says how it was found */           \
+    I(int64_t, end, LENGTH(begin))                                                                           \
+    I(uint32_t, begin_error, FIRST) /* maximum error of `begin`, in ns */                                    \
+    I(uint32_t, end_error, FIRST)                                                                            \
+    I(uint32_t, flags, FIRST)  /* enum ws_op_flags */                                                        \
+    I(uint32_t, params, FIRST) /* id in family `params`; 0: none */                                          \
+    I(uint64_t, bytes, FIRST)  /* for copies and memsets: bytes that are copied or set */                    \
     I(int32_t, result, PLAIN)  /* the driver's result */
 
 #define WS_COLUMNS_call(I, S)                                                   \
@@ -217,14 +217,14 @@
     I(uint64_t, count, PLAIN)  /* losses since the previous row with this reason and thread */ \
     I(int64_t, host_ns, DELTA) /* time when `count` was read */
 
-#define WS_COLUMNS_metric(I, S)                                                                          \
-    I(uint32_t, id, DELTA)                                                                               \
-    I(uint32_t, device, PLAIN)                                                                           \
-    I(uint32_t, group, DELTA)    /* the metric's group, from 1; CUPTI reads a group during one launch */ \
-    I(uint32_t, quantity, PLAIN) /* enum ws_quantity */                                                  \
-    I(uint32_t, weight, PLAIN)   /* FLOPs = the metric's value × weight */                              \
-    S(precision)                 /* precision of the FLOPs: fp16 …, see ws_precision_named */          \
-    S(group_name)                                                                                        \
+#define WS_COLUMNS_metric(I, S)                                                                                    \
+    I(uint32_t, id, DELTA)                                                                                         \
+    I(uint32_t, device, PLAIN)                                                                                     \
+    I(uint32_t, group, DELTA)    /* number of the metric's group, from 1; CUPTI reads a group during one launch */ \
+    I(uint32_t, quantity, PLAIN) /* enum ws_quantity */                                                            \
+    I(uint32_t, weight, PLAIN)   /* FLOPs = the metric's value × weight */                                        \
+    S(precision)                 /* precision of the FLOPs: fp16 …, see ws_precision_named */                    \
+    S(group_name)                                                                                                  \
     S(name) /* CUPTI's name */
 
 #define WS_COLUMNS_counter(I, S)                                                                         \
@@ -249,7 +249,7 @@
     I(uint32_t, celsius, FIRST)                                                                       \
     I(uint32_t, busy_percent, FIRST)        /* share of time in which a kernel ran */                 \
     I(uint32_t, memory_busy_percent, FIRST) /* share of time with memory accesses */                  \
-    I(uint64_t, memory_used, FIRST)         /* bytes, by all processes */                             \
+    I(uint64_t, memory_used, FIRST)         /* bytes that all processes together use */               \
     I(uint64_t, ecc_errors, FIRST)          /* uncorrected errors since the driver was loaded */      \
     I(uint64_t, nvlink_sent, FIRST)         /* bytes over all links, counted from an unknown time */  \
     I(uint64_t, nvlink_received, FIRST)                                                               \

@@ -24,7 +24,7 @@
 enum {
     WS_LIVE_PATH = 4096 + 8,
     WS_LIVE_PARTS = 4096,
-    WS_LIVE_TABLES = 64, /* room for counts by family: at least the number of families */
+    WS_LIVE_TABLES = 64, /* entries of arrays that are indexed by family: at least the number of families */
 };
 
 /* A log of rows (wire/row_log.h). */

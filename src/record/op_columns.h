@@ -21,7 +21,7 @@ struct ws_op_columns {
                                                                            (row) * (columns)->row_size)      \
                            : &(columns)->column[row]))
 
-/* Returns the same columns without the rows before row `row`. */
+/* Returns the same columns, but starting at row `row`. */
 static inline struct ws_op_columns ws_op_columns_from(const struct ws_op_columns *columns, size_t row)
 {
     struct ws_op_columns from = { .row_size = columns->row_size };

@@ -80,7 +80,7 @@ bool ws_range_names_iteration(const char *text, size_t length)
            !range_name_has(text, length, "sched");
 }
 
-/* Returns the length of the name without "#12", or 0 if the text is not a name of a step. */
+/* Returns the length of the name without the number, such as "#12", or 0 if the text is not the name of a step. */
 static size_t step_length(const char *text, size_t length, uint64_t *number)
 {
     size_t before = length - number_at_end(text, length, number);

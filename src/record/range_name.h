@@ -22,7 +22,7 @@ struct ws_range_name {
  * - WS_RANGE_ANNOTATION: all other names. Reads the number in names like "step 12", "iter_3" and "batch=7". */
 struct ws_range_name ws_range_name_read(const char *text, size_t length);
 
-/* Does this name, from which the number was removed, name an iteration: "train step", "batch"? */
+/* Does this name, from which the number was removed, mean an iteration, as "train step" and "batch" do? */
 bool ws_range_names_iteration(const char *text, size_t length);
 
 /* Does the name mark a step (WS_RANGE_STEP)? Sets *number if it does. */

@@ -1,4 +1,5 @@
-/* Row structures of the families, and the enumerations used in their columns. families.h explains the columns. */
+/* Row structures of the record families (the tables of a trace), and the enumerations that their columns use.
+ * families.h explains the columns. */
 #ifndef WALLSHIM_RECORD_RECORD_H
 #define WALLSHIM_RECORD_RECORD_H
 
@@ -87,7 +88,7 @@ enum ws_stream_kind {
     WS_STREAM_UNKNOWN, /* created before recording began */
 };
 
-/* How a device time was found, which says how exact it is. */
+/* How a device time was found. This decides how exact the time is. */
 enum ws_quality {
     WS_TIME_NONE,     /* no time: the column is 0 */
     WS_TIME_MEASURED, /* from a CUDA event recorded for this operation */
@@ -96,8 +97,8 @@ enum ws_quality {
 };
 
 enum ws_op_flags {
-    WS_OP_BEGIN_QUALITY = 0x3, /* enum ws_quality of begin */
-    WS_OP_END_QUALITY = 0xc,   /* enum ws_quality of end, shifted left by 2 bits */
+    WS_OP_BEGIN_QUALITY = 0x3, /* enum ws_quality of column `begin` */
+    WS_OP_END_QUALITY = 0xc,   /* enum ws_quality of column `end`, shifted left by 2 bits */
     WS_OP_BLOCKING = 0x10,     /* the call returns only when the work is done */
     WS_OP_CAPTURED = 0x20,     /* captured into a graph instead of run */
     WS_OP_DEPENDENT = 0x40,    /* programmatic dependent launch: may overlap the kernel before it */
@@ -222,10 +223,11 @@ static inline const char *ws_loss_subject(uint32_t reason)
     return reason == WS_LOSS_RANGE_OPEN ? "ranges " : reason >= WS_LOSS_KERNELS ? "" : "operations and calls ";
 }
 
-/* Returns the text of the reason of a ws_loss row. For a reason that only newer versions know, the text says so. */
+/* Returns the text of the reason of a ws_loss row. For an unknown number, the text says that this version does not
+ * know the reason. */
 const char *ws_loss_text(uint32_t reason);
 
-/* Names for dumps and exports. Unknown numbers give "?". */
+/* Return names for `wallshim dump` and for exports. The name of an unknown number is "?". */
 const char *ws_family_name(uint32_t family);
 const char *ws_op_kind_name(uint32_t kind);
 const char *ws_space_name(uint32_t space);

@@ -72,7 +72,8 @@ static __attribute__((noinline, cold, unused)) bool ws_ring_look(struct ws_ring 
 
 static inline bool ws_ring_has_room(const struct ws_ring *ring, uint64_t end)
 {
-    return __builtin_expect(end - 1 < ring->room_until, 1); /* end is never 0; <= would take one instruction more */
+    /* `end` is never 0. The condition end <= room_until would take one instruction more. */
+    return __builtin_expect(end - 1 < ring->room_until, 1);
 }
 
 /* Returns the place for a record of one slot. One slot never needs padding. Returns NULL and counts a lost record if
@@ -86,7 +87,7 @@ static inline __attribute__((always_inline)) void *ws_ring_reserve_one(struct ws
 }
 
 /* Returns the place for a record of `slots` adjacent slots. Returns NULL and counts a lost record if the ring is
- * full. The caller fills in the record with its header, then commits the same number of slots. */
+ * full. The caller fills in the record and its header, then commits the same number of slots. */
 static inline void *ws_ring_reserve(struct ws_ring *ring, unsigned slots)
 {
     uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);

@@ -2,9 +2,9 @@
  * can save, and the evidence for it.
  *
  * A device's time is cut into parts that do not overlap. Every nanosecond of a step is either idle, for one of
- * WS_CAUSES, or busy, with one of WS_BUSY_PARTS. Each piece of advice names the part of the time that it shortens.
- * The savings of a part never exceed the length of the part, so the sum of all savings counts no nanosecond twice.
- * Time of the cause `unrecorded` may not be idle: the trace shows no operation on the device, but also shows that
+ * WS_CAUSES, or busy, with one of WS_BUSY_PARTS. Each piece of advice states which part it shortens. The savings of
+ * a part never exceed the length of the part, so the sum of all savings counts no nanosecond twice. Time of the
+ * cause `unrecorded` is possibly busy time: the trace shows no operation on the device, but also shows that
  * operations are missing (gaps.h). */
 #ifndef WALLSHIM_REPORT_ADVICE_H
 #define WALLSHIM_REPORT_ADVICE_H
@@ -79,10 +79,10 @@ struct ws_advice_list {
 /* Adds a copy of the advice and of its texts. Returns 0 or -ENOMEM. */
 int ws_advice_add(struct ws_advice_list *list, const struct ws_advice *advice);
 
-/* Limits the savings from each part to the length of the part: available[], indexed by enum ws_part, in ns. If the
- * savings from a part exceed its length, the smallest savings are cut first. Drops advice for devices other than
- * `track`, and advice that is left with no saving. Sorts the rest by saving, largest first. Returns the sum of the
- * savings in ns. */
+/* Limits the savings from each part to the length of the part. available[part] is this length in ns, for each enum
+ * ws_part. If the savings from a part exceed its length, the smallest savings are cut first. Drops advice for
+ * devices other than `track`, and advice that is left with no saving. Sorts the rest by saving, largest first.
+ * Returns the sum of the savings in ns. */
 int64_t ws_advice_settle(struct ws_advice_list *list, uint32_t track, const int64_t *available);
 
 void ws_advice_finish(struct ws_advice_list *list);

@@ -32,7 +32,7 @@ struct ws_analysis {
 
     /* Analyses whose results run() reads; NULL after the last. Before run() is called for a subject, the needed
      * analyses have finished: those of the same scope for this subject, those of other scopes for every subject. No
-     * analysis may need itself, directly or through others. */
+     * analysis may need itself, directly or through other analyses. */
     const struct ws_analysis *needs[WS_MOST_NEEDS];
     /* The analysis's section shows times of host threads. If the profiler slowed the host, the report prints a note
      * at the end of such a section. */
@@ -51,7 +51,8 @@ struct ws_analysis {
     /* Prints the section's body. */
     void (*text)(const struct ws_report *report, size_t subject, const void *result, struct ws_page *page);
 
-    /* Adds advice about the subject, which is a device or the job. May be NULL. Returns 0 or -ENOMEM. */
+    /* Adds advice about the subject, which is a device or the job. NULL: the analysis gives no advice. Returns 0 or
+     * -ENOMEM. */
     int (*advise)(const struct ws_report *report, size_t subject, const void *result, struct ws_advice_list *list);
 
     /* Adds keys to the JSON object of the subject; the job's object is the whole report. Returns 0 or -ENOMEM. */
@@ -66,7 +67,7 @@ struct ws_analyses {
     uint8_t (*class_of)(const struct ws_op_name *name); /* returns the enum ws_kernel_class of an operation */
 
     /* Returns the index in ws_model.tracks of the device that a page shows if the user does not ask for all devices;
-     * WS_NOWHERE: the page shows all. Called after every analysis has run. */
+     * WS_NOWHERE: the page shows all devices. Called after every analysis has run. */
     size_t (*device_shown)(const struct ws_report *report);
 
     /* Prints the report that is shown by default, on one page. Called after every analysis has run. */
@@ -100,7 +101,7 @@ struct ws_report {
     uint8_t *classes; /* enum ws_kernel_class by index into ws_model.names */
     size_t top;       /* maximum length of a list in JSON, except lists that have a limit of their own */
     bool *rank_names; /* by process: true if its title is its rank, because no other process has this rank */
-    void **results;   /* results by analysis and subject; ws_report_result finds one */
+    void **results;   /* results by analysis and subject; ws_report_result finds a result */
     size_t stride;    /* entries in `results` per analysis: the number of subjects of the scope with most subjects */
 };
 

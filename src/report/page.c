@@ -32,8 +32,9 @@ static void put_spaces(FILE *out, size_t count)
 }
 
 /* Returns the text shortened to `width` characters. Cuts the middle out, because both ends of a kernel's name are
- * needed to recognise it. If this would remove the character with index `keep`, makes two cuts and keeps a piece in
- * the middle that starts at or near this character. The caller frees the result. Returns NULL if memory runs out. */
+ * needed to recognise it. If this cut would remove the character with index `keep`, makes two cuts, and keeps
+ * between them a piece of the text that starts at or near this character. The caller frees the result. Returns NULL
+ * if memory runs out. */
 static char *page_cut(const char *text, size_t width, size_t keep)
 {
     size_t needed = text_width(text), head = (width - 1) * 2 / 3, tail = width - 1 - head, middle = 0, from = 0;
@@ -262,8 +263,8 @@ static size_t spare_width(const struct ws_table *table, const size_t *widths, si
 }
 
 /* Leaves out columns, the last one first, until the table fits with names shortened to a readable length. Sets the
- * width of each column left out to 0. Returns by how many characters the table is still too wide; shorter
- * names must make up for them. */
+ * width of each column left out to 0. Returns by how many characters the names must be shortened, because the table
+ * is still too wide. */
 static size_t leave_out_columns(const struct ws_table *table, size_t *widths, size_t excess)
 {
     size_t spare = 0;
@@ -339,7 +340,7 @@ static size_t common_begin(const char *a, const char *b)
  * visible. */
 static void tell_apart(struct ws_table *table, size_t rows, size_t column, size_t width)
 {
-    enum { MOST_COMPARED = 200 }; /* a limit, because every row is compared with every other */
+    enum { MOST_COMPARED = 200 }; /* a limit, because every row is compared with every other row */
     char **cells = table->cells.data, *cuts[MOST_COMPARED] = { NULL };
     size_t keep[MOST_COMPARED] = { 0 };
     if (rows > MOST_COMPARED)

@@ -7,7 +7,7 @@
 #include "report/analysis.h"
 
 /* Returns the trace's description of the track's device. If the trace does not describe this device, but all devices
- * that it describes have the same name, returns the first of them. Otherwise returns NULL. */
+ * that the trace describes have the same name, returns the first of these descriptions. Otherwise returns NULL. */
 const struct ws_device *ws_track_peaks_device(const struct ws_model *model, const struct ws_track *track);
 
 /* Finds the GPU whose peaks apply to the track. Takes the GPU that the user named, if there is one; else the

@@ -8,13 +8,14 @@ struct ws_report_options {
     size_t top;       /* maximum length of a list in JSON, except lists with a limit of their own; 0: no limit */
     unsigned threads; /* threads that run analyses; 0 counts as 1 */
     enum ws_steps_choice steps;
-    const struct ws_report_window *window; /* the part that the model holds; outlives the report; NULL: all */
-    const struct ws_gpu *gpu;              /* GPU whose peaks apply to all devices; NULL: each has its own */
+    const struct ws_report_window *window; /* the part of the recording that the model holds; NULL: all */
+    const struct ws_gpu *gpu;              /* GPU whose peaks apply to all devices; NULL: find each device's */
     const struct ws_calibrations
-        *calibrations; /* calibrated peaks to use in place of data sheets; NULL: not asked for */
+        *calibrations; /* calibrated peaks to use in place of data sheets; NULL: use data sheets */
 };
 
-/* Runs every analysis. Returns 0 or -errno. The model and the analyses must outlive the report. */
+/* Runs every analysis. Returns 0 or -errno. The model, the analyses and what the options point to must outlive the
+ * report. */
 int ws_report_create(struct ws_report **report, const struct ws_model *model, const struct ws_analyses *analyses,
                      const struct ws_report_options *options);
 

@@ -16,7 +16,7 @@ struct work {
     bool *done;     /* whether the task has finished, by analysis and subject */
     size_t *begun;  /* by analysis: number of subjects started; subjects start in order */
     size_t *undone; /* by analysis: number of subjects not finished */
-    size_t *behind; /* by analysis: length of the longest chain of analyses that wait for it (count_behind) */
+    size_t *behind; /* by analysis: what count_behind returns */
     size_t left;    /* number of tasks that have not finished */
     int status;     /* error of a task that failed; 0: none */
 };
@@ -46,8 +46,8 @@ static bool may_run(const struct work *work, const struct ws_analysis *analysis,
     return true;
 }
 
-/* Returns the length of the longest chain of analyses that wait for this analysis: the first needs its results, the
- * second needs the results of the first, and so on. */
+/* Returns the length of the longest chain of analyses that wait for this analysis: the first in the chain needs this
+ * analysis's results, the second needs the results of the first, and so on. */
 static size_t count_behind(const struct ws_analyses *analyses, const struct ws_analysis *analysis)
 {
     size_t longest = 0;

@@ -11,9 +11,10 @@ struct output {
     jmp_buf full;
 };
 
-/* libiberty calls this for each piece of its output. When the output is too long, a longjmp stops libiberty; it
- * offers no other way. A few characters can expand to gigabytes, because each substitution can name the previous one
- * twice. The longjmp leaks nothing, because all of libiberty's memory here is on the stack. */
+/* libiberty calls this function for each piece of its output. When the output is too long, a longjmp stops
+ * libiberty, which offers no other way to stop. A few characters can expand to gigabytes, because each substitution
+ * in a mangled name can refer to the previous substitution twice. The longjmp leaks nothing, because all of
+ * libiberty's memory here is on the stack. */
 static void demangle_put(const char *piece, size_t length, void *user)
 {
     struct output *output = user;

@@ -256,7 +256,7 @@ static unsigned by_debugging(struct ws_symbols *symbols, uint64_t address, struc
     if (!find_unit(symbols, address, &unit, &bias) || !descend(&unit, address - bias, 0, &chain))
         return 0;
     for (unsigned i = 0; i < chain.count; i++) {
-        unsigned inner = chain.count - i; /* number of functions from number i of the chain to the innermost one */
+        unsigned inner = chain.count - i; /* number of functions in the chain from index i to the innermost one */
         struct ws_symbol *symbol = &found[inner - 1];
         *symbol = (struct ws_symbol){ 0 };
         name_die(&chain.dies[i], symbol);

@@ -34,14 +34,15 @@ struct salvage {
     int file;
     uint64_t written; /* size of the trace file in bytes */
     struct ws_encoder *encoder;
-    /* The rows added so far, by correlation and family, so that no record gives two rows. A process killed after it
-     * wrote a row to the journal (a log in the live memory) may have the record in its ring too. */
+    /* The rows added so far, by correlation and family, so that no record gives two rows. If a process was killed
+     * after it wrote a row to the journal (a log in the live memory), the record of this row may still be in a ring.
+     */
     struct ws_map seen;
     /* Number of operations without device times, for lack of a CUDA event, that no row of family `loss` counts. */
     uint64_t dry;
     bool range_last;                 /* the last row of the journal is a range */
-    uint32_t range_thread, range_at; /* if so: its thread, and the position of its record in that thread's ring */
-    uint64_t left;                   /* number of bytes that part_of may still copy */
+    uint32_t range_thread, range_at; /* if range_last: the range's thread, and its record's position in the ring */
+    uint64_t left;                   /* number of bytes that the function part_of may still copy */
     int64_t latest;                  /* latest host end time of the operations added from rings */
     struct ws_salvaged *result;
 };
@@ -156,8 +157,8 @@ static bool is_new(struct salvage *salvage, enum ws_family family, uint64_t corr
     return !was_seen;
 }
 
-/* Does the operation lack device times because no event was free for it? An operation without an event may get times
- * from the events of its neighbours; then it lacks nothing. */
+/* Does the operation lack device times because no event was free for it? The answer is no if the operation got its
+ * times from the events of its neighbours. */
 static bool is_dry(const struct ws_op *op)
 {
     return op->flags & WS_OP_POOL_DRY && !op->end && !op->result && !(op->flags & WS_OP_CAPTURED);
@@ -278,7 +279,8 @@ static void add_range(struct salvage *salvage, uint32_t thread, const struct ws_
     salvage_add(salvage, WS_FAMILY_range, &row);
 }
 
-/* If the journal (the live memory's log of rows) also holds the stack, the trace gets it twice. This does no harm. */
+/* If the journal (the live memory's log of rows) also holds the stack, the trace gets the stack twice, which does no
+ * harm. */
 static void add_stack(struct salvage *salvage, uint32_t thread, const struct ws_ring_stack *record)
 {
     struct ws_stack row = ws_ring_stack_row(record, thread, host_time(salvage, record->ticks));
@@ -414,7 +416,7 @@ static bool before_first_flush(struct salvage *salvage)
     return !begun || !timed;
 }
 
-/* Returns whether the live memory and the file belong to the same trace: the live memory may be that of an earlier
+/* Returns whether the live memory and the file belong to the same trace: the live memory may belong to an earlier
  * trace of the same name. An empty file always fits, because a collector has just created it. */
 static bool is_its_trace(const struct salvage *salvage)
 {

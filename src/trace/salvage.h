@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct ws_salvaged {
-    uint64_t rows;    /* number of rows added to the trace, without rows that count losses or describe the trace */
+    uint64_t rows;    /* number of rows added to the trace, apart from rows that count losses or describe the trace */
     uint64_t untimed; /* number of operations among these rows that lack device times */
     uint64_t lost;    /* number of records that the process had to drop or that are damaged, as far as known */
     bool ended;       /* the program had finished the trace; only the collector's copy may have lacked bytes */

@@ -38,8 +38,8 @@ int ws_attach_send(int socket, const struct ws_attach_message *message, int fd)
     return sendmsg(socket, &packet, MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Returns the descriptor that came with the packet, or -1. The kernel delivers at most one, because the buffer has no
- * room for more. */
+/* Returns the descriptor that came with the packet, or -1. The kernel delivers at most one descriptor, because the
+ * control buffer has no room for more. */
 static int descriptor_of(struct msghdr *packet)
 {
     int fd = -1;

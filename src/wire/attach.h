@@ -48,7 +48,7 @@ struct ws_attach_message {
 };
 
 /* Writes the name of the process's socket, which is an abstract socket: the first byte is 0. Returns the name's
- * length, or 0 if it does not fit. pid: the process id in the process's own pid namespace. The name also has the
+ * length, or 0 if it does not fit. pid: the process id in the process's own pid namespace. The name also contains the
  * number of that namespace, because containers with different pid namespaces may share one network namespace. */
 size_t ws_attach_name(char *name, size_t capacity, uint64_t pid_namespace, int pid);
 

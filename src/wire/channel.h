@@ -1,6 +1,6 @@
 /* The messages between the shim of a program and the collector, over a Unix socket of type SOCK_SEQPACKET. Each
  * message is one packet: a head of 16 bytes, then a body. All numbers are little-endian. A collector may relay its
- * traces to another collector over TCP. It then sends the same messages as a shim, one after another.
+ * traces to another collector over TCP. The relaying collector sends the same messages as a shim, one after another.
  *
  * head: u32 magic, u16 version, u16 kind, u32 size of the body, u32 reserved (0)
  *
@@ -12,7 +12,7 @@
  * | DATA    | shim      | u64: offset in the trace; then at most 64 KiB of the trace, from that offset          |
  * | TAKEN   | collector | u64: number of bytes of the trace in the collector's file; always whole frames        |
  * | GOODBYE | shim      | u64: size of the finished trace; a relay adds a text: how the trace ended             |
- * | GOODBYE | collector | u64: size of the finished trace; sent only to a relay, when all of it is in the file  |
+ * | GOODBYE | collector | u64: size of the finished trace; to a relay only, once its whole trace is in the file |
  * | CONTROL | collector | u64: enum ws_channel_command; upper half for FLUSH: a number; then the command's text |
  * | STATE   | shim      | u64: 1: the shim records now, 0: the shim does not record                             |
  * | ASK     | ctl       | u64: enum ws_channel_command; upper half: a process id or 0; then the command's text  |
@@ -102,7 +102,7 @@ struct ws_channel_hello {
     char rank[64];
     char host[72];
     char job[64];   /* name of the job, set by the launcher of the job; "": unknown */
-    char file[256]; /* name without folder that the shim would give the trace's file if there were no collector */
+    char file[256]; /* file name (without folder) that the shim would use for the trace if there were no collector */
 };
 
 enum { WS_CHANNEL_HELLO_SIZE = WS_CHANNEL_HEAD_SIZE + sizeof(struct ws_channel_hello) };

@@ -68,8 +68,8 @@ const struct ws_layout *ws_layout(uint32_t family);
  */
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text);
 
-/* Working memory for encoding frames of at most max_rows rows: ws_columns_encoder_size() zeroed bytes at
- * `memory`. */
+/* Working memory for encoding frames of at most max_rows rows. `memory` must have ws_columns_encoder_size() bytes,
+ * all of them 0. */
 struct ws_columns_encoder;
 size_t ws_columns_encoder_size(uint32_t max_rows);
 struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_rows);
@@ -92,8 +92,8 @@ struct ws_column_place {
 };
 
 /* Decodes `count` rows, column by column. `places` has one entry per column of the layout. The memory of each entry
- * is aligned for the column's values. Texts point into the payload. Columns absent from the payload become 0; unknown
- * columns are skipped. Returns 0 or -EBADMSG. */
+ * must be aligned for the column's values. Texts point into the payload. Columns absent from the payload become 0;
+ * unknown columns are skipped. Returns 0 or -EBADMSG. */
 int ws_columns_decode_into(struct ws_columns_decoder *decoder, const struct ws_layout *layout, const uint8_t *payload,
                            size_t size, uint32_t count, const struct ws_column_place *places);
 

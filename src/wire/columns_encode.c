@@ -69,8 +69,8 @@ struct ws_columns_encoder *ws_columns_encoder_init(void *memory, uint32_t max_ro
 
 size_t ws_columns_bound(const struct ws_layout *layout, uint32_t rows, size_t text)
 {
-    /* A SLOTS or GAP column packs two sequences. 64 bytes are enough for the rest of each column's head, and another
-     * 64 for the start of the payload. */
+    /* A SLOTS or GAP column packs two sequences. 64 bytes are enough for everything else in a column's head, and
+     * another 64 for the start of the payload. */
     return 64 + layout->column_count * (2 * ws_pack_bound(rows) + 64) + text;
 }
 
@@ -129,7 +129,7 @@ static void encode_slots(struct ws_columns_encoder *encoder, const struct ws_lay
             numbers[i] = 0;
         } else {
             slot = find_slot(encoder, value, distinct, &used);
-            numbers[i] = 1 + seen - slot; /* a new value gives 1, because its slot is `seen` */
+            numbers[i] = 1 + seen - slot; /* a new value is coded as 1, because its slot is `seen` */
         }
         slots[i] = (ws_slot)slot;
         history = ws_predictor_learn(history, guess, slot);

@@ -1,7 +1,7 @@
 /* A bounded copy of the rows of one dictionary (a kind of record that explains the ids in other records). The encoder
  * uses this copy to write the dictionary into the file again.
  *
- * Rows beyond the bounds are only counted. The memory is mapped directly and grows by doubling. */
+ * Rows beyond the bounds are only counted. The memory comes from mmap, and doubles when it is full. */
 #ifndef WALLSHIM_WIRE_DICTIONARY_H
 #define WALLSHIM_WIRE_DICTIONARY_H
 
@@ -16,8 +16,8 @@ enum { WS_FAMILY_FIRST_DATA = WS_FAMILY_clock };
 
 struct ws_dictionary {
     const struct ws_layout *layout;
-    uint32_t count;    /* the first `count` rows of the family are kept */
-    uint64_t not_kept; /* number of later rows, which are not kept */
+    uint32_t count;    /* number of rows in the copy: the first rows of the family */
+    uint64_t not_kept; /* number of later rows, which were not copied */
     char *rows;        /* row structures whose text pointers hold offsets into `texts` */
     size_t rows_capacity;
     char *texts;
@@ -40,8 +40,8 @@ size_t ws_texts_size(const struct ws_layout *layout, const void *row);
 /* Copies the row's texts to `to` and makes the row point to the copies. Returns the size of the texts in bytes. */
 size_t ws_texts_move(const struct ws_layout *layout, void *row, char *to);
 
-/* Makes the row point to texts that ws_texts_move has copied to `from`, maybe in another process. Returns false if
- * the texts take more than `size` bytes. */
+/* Makes the row point to its texts, which are at `from`. ws_texts_move has put them there, maybe in another process.
+ * Returns false if the texts take more than `size` bytes. */
 bool ws_texts_attach(const struct ws_layout *layout, void *row, const char *from, size_t size);
 
 #endif

@@ -44,7 +44,8 @@ enum ws_late_state {
 
 struct ws_late_block {
     _Alignas(64) uint8_t registers[WS_LATE_STATE];
-    /* Used by late_call. pthread_create and errno_location are addresses of functions in the process. */
+    /* The next members are used by late_call. pthread_create and errno_location are addresses of functions in the
+     * process. */
     uint64_t pthread_create, errno_location;
     uint64_t main; /* address of late_main in the page */
     uint64_t back; /* address at which the stopped thread continues */
@@ -52,7 +53,7 @@ struct ws_late_block {
     uint64_t created_thread;
     int32_t created; /* the result of pthread_create in late_call */
     uint32_t called; /* 1 once late_call is done and the stopped thread is about to return from it */
-    /* Used by late_main. */
+    /* The next members are used by late_main. */
     uint64_t pthread_self, pthread_detach, dlopen, dlsym, dlclose;
     uint64_t entry;         /* the shim's entry function, if the shim is already loaded; else 0: load the libraries */
     _Atomic uint32_t state; /* a value of enum ws_late_state */
@@ -64,7 +65,7 @@ struct ws_late_block {
     char path[64];
     uint32_t path_tail;                    /* offset of N in `path` */
     uint64_t libraries[WS_LATE_LIBRARIES]; /* handles of the loaded libraries, from dlopen */
-    /* Used by the shim. */
+    /* The next members are used by the shim. */
     uint32_t version;
     uint64_t token[2]; /* a client that sends this token may use the shim's socket */
     uint64_t patches;  /* address of an array of struct ws_late_patch; valid from state WS_LATE_PREPARED on */

@@ -2,7 +2,7 @@
 
 enum {
     SAMPLES = 1024,
-    /* Assumed bytes of an exception (a number that is too large for the planes), beside the number itself. */
+    /* Assumed bytes that an exception (a number too large for the planes) takes in addition to the number itself. */
     EXCEPTION_BYTES = 2,
 };
 

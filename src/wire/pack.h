@@ -64,7 +64,7 @@ static inline bool ws_unpack_zeros(struct ws_unpacker *unpacker, uint32_t count)
     return true;
 }
 
-/* Reads the next `count` numbers. At least `count` must be left. */
+/* Reads the next `count` numbers. At least `count` numbers must be unread. */
 void ws_unpack(struct ws_unpacker *unpacker, uint64_t *numbers, uint32_t count);
 
 #endif

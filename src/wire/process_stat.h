@@ -1,6 +1,6 @@
 /* Reads the start time of a process and the id of the system's boot. Together with the pid they identify a process on
- * a machine. The shim sends them to the collector. The collector reads them too, to check that the process is the one
- * it claims to be. Nothing here allocates memory. */
+ * a machine. The shim sends both to the collector. The collector also reads both itself, to check that the process is
+ * the one it claims to be. Nothing here allocates memory. */
 #ifndef WALLSHIM_WIRE_PROCESS_STAT_H
 #define WALLSHIM_WIRE_PROCESS_STAT_H
 

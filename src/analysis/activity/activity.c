@@ -104,8 +104,7 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
         free(groups);
         return -ENOMEM;
     }
-    result->gaps.bits[0].told = 1 << 1; /* marks operation 1: the backward search in ws_gap_at stops there at the
-                                           latest */
+    result->gaps.bits[0].told = 1 << 1; /* the backward search in ws_gap_at stops at operation 1 at the latest */
     result->begin = ws_op_begin(ops, track->order[0]);
     struct reach reach = { ws_reach_from(result->begin), result->begin, INT64_MIN, INT64_MIN };
     struct ws_split split = { 0 };

@@ -21,7 +21,7 @@ struct ws_gap {
 /* Two bits for each of 64 operations that follow each other in order of their start times (ws_track.order). */
 struct ws_gap_bits {
     uint64_t ends; /* 1: the device was idle until the operation began */
-    uint64_t told; /* 1: of all earlier operations, the one directly before this operation ended last */
+    uint64_t told; /* 1: the operation directly before this operation ended last of all earlier operations */
 };
 
 /* The gaps of a device, in order of time. A device can have millions of gaps, so they are stored as bits, and
@@ -63,8 +63,8 @@ static inline bool ws_gap_ends_at(const struct ws_gaps *gaps, size_t place)
 }
 
 /* Returns the gap that ended when the operation at index `place` began. Searches backwards from `place` for the
- * nearest operation whose `told` bit is set. The operation directly before that one ended last of all operations
- * before the gap. */
+ * nearest operation whose `told` bit is set. The operation directly before this nearest operation ended last of all
+ * operations before the gap. */
 static inline struct ws_gap ws_gap_at(const struct ws_gaps *gaps, size_t place)
 {
     size_t told = place;
@@ -118,8 +118,8 @@ static inline int64_t ws_activity_known(const struct ws_track_activity *activity
     return activity->span - activity->unrecorded;
 }
 
-/* The time from which reports count a device's times: the start of its first operation. If the report covers only a
- * window (a part of the recording, model/window.h), it is the start of the device's first operation in the whole
+/* Time 0 of a device's times in reports: the start of the device's first operation. If the report covers only a
+ * window (a part of the recording, model/window.h), time 0 is the start of the device's first operation in the whole
  * recording. */
 static inline int64_t ws_activity_origin(const struct ws_track *track, const struct ws_track_activity *activity)
 {
@@ -143,8 +143,8 @@ enum { WS_HELD_LEAST = 1000000 };
 
 /* Did the operation begin more than WS_HELD_LEAST after its launch call returned and after `reach`, the end of all
  * earlier recorded operations? If so, and if the operation is the first of its stream, we conclude that the stream
- * was busy with work that was launched before the recording. Always false for Wallshim's own traces: these state
- * which operations they lack, so the function need not guess. */
+ * was busy with work that was launched before the recording. Always false for Wallshim's own traces, because they
+ * state which operations they lack. */
 static inline bool ws_op_was_held(const struct ws_process *process, uint32_t op, int64_t reach)
 {
     const struct ws_ops *ops = &process->ops;

@@ -9,7 +9,7 @@
 
 enum {
     SYSTEMATIC_NS = 100,
-    SAMPLES_FEWEST = 3, /* with fewer samples, the variation of the lengths is not known */
+    SAMPLES_FEWEST = 3, /* from fewer samples, the variation of the lengths cannot be estimated */
 };
 static const double DEVIATIONS = 3;
 

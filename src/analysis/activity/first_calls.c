@@ -15,10 +15,11 @@ enum {
     CONTEXT_LEAST = 5000000,
     LATER_SHARE = 10, /* a later launch of a kernel is slow if its call takes more than 1/10 of the time of the
                          kernel's first launch call */
-    /* the share of long launches must be more than 5 times as high among first launches as among later launches */
+    /* first launches count as module loads only if the share of long launches among them is more than RARER times as
+     * high as among later launches */
     RARER = 5,
-    /* if fewer first launches are long, none counts as a module load: the launches may be long only because the
-     * operating system stopped the thread */
+    /* if fewer than LONG_LEAST first launches are long, no launch counts as a module load: the launches may be long
+     * only because the operating system stopped the thread */
     LONG_LEAST = 3,
 };
 
@@ -295,8 +296,8 @@ static int first_calls_by_begin(const void *a, const void *b)
     return (x->begin > y->begin) - (x->begin < y->begin);
 }
 
-/* Sorts the calls by their start, and adds each to the interval set of its kind. A set adds intervals fastest in this
- * order. */
+/* Sorts the calls by their start, and adds each to the interval set of its kind. Adding intervals to a set is fastest
+ * in order of their start. */
 static int first_calls_sort(struct first_finder *finder)
 {
     const struct first_call *calls = finder->calls.data;

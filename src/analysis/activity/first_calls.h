@@ -46,9 +46,9 @@ enum ws_first_kind {
 struct ws_process_first_calls {
     int64_t begin, end; /* ns, host clock: from the first recorded call or operation to the last; begin > end if
                            nothing was recorded */
-    struct ws_interval_set of[WS_FIRST_COUNT]; /* by kind: when any thread was in a call of this kind */
-    bool is_inferred[WS_FIRST_COUNT]; /* by kind: at least one call was put into this kind by its times, and not only
-                                         by its name; always true for WS_FIRST_ALLOCATION */
+    struct ws_interval_set of[WS_FIRST_COUNT]; /* by kind: the times at which a thread was in a call of this kind */
+    bool is_inferred[WS_FIRST_COUNT]; /* by kind: true if at least one call was recognized by its times, not by its
+                                         name alone; always true for WS_FIRST_ALLOCATION */
 };
 
 /* This analysis runs once per process. It has no section of its own in the report. */

@@ -6,10 +6,11 @@
 
 #include "base/minmax.h"
 
-/* Words in the names of ranges that load data. PyTorch's profiler writes a range "enumerate(DataLoader)#…__next__".
- * The Python frames that it records have names such as "torch/utils/data/dataloader.py(708): __next__". A training
- * loop waits for its loader's workers in "queue.py(154): get" and "multiprocessing/queues.py". The other names are
- * those of ranges that training frameworks and their users set. */
+/* Words in the names of ranges in which a program loads input data. PyTorch's profiler writes a range
+ * "enumerate(DataLoader)#…__next__". The Python frames that it records have names such as
+ * "torch/utils/data/dataloader.py(708): __next__". A training loop waits for its loader's workers in "queue.py(154):
+ * get" and "multiprocessing/queues.py". The other words are from names of ranges that training frameworks and their
+ * users set. */
 static const char *const loaders[] = { "dataloader",
                                        "data_loader",
                                        "data loader",
@@ -82,8 +83,9 @@ static int find_ranges(struct ws_host_time *time, const struct ws_process *proce
     return status;
 }
 
-/* Finds the first operation of each name. An operation refers to its shape, and a shape to its name. So find_firsts
- * finds the first operation of each shape, and then the earliest of these operations for each name. */
+/* Finds the first operation of each name. An operation refers to its shape (the set of operations with the same
+ * static properties), and the shape to the name. So find_firsts finds the first operation of each shape, and then the
+ * earliest of these operations for each name. */
 static int find_firsts(struct ws_host_time *time, const struct ws_model *model, const struct ws_process *process)
 {
     const struct ws_ops *ops = &process->ops;

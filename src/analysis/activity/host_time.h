@@ -46,7 +46,7 @@ struct ws_host_window {
     int64_t whole[WS_USE_COUNT]; /* full length of the calls that touch the window, including the parts outside it */
     uint32_t calls;              /* number of calls that touch the window */
     struct {
-        int64_t length; /* ns of the call that lie within the window; 0: there is no such call */
+        int64_t length; /* ns of the longest call within the window; 0: no call of this use */
         struct ws_host_event event;
     } longest[WS_USE_COUNT]; /* by use: the longest call; for WS_USE_INPUT and WS_USE_OWN, the longest time outside
                                 calls */
@@ -56,8 +56,8 @@ struct ws_host_window {
 extern const struct ws_analysis ws_analysis_host_time;
 
 /* Computes how the cursor's thread spent the window from `from` to `to`. The function is fastest if the windows of
- * successive calls with one cursor are in order of time. A host call that ended up to `slack` ns before `from`
- * touches the window too, because the clocks of host and device may differ by `slack`. */
+ * successive calls with one cursor are in order of time. A host call that ended up to `slack` ns before `from` counts
+ * as touching the window, because the clocks of host and device may differ by `slack`. */
 void ws_host_time_window(const struct ws_host_time *time, struct ws_host_cursor *cursor, int64_t from, int64_t to,
                          int64_t slack, struct ws_host_window *window);
 

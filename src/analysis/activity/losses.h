@@ -13,8 +13,8 @@ struct ws_process_losses {
 
 extern const struct ws_analysis ws_analysis_losses;
 
-/* Is the trace complete? It is if no operation, call or description of an operation was lost, if all host times are
- * possible, and if the file is not damaged. */
+/* Is the trace complete? It is complete if no operation, call or description of an operation was lost, no call has an
+ * impossible host time, and the file is not damaged. */
 bool ws_losses_is_complete(const struct ws_process *process, const struct ws_process_losses *losses);
 
 /* defined in losses_report.c */

@@ -39,8 +39,8 @@ static void losses_print_damage(const struct ws_process *process, struct ws_page
                      ws_format_bytes(number, damage->torn_bytes));
 }
 
-/* Reports that the program ended by _exit or quick_exit, or that it was killed. In both cases the shim could not wait
- * for operations that still ran. */
+/* Reports that the program ended by _exit or quick_exit, or that it was killed. In each of these cases, the shim
+ * could not wait for operations that still ran. */
 static void print_end(const struct ws_process *process, struct ws_page *page)
 {
     const char *end = ws_process_meta(process, "end");

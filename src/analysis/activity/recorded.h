@@ -25,9 +25,9 @@
 enum { WS_DISPATCH_MOST = 20000 };
 
 struct ws_process_recorded {
-    bool whole;        /* Wallshim made the trace, and it lacks at most one operation in LOST_MOST (recorded.c) */
-    uint32_t first_id; /* smallest correlation id of a recorded call; 0: the trace has no ids */
-    uint64_t before;   /* number of operations that were launched before the recording began */
+    bool whole; /* Wallshim made the trace, and the trace lacks at most one operation in LOST_MOST (recorded.c) */
+    uint32_t first_id;      /* smallest correlation id of a recorded call; 0: the trace has no ids */
+    uint64_t before;        /* number of operations in the trace that were launched before the recording began */
     struct ws_vector alone; /* int64_t, ascending: host times of launches whose operations are missing */
 };
 
@@ -40,8 +40,8 @@ bool ws_launched_before(const struct ws_process_recorded *recorded, const struct
 /* Does the trace lack an operation that was launched between these host times? */
 bool ws_lacks_launch(const struct ws_process_recorded *recorded, int64_t from, int64_t to);
 
-/* Writes the median difference between consecutive correlation ids: 1 if the trace holds every call, 0 if it has no
- * ids. Returns 0 or -ENOMEM. */
+/* Writes the median difference between consecutive correlation ids: 1 if the trace holds every call, 0 if the trace
+ * has no ids. Returns 0 or -ENOMEM. */
 int ws_recorded_apart(const struct ws_process *process, uint32_t *apart);
 
 /* Returns the host time at which the operation was queued: normally the end of its call. If a call waits for its

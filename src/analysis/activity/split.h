@@ -32,13 +32,14 @@ static inline struct ws_reach ws_reach_from(int64_t begin)
     return (struct ws_reach){ { begin, begin, begin } };
 }
 
-/* Returns the ns between `now` and `next` in which the group runs. No operation begins in between. */
+/* Returns the ns between `now` and `next` in which the group runs. No operation may begin between `now` and
+ * `next`. */
 static inline int64_t ws_reach_within(const struct ws_reach *reach, enum ws_group group, int64_t now, int64_t next)
 {
     return ws_max(ws_min(reach->group[group], next) - now, 0);
 }
 
-/* Adds the time from `now` to `next` to `split`. No operation begins in between. */
+/* Adds the time from `now` to `next` to `split`. No operation may begin between `now` and `next`. */
 static inline void ws_split_slice(struct ws_split *split, const struct ws_reach *reach, int64_t now, int64_t next)
 {
     int64_t compute = ws_reach_within(reach, WS_GROUP_COMPUTE, now, next);

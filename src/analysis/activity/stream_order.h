@@ -16,8 +16,8 @@ struct ws_order_entry {
 };
 
 struct ws_stream_order {
-    struct ws_vector records; /* struct ws_order_entry: events recorded; sorted by event, then time */
-    struct ws_vector waits;   /* struct ws_order_entry: waits for events; sorted by stream, then time */
+    struct ws_vector records; /* struct ws_order_entry: calls that recorded an event; sorted by event, then time */
+    struct ws_vector waits;   /* struct ws_order_entry: calls that made a stream wait; sorted by stream, then time */
     struct ws_vector holds;   /* struct ws_order_entry: operations that block a stream; sorted by stream, then time */
 };
 

@@ -43,7 +43,8 @@ static int add_wait(struct ws_process_sync *result, struct ws_map *places, uint3
     return 0;
 }
 
-/* Counts calls that wait, and launches and copies that block until their operation has ended. */
+/* Counts calls that wait for the device, and launches and copies whose call returned only after the operation had
+ * ended. */
 static int sync_run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);

@@ -49,10 +49,10 @@ static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
 }
 
 /* A row of the trace, written at `time`, counts calls that the shim did not record. mark_hole assumes that the
- * program made these calls in the longest gap (idle period) of the flush_ns before `time`, and in all gaps that are
- * at least 3/4 as long. Recording may have been paused several times in the flush_ns, so several gaps may be holes
- * (gaps without recording). Sets a bit in `marks` for each hole. The bit's number is the index, in the track's order,
- * of the operation that ended the hole. Returns the number of gaps that it compared. */
+ * program made these calls in the longest gap (idle period) of the last flush_ns before `time`, and in all gaps of
+ * this time that are at least 3/4 as long. Recording may have been paused several times in this time, so several gaps
+ * may be holes (gaps without recording). Sets a bit in `marks` for each hole. The bit's number is the index, in the
+ * track's order, of the operation that ended the hole. Returns the number of gaps that mark_hole compared. */
 static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
 {
     const struct ws_gap_walk from = gaps_after(gaps, time - flush_ns);
@@ -157,8 +157,8 @@ int ws_activity_leave_out_unrecorded(const struct ws_process *process, const str
                                      const struct ws_process_recorded *recorded, struct ws_track_activity *activity)
 {
     bool is_imported = ws_process_meta(process, "import") != NULL;
-    /* If the recording has operations that were launched before the window, mark_outside sees the older work.
-     * mark_lead_in need not infer it then. */
+    /* If the recording has operations that were launched before the window, mark_outside sees this older work, so
+     * mark_lead_in need not infer it. */
     bool has_lead_in = is_imported && !(track->window && track->window->later);
     if (!is_imported && !process->losses.count && !track->window)
         return 0;

@@ -18,16 +18,16 @@ enum { MOST_STEPS = 80, WORTH = 1 };
  * gradients. */
 enum { FORWARD = 5 };
 
-/* The broadcasts at the start of a step. They come before the step's first matrix kernel, and before the first
- * all-reduce that follows them on the same communicator. */
+/* The broadcasts at the start of a step: those before the step's first matrix kernel. Broadcasts after an all-reduce
+ * of the same communicator (`reduced`) do not count. */
 struct lead {
     uint64_t count, bytes;
     /* `exposed`: ns of the broadcasts in which no compute ran; `end`: end of the last broadcast (ns, host clock) */
     int64_t exposed, end;
     uint32_t comm; /* id of the first broadcast's communicator in the trace, plus 1; 0: not known */
-    bool computed; /* a matrix kernel has begun */
-    bool reduced;  /* an all-reduce of the communicator `comm` has begun */
-    bool early;    /* the first all-reduce of `comm` comes too early to reduce gradients (FORWARD) */
+    bool computed; /* true: a matrix kernel of the step has begun */
+    bool reduced;  /* true: after a broadcast, an all-reduce of the communicator `comm` has begun */
+    bool early;    /* true: this all-reduce comes too early to reduce gradients (FORWARD) */
 };
 
 /* Sums over the steady steps that begin with broadcasts and then have an all-reduce of the same communicator. */
@@ -37,7 +37,7 @@ struct buffers {
     /* `steps`: number of these steps; `late_steps`: number of these steps whose first all-reduce comes late enough to
      * reduce gradients (lead.early is false) */
     uint32_t steps, late_steps;
-    bool named;     /* at least MOST_STEPS percent of the broadcasts were launched in PyTorch's range
+    bool named;     /* true: at least MOST_STEPS percent of the device's broadcasts were launched in PyTorch's range
                        "DistributedDataParallel.forward" */
     int64_t saving; /* ns that a step would save without the broadcasts; 0: no advice */
 };

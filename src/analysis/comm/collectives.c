@@ -141,8 +141,8 @@ static void add_exposure(struct ws_comm_cost *cost, const struct part *part)
     cost->exposed_wait += part->last - part->begin - part->under_wait;
 }
 
-/* Raises cost->fastest (the highest bus bandwidth) if the operation was faster. Ignores small operations, because
- * their time depends on latency and not on the link's bandwidth. */
+/* Sets cost->fastest (the highest bus bandwidth so far) to the operation's bus bandwidth if this is higher. Ignores
+ * small operations, because their time depends on latency and not on the link's bandwidth. */
 static void comm_collectives_add_speed(struct ws_comm_cost *cost, const struct ws_comm_op *op,
                                        const struct ws_comm_kind *kind, int64_t transfer)
 {
@@ -163,8 +163,8 @@ static void comm_collectives_add_times(struct ws_comm_cost *cost, const struct w
         return;
     }
     int64_t waited = ws_clamp(arrival.last, op->begin, op->end) - op->begin;
-    /* If the rank waits for half of the operation or longer, the transfer is too short to give a bandwidth: clock
-     * errors between ranks may be as long as the transfer. */
+    /* If the rank waits for at least half of the operation's time, the transfer is too short to give a bandwidth:
+     * clock errors between ranks may be as long as the transfer. */
     if (waited < length / 2)
         comm_collectives_add_speed(cost, op, kind, length - waited);
     cost->matched++;
@@ -179,7 +179,8 @@ struct stretch {
     size_t count;
     int64_t exposed, exposed_wait, under;
     int64_t waited_for_stragglers;
-    /* ns of the last operation's transfer outside compute; we assume that no compute can overlap it */
+    /* ns of the last operation's transfer in which no compute ran; we assume that no compute can overlap this
+     * transfer */
     int64_t last_transfer;
 };
 

@@ -172,8 +172,8 @@ static int advise_overlap(const struct ws_report *report, size_t subject, const 
     int64_t room = saving > 0 ? ws_overlap_limit(report, subject) : 0;
     if (room == INT64_MIN)
         return -ENOMEM;
-    /* The advice of ws_buffer_broadcasts_advise already counts the time of the broadcasts of buffers as saved, so
-     * this advice must not count it again. */
+    /* The advice of ws_buffer_broadcasts_advise already counts the time of the broadcasts of buffers as saved, so the
+     * advice made here must not count this time again. */
     saving = ws_min(ws_min(saving, uncovered - broadcasts), room);
     if (saving <= 0)
         return 0;

@@ -63,15 +63,15 @@ struct ws_comm_op {
 struct ws_comm_kind {
     ws_comm_operation operation;
     uint32_t ranks;        /* number of ranks of the communicator; 0: not known */
-    bool by_name;          /* the trace holds no calls for this row; its kernels were found by their names */
-    uint64_t calls, bytes; /* number of calls, and their bytes, with or without device times */
+    bool by_name;          /* the trace holds no NCCL calls for this row's kernels; they were found by their names */
+    uint64_t calls, bytes; /* number and bytes of all calls, even those without device times */
     uint64_t timed;        /* number of calls with device times */
     uint64_t timed_bytes;  /* bytes of the calls with device times */
 };
 
 /* A communicator as one rank uses it. */
 struct ws_comm_member {
-    uint64_t group; /* identifies the communicator: equal on all its ranks */
+    uint64_t group; /* identifies the communicator: all its ranks have the same value */
     uint32_t rank;  /* the rank's number in the communicator */
     uint32_t size;  /* number of ranks of the communicator; 0: size and rank are not known */
     uint32_t joint; /* number of operations in the communicator that all ranks must join */
@@ -122,7 +122,8 @@ struct ws_joined_entry {
 };
 
 /* The difference between a rank's clock and the clock of the reference rank, to whose clock all times are converted.
- * It is measured at the ends of collectives, which end on all ranks at about the same time. Times are in ns. */
+ * The difference is measured at the ends of collectives, because a collective ends on all ranks at about the same
+ * time. Times are in ns. */
 struct ws_rank_clock {
     uint32_t samples;
     /* the rank's clock minus the reference clock at time `at`: median of the samples (measured differences) */
@@ -156,9 +157,10 @@ struct ws_rank {
     /* `last`: number of collectives in which the rank arrived last; `late`: number of those collectives in which the
      * other ranks waited long for the rank (comm_waits.c) */
     uint64_t last, late;
-    uint32_t steps, late_steps; /* number of steady steps; number of steady steps in which others waited for the rank
-                                   for 2 % of the step or more */
-    int64_t waited, caused;     /* ns that this rank waited for others; sum of ns that others waited for this rank */
+    uint32_t steps, late_steps; /* `steps`: number of steady steps; `late_steps`: number of steady steps in which the
+                                   other ranks waited for this rank for at least 2 % of the step */
+    int64_t waited, caused;     /* `waited`: ns that this rank waited for others; `caused`: sum of the ns that others
+                                   waited for this rank */
     /* ns: how long the other ranks waited on average, summed over all collectives in which this rank arrived last */
     int64_t delay;
     int64_t steady_delay; /* ns: the part of `delay` in steady steps */
@@ -226,8 +228,8 @@ struct ws_track_collectives {
     struct ws_comm_cost all;
     int64_t waited_for_stragglers;
     int64_t caused_by_stragglers; /* upper limit of the ns that this rank would save if the stragglers were on time */
-    /* `uncovered`, `hideable` and the two fields on stragglers are sums over steady steps, or over the recording if
-     * there are no steady steps. */
+    /* The two fields above and the two below are sums over the steady steps, or over the whole recording if there are
+     * no steady steps. */
     int64_t uncovered;     /* ns of transfer (after the last rank arrived) in which no compute ran */
     int64_t hideable;      /* upper limit of the part of `uncovered` that could run during compute, ns */
     int64_t compute, idle; /* ns of compute and of idle time, from the first matched operation to the last */
@@ -242,8 +244,8 @@ extern const struct ws_analysis ws_analysis_collectives;
  * `compute`, `idle` and `same_kernels` cover the time from a rank's first matched collective to its last. `cause`
  * compares idle time of the whole recording. */
 struct ws_lateness {
-    int64_t compute, idle; /* ns of compute and of idle time by which this rank exceeds the mean */
-    bool same_kernels;     /* the rank ran about as many kernels as the mean */
+    int64_t compute, idle; /* ns by which this rank's compute time and idle time exceed the mean */
+    bool same_kernels;     /* the rank's number of kernels is about the mean */
     enum ws_part cause;    /* the cause of at least half of `idle`; WS_PART_UNEXPLAINED: not known */
 };
 
@@ -265,8 +267,8 @@ void ws_lateness_describe(const struct ws_report *report, size_t track, const st
  * the other ranks would save. */
 int ws_stragglers_advise(const struct ws_report *report, size_t track, struct ws_advice_list *list);
 
-/* Converts a sum over the steady steps to a mean per step. Without steps, `total` is the sum over the recording and
- * is returned unchanged. */
+/* Converts a sum over the steady steps to a mean per step. If there are no steady steps, `total` is the sum over the
+ * recording, and is returned unchanged. */
 int64_t ws_comm_per_step(const struct ws_report *report, size_t track, int64_t total);
 
 /* ---- cost for the job (ranks.c) */

@@ -105,7 +105,7 @@ static void quartiles(const struct samples *samples, uint32_t from, uint32_t to,
 }
 
 /* Fits a line through the medians of the first and the last third of the samples. Uses the slope of this line as the
- * drift if subtracting it at least halves the interquartile range of the samples. */
+ * drift if subtracting this drift at least halves the interquartile range of the samples. */
 static void find_drift(const struct samples *samples, struct ws_rank_clock *clock)
 {
     uint32_t third = samples->count / 3, last = samples->count - third;

@@ -8,8 +8,8 @@ enum factor { FACTOR_ONE, FACTOR_ALL_REDUCE, FACTOR_SHARE };
 
 static const struct operation {
     const char *function;
-    /* text that names of kernels of this operation contain, in upper or lower case; the first row whose text matches
-     * is used */
+    /* text by which a kernel of this operation is recognized: the kernel's name contains it, in upper or lower case;
+     * the first row whose text the name contains is used */
     const char *kernel;
     const char *name;
     enum factor factor;
@@ -91,7 +91,8 @@ bool ws_comm_is_joint(ws_comm_operation operation)
 
 static unsigned type_bytes(uint32_t datatype)
 {
-    /* ncclDataType_t: int8 uint8 int32 uint32 int64 uint64 half float double bfloat16 fp8 fp8 */
+    /* in the order of ncclDataType_t: int8 uint8 int32 uint32 int64 uint64 half float double bfloat16, two types of
+     * fp8 */
     static const uint8_t bytes[] = { 1, 1, 4, 4, 8, 8, 2, 4, 8, 2, 1, 1 };
     return datatype < sizeof(bytes) ? bytes[datatype] : 1;
 }

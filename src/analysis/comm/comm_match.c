@@ -5,8 +5,8 @@
 #include "base/minmax.h"
 
 /* Two operations end at about the same time if their ends differ by at most 50 µs or a twentieth of the shorter
- * operation, whichever is longer. This is how collectives without sequence numbers are recognized. For half of NCCL's
- * collectives, the ends differ by less than 20 µs. */
+ * operation, whichever is longer. Collectives without sequence numbers are recognized by such ends. For half of
+ * NCCL's collectives, the ends differ by less than 20 µs. */
 enum { ENDS_WITHIN_NS = 50000, ENDS_SHARE = 20 };
 
 /* A communicator is matched by order (the n-th operations of all ranks are one collective) if at least this
@@ -18,8 +18,8 @@ struct side {
     const struct ws_comm_member *member;
     uint32_t track;
     const struct ws_comm_op *ops; /* all communication operations of the track */
-    const uint32_t *list;         /* indices in `ops` of the member's operations, in order of sequence numbers */
-    uint32_t count, at;           /* length of `list`; index of the next operation to match */
+    const uint32_t *list; /* indices in `ops` of the operations in this communicator, in order of sequence numbers */
+    uint32_t count, at;   /* `count`: length of `list`; `at`: index in `list` of the next operation to match */
 };
 
 struct matcher {
@@ -146,7 +146,7 @@ static int match_by_sequence(struct matcher *matcher, struct side *sides, size_t
                 continue;
             if (push_entry(matcher, &sides[i]))
                 return -ENOMEM;
-            /* If a rank has several operations with this number, only the first counts. */
+            /* If a rank has several operations with this sequence number, only the first is matched. */
             for (; op && op->sequence == lowest; op = head(&sides[i]))
                 sides[i].at++;
         }

@@ -8,14 +8,14 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* Limits the number of struct ws_comm_kind per device. Each communicator size has rows of its own, and a damaged
- * trace may hold very many sizes. Once there are MOST_KINDS rows, all further operations go into rows whose `ranks`
- * is 0. */
+/* Limits the number of rows (struct ws_comm_kind) per device. Each communicator size (number of ranks) has rows of
+ * its own, and a damaged trace may hold very many sizes. Once there are MOST_KINDS rows, all further operations go
+ * into rows whose `ranks` is 0. */
 enum { MOST_KINDS = 256 };
 
 /* The calls of one NCCL group. NCCL launches the same kernels for all calls of a group. */
 struct bundle {
-    uint64_t first, last; /* correlation ids of the first and the last launch that the calls made */
+    uint64_t first, last; /* correlation ids of the first and the last launch by these calls */
     uint32_t comm_op;     /* index of the struct ws_comm_op made from the bundle; WS_NOWHERE: none yet */
     uint32_t kind, member;
     uint32_t comm; /* communicator of the group's first call, as in ws_comm_op.comm */
@@ -42,7 +42,7 @@ struct finder {
     const struct ws_process *process;
     const struct ws_track *track;
     struct ws_track_comm *result;
-    struct ws_vector bundles; /* elements: struct bundle, by first correlation id */
+    struct ws_vector bundles; /* elements: struct bundle, in order of `first` */
     struct ws_vector lines;   /* elements: struct line */
     struct ws_map comms;      /* id of a communicator + 1 → index of the communicator in `members` + 1 */
     /* number of ranks + 1 → number of communicators with this many ranks whose name is not in the trace */
@@ -333,8 +333,8 @@ static struct ws_comm_op *op_by_name(struct finder *finder, const struct ws_op_s
                     .begin = INT64_MAX, .end = INT64_MIN, .calls = 1, .kind = line->kind, .member = line->member });
 }
 
-/* Finds or creates the operation of a bundle (the NCCL calls of one group). If their communicator is not known, all
- * kernels with this name on this stream (the kernel's line) count as one communicator. */
+/* Finds or creates the operation of a bundle (the NCCL calls of one group). If the communicator of these calls is not
+ * known, all kernels with this name on this stream (the kernel's line) count as one communicator. */
 static struct ws_comm_op *op_of_bundle(struct finder *finder, struct bundle *bundle, const struct ws_op_shape *shape)
 {
     const struct ws_comm_kind *kind = (struct ws_comm_kind *)finder->result->kinds.data + bundle->kind;

@@ -7,12 +7,13 @@
 #include "base/minmax.h"
 
 /* ns. A collective is costly if the other ranks wait at least this long for the last rank, on average. Shorter waits
- * are no evidence of a late rank, because launch times alone vary that much. If the interquartile range of a rank's
- * measured clock differences (ws_rank_clock.spread) is larger than this, that range is the limit instead. */
+ * are no evidence of a late rank, because launch times alone vary that much. If one of the ranks has measured clock
+ * differences with a larger interquartile range (ws_rank_clock.spread), this range is the limit for the
+ * collective. */
 static const int64_t costly_ns = 10000;
 
-/* ns. If the last operation of a matched collective begins more than this after the first one has ended, the
- * operations do not belong together, and the match is rejected. Clock errors are smaller than this limit. */
+/* ns. If the last operation of a matched collective begins more than this time after the first operation has ended,
+ * the operations do not belong together, and the match is rejected. Clock errors are smaller than this limit. */
 static const int64_t apart_ns = 1000000;
 
 /* Limits for stragglers. The candidates are the fewest ranks that together caused CAUSED_SHARE percent of the waits.
@@ -28,7 +29,7 @@ struct ranks {
     const struct ws_report *report;
     struct ws_job_comm *job;
     struct ws_rank *list;    /* the job's ranks, by index of the rank's track */
-    int64_t **delay_by_step; /* by track and step: ns that the other ranks waited for this rank, on average */
+    int64_t **delay_by_step; /* indexed by track and by step: mean ns that the other ranks waited for the rank */
 };
 
 static const struct ws_joined_entry *entries_of(const struct ranks *ranks, const struct ws_joined *joined)

@@ -5,12 +5,12 @@
  * but the fastest operation hardly includes any. If all ranks run on one machine, the limit is the link between its
  * GPUs (hardware/links.h), or PCIe. If ranks run on several machines, the limit is a network card of 400 Gbit/s. The
  * trace may not tell whether there are several machines: host names or ranks may be missing. The limit is then that
- * of the network card too, unless the rank is faster than such a card. If it is faster, we assume that its GPU has a
- * direct link to other GPUs.
+ * of the network card too, unless the rank is faster than such a card. If the rank is faster, we assume that its GPU
+ * has a direct link to other GPUs.
  *
  * A link that reaches at most a fiftieth of the limit is called slow (our choice). NCCL reaches more than half of a
- * link's bandwidth with messages of some MiB. The limit for "slow" is this low because slower networks are common,
- * and because an operation may include unknown waits. */
+ * link's bandwidth with messages of some MiB. This threshold is so low because slower networks are common, and
+ * because an operation may include unknown waits. */
 #ifndef WALLSHIM_ANALYSIS_COMM_SLOW_LINK_H
 #define WALLSHIM_ANALYSIS_COMM_SLOW_LINK_H
 

@@ -9,7 +9,7 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Percent. We assume that two ranks did the same work if their numbers of kernels differ by at most this. */
+/* We assume that two ranks did the same work if their numbers of kernels differ by at most this percentage. */
 enum { SAME_WORK = 2 };
 
 /* Advice lists the numbers of at most MOST_NAMED stragglers. */
@@ -54,8 +54,7 @@ static bool is_on_time(const struct ws_report *report, size_t track)
 struct punctual {
     double ranks, compute, idle, kernels,
         causes[WS_CAUSE_COUNT]; /* `ranks`: number of ranks on time; the other fields: means over these ranks */
-    double won;                 /* ns per step that a rank on time would save on average if the stragglers were on
-                                   time */
+    double won;                 /* mean ns per step that a rank on time would save if the stragglers were on time */
     uint32_t stragglers[MOST_NAMED];
     size_t straggler_count;
 };

@@ -4,8 +4,8 @@
 #include "analysis/cost/argument_grammars.h"
 
 /* FlashAttention-2 (csrc/flash_attn/src/flash.h, copied by PyTorch) passes its kernels one structure of pointers,
- * 64-bit strides and sizes. The grid confirms some sizes: x is the number of blocks of queries (in the backward pass
- * blocks of keys), y is the size of the batch, z is the number of heads. */
+ * 64-bit strides and sizes. The grid confirms some sizes: x is the number of blocks of queries (in the backward pass,
+ * of keys), y is the size of the batch, z is the number of heads. */
 enum { HEADS_AT = 96, TRUTHS = 8, TRAITS = 3, ROUNDED = 128 };
 
 /* Offsets, in bytes, of these sizes in the structure of FlashAttention-2: batch, length of the query sequences,
@@ -19,9 +19,9 @@ static const struct layout {
     { 160, 164, 168, 172, 176, 180, 184, 200, 216 },
 };
 
-/* Reads the boolean template arguments that follow Flash_kernel_traits. The first says whether there is dropout, the
- * second whether attention is causal. In newer versions the third says whether attention is limited to a window of
- * nearby keys. */
+/* Reads the boolean template arguments that follow Flash_kernel_traits. The first argument says whether there is
+ * dropout, the second whether attention is causal. In newer versions, the third argument says whether attention is
+ * limited to a window of nearby keys. */
 static uint32_t read_truths(const char *at, bool mangled, bool truths[TRUTHS])
 {
     static const char *const marks[2][2] = { { "false", "true" }, { "Lb0E", "Lb1E" } };

@@ -56,7 +56,7 @@ static bool read_input(const struct ws_param_block *block, uint32_t most, uint32
            input->elements && input->elements % input->extent == 0;
 }
 
-/* Does every element of the input have memory of its own? An expanded input does not: in a dimension with stride 0,
+/* Does every element of the input have a different address? An expanded input does not: in a dimension with stride 0,
  * several elements have the same address. */
 static bool is_whole(const struct ws_param_block *block, uint32_t most, uint32_t i)
 {

@@ -101,8 +101,8 @@ static uint32_t read_alike(const char *name, bool mangled, uint32_t operands, st
 }
 
 /* Sets the types of the arrays and returns their number; 0: not known. In "AUnaryFunctor<A, B, RESULT>", A is the
- * type of a scalar that the kernel holds, and the input array has type B. In "BUnaryFunctor<A, B, RESULT>", the input
- * array has type A. "BinaryFunctor" has two input arrays. */
+ * type of a scalar that is stored in the functor, and the input array has type B. In "BUnaryFunctor<A, B, RESULT>",
+ * the input array has type A. "BinaryFunctor" has two input arrays. */
 static uint32_t read_arrays(const char *name, bool mangled, uint32_t operands,
                             struct ws_kernel_type arrays[WS_KERNEL_TYPES + 1], bool *alike)
 {

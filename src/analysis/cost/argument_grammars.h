@@ -12,7 +12,7 @@
 const char *ws_behind(const char *text, const char *part);
 
 /* `at` points to a kernel's name inside `name`. Does the identifier that contains this text begin before `at`? If so,
- * the identifier names another kernel: "masked_softmax_warp_forward" is not "softmax_warp_forward". */
+ * the identifier is the name of another kernel: "masked_softmax_warp_forward" is not "softmax_warp_forward". */
 bool ws_goes_before(const char *name, const char *at);
 
 /* Reads the types of the template arguments. `at` points to the start of the arguments, after the kernel's name.

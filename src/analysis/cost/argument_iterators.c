@@ -4,8 +4,8 @@
 
 enum { FUNCTOR_TEXT = 1024, TABLE_SLACK = 40 };
 
-/* Does the functor belong to PyTorch? Other libraries also run functors of their own through PyTorch's
- * TensorIterator. The types of such functors' results are not known to ws_read_functor. */
+/* Does the functor belong to PyTorch? Other libraries also pass their own functors to PyTorch's TensorIterator.
+ * ws_read_functor cannot tell the result types of these functors. */
 static bool is_of_pytorch(const char *functor, bool mangled)
 {
     if (mangled) {
@@ -16,7 +16,7 @@ static bool is_of_pytorch(const char *functor, bool mangled)
     return !strncmp(functor, "at::native::", 12);
 }
 
-/* If the kernel works on contiguous arrays, returns the rest of its name, from the functor on; else NULL. */
+/* If the kernel works on contiguous arrays, returns the part of its name from the functor to the end; else NULL. */
 static const char *contiguous_functor(const char *name, bool mangled)
 {
     const char *at = ws_behind(name, "vectorized_elementwise_kernel");

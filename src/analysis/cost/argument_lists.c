@@ -19,9 +19,9 @@ static const uint32_t most_with_scalars[MOST_LISTS] = { 96, 64, 48, 36, 30 };
 
 /* How many arrays a kernel of a list functor reads and writes. */
 enum moves {
-    READS_NAMED,   /* writes one array; a template argument gives the number of arrays that it reads */
+    READS_NAMED,   /* writes one array; a template argument gives the number of arrays that the kernel reads */
     ALL_BUT_GRADS, /* an optimizer of PyTorch: reads all lists, writes all lists except the gradients */
-    GIVEN,         /* reads and writes ws_list_kernel.arrays arrays in all */
+    GIVEN,         /* the number of arrays read plus the number of arrays written is ws_list_kernel.arrays */
 };
 
 struct ws_list_kernel {
@@ -147,9 +147,9 @@ struct ws_arguments_form ws_list_form(const char *name)
 }
 
 struct lists {
-    uint32_t sizes, size_bytes; /* offset of the array with each tensor's number of elements; bytes per number */
-    /* offsets of two arrays, indexed by thread block: index of the block's tensor; index of its chunk in the
-     * tensor */
+    uint32_t sizes, size_bytes; /* `sizes`: offset of the tensors' element counts; `size_bytes`: bytes per count */
+    /* offsets of two arrays that are indexed by thread block: `tensors` gives the index of the block's tensor,
+     * `pieces` the index of the block's chunk in the tensor */
     uint32_t tensors, pieces;
     uint32_t most;
     uint64_t chunk;

@@ -7,7 +7,7 @@
  * a table of the kept dimensions with strides of the output and the input; the addresses of the input and of up to
  * two outputs. */
 enum {
-    CONFIG_NUMBERS = 14, /* how many 4-byte numbers ReduceConfig has in every version; newer versions have two more */
+    CONFIG_NUMBERS = 14, /* how many 4-byte numbers every version of ReduceConfig has; newer versions have two more */
     CONFIG_MOST = 16,
     CONFIG_LATEST_START = 192,
 };
@@ -72,7 +72,7 @@ struct ws_arguments_form ws_reduce_form(const char *name)
     return form;
 }
 
-/* Reads the number of outputs from the last 4 bytes of ReduceOp. Returns false unless it is 1 or 2. */
+/* Reads the number of outputs from the last 4 bytes of ReduceOp. Returns false unless the number is 1 or 2. */
 static bool read_outputs(const struct ws_param_block *block, uint64_t *outputs)
 {
     uint32_t end = 8 * (block->image.first + block->image.count);

@@ -6,13 +6,14 @@
  * the grid. ONE: there is one row. */
 enum { OF_GRID = -1, ONE = -2 };
 
-/* Tells which number of the parameter block must equal the x size of the grid. */
+/* The number in the parameter block that must equal the x size of the grid: the number of rows, of columns, or
+ * neither. */
 enum check { UNCHECKED, ROWS_ARE_GRID, COLUMNS_ARE_GRID };
 
 /* Kernels that work on rows.
  *
  * `arrays` has one letter per pointer. A capital letter is an array that the kernel writes, a small letter one that
- * it reads. '.' is not an array. The letters:
+ * it reads. '.' stands for `step` bytes that hold no pointer. The letters:
  * - i: as many elements as the input, of the input's type;
  * - t: twice as many elements as the input, of the input's type;
  * - x: like i, read and written;

@@ -63,7 +63,7 @@ struct ws_arguments_form ws_arguments_form_of(const char *name);
 
 struct ws_moved_array {
     uint64_t address; /* device address of the array; 0: not known */
-    double bytes;     /* size of the elements that the kernel uses, each counted once */
+    double bytes;     /* bytes of the elements that the kernel uses, each element counted once */
     bool written;
 };
 

@@ -109,7 +109,7 @@ struct ws_iterator ws_iterator_of(const char *name)
         iterator.per_thread = number > 4 && number <= 16 ? number : 4;
     else if (unrolled)
         iterator.per_thread = 4;
-    else if (end) /* `number` is the threads per block; the next number is the elements per thread */
+    else if (end) /* `number` is threads per block; the next number is elements per thread */
         iterator.per_thread = number_after(end, 8, &end);
     if (iterator.per_thread > 64)
         iterator.per_thread = 0;

@@ -42,7 +42,7 @@ struct ws_operands {
     double bytes[WS_OPERANDS_MOST]; /* size of the array at each address; 0: not known */
     /* the first `ordered` addresses are arrays that the kernel is known to read or write */
     uint32_t ordered;
-    uint32_t written;  /* the first `written` arrays are written; those from `written` to `ordered` - 1 are read */
+    uint32_t written;  /* the first `written` of these arrays are written, the other ones are read */
     uint64_t elements; /* number of elements of each array; 0: not known */
 };
 

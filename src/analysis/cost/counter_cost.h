@@ -23,7 +23,7 @@ struct ws_counter_cost {
     double bytes, flops;
     double written;              /* bytes written; `bytes` includes them */
     enum ws_precision precision; /* precision in which most FLOPs were done: fp16, fp32 … */
-    char note[192];              /* if FLOPs are not known: names the groups of metrics that were not read */
+    char note[192]; /* if FLOPs are not known: text that lists the groups of metrics that were not read */
 };
 
 struct ws_counter_costs;

@@ -10,8 +10,8 @@
 struct by_shape {
     struct ws_operator_cost cost;
     uint64_t blocks;   /* number of launches of the shape whose recorded parameters give a cost */
-    uint64_t launches; /* number of calls of ws_kernel_costs_cost for this shape */
-    bool differ;       /* the parameters of several launches give different costs */
+    uint64_t launches; /* how often ws_kernel_costs_cost was called for this shape */
+    bool differ;       /* the parameters of different launches give different costs */
 };
 
 /* The cost that a parameter block (the recorded parameters of a launch) gives for launches of a shape. The cost is

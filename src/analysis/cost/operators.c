@@ -12,7 +12,7 @@ struct ws_operator {
                          begin with triton_ */
     cost_function *cost;
     const char *inputs; /* letters for the inputs; each cost function explains its letters */
-    double flops;       /* FLOPs per element of the largest tensor; used by cost_moves only */
+    double flops;       /* FLOPs per element of the largest tensor; only cost_moves uses it */
     bool matmul;
 };
 
@@ -30,8 +30,8 @@ static void set_product(struct ws_operator_cost *cost, double batch, double m, d
     cost->flops = 2 * batch * m * n * k;
 }
 
-/* A[m,k] · B[k,n], both of rank 2, or both of rank 3 with the batch first. `inputs` has one letter for each input
- * before A: "" or "b" (bias). */
+/* A[m,k] · B[k,n]: both have two dimensions, or both have three dimensions with the batch first. `inputs` has one
+ * letter for each input before A: "" or "b" (bias). */
 static bool cost_product(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                          struct ws_operator_cost *cost)
 {
@@ -246,8 +246,8 @@ static void set_graph(const struct ws_tensor *tensors, size_t count, struct ws_o
 }
 
 /* A convolution of cuDNN: input, filter and result, each a tensor or its gradient. The computation uses each element
- * of the filter once per site (position) of the result. This holds no matter which of the three tensors is the
- * computed one. */
+ * of the filter once per site (position) of the result. This holds no matter which of the three tensors is
+ * computed. */
 static bool cost_filter(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                         struct ws_operator_cost *cost)
 {
@@ -286,10 +286,10 @@ static bool cost_products(const struct ws_operator *entry, const struct ws_tenso
     return cost->flops > 0 && cost->element != WS_ELEMENT_UNKNOWN;
 }
 
-/* Operators with little arithmetic. `inputs` has one letter per input: r = read, w = written, x = both, '-' = not
- * counted, because the operator moves only a part of this input or nothing of it. One more letter after those of the
- * inputs stands for an output that is not among the inputs: o = as large as the largest input, p = one byte per
- * element of the largest input. "*" means r for all inputs. */
+/* Operators with little arithmetic. `inputs` has one letter per input: r = read, w = written, x = read and written,
+ * '-' = not counted, because the operator moves only a part of this input or nothing of it. One more letter after
+ * those of the inputs stands for an output that is not among the inputs: o = as large as the largest input, p = one
+ * byte per element of the largest input. "*" means r for all inputs. */
 static bool cost_moves(const struct ws_operator *entry, const struct ws_tensor *tensors, size_t count,
                        struct ws_operator_cost *cost)
 {

@@ -29,7 +29,7 @@ struct ws_operator_cost {
     enum ws_element element;
     double m, n, k, batch;                  /* sizes of a GEMM; 0: not a GEMM */
     bool columns;                           /* the GEMM's matrices are column-major as in BLAS; false: row-major */
-    double heads, queries, keys, head_size; /* sizes of attention, with `batch`; 0: not attention */
+    double heads, queries, keys, head_size; /* sizes of attention, in addition to `batch`; 0: not attention */
     bool backward;                          /* the operator computes gradients */
     enum ws_causal causal;
     const char *note; /* assumptions behind the figures, for the report; NULL: none */
@@ -38,7 +38,8 @@ struct ws_operator_cost {
 /* Returns the operator with this name, such as "aten::mm"; NULL: the table of operators (operators.c) lacks it. */
 const struct ws_operator *ws_operator_find(const char *name, size_t length);
 
-/* Do kernels of this class do the operator's main work? Kernels of other classes only prepare or finish this work. */
+/* Do kernels of this class do the operator's main work? Kernels of all other classes only prepare or finish the main
+ * work. */
 bool ws_operator_is_done_by(const struct ws_operator *entry, enum ws_kernel_class class);
 
 /* Computes the cost of a call of the operator from its inputs. Returns false if the inputs do not give the cost. */

@@ -9,8 +9,8 @@
 enum { HEADS_THAT_SHARE_KEYS = 16, NAME_MOST = 256 };
 
 static const double least_element = 0.5; /* size in bytes of the smallest element type, fp4 */
-static const double number_most = 1e12;  /* larger numbers in names of ranges are cut to this, so that sums stay
-                                            finite; no server has counts this large */
+static const double number_most = 1e12;  /* larger numbers in the names of ranges are reduced to this limit, so that
+                                            sums stay finite; no server has counts this large */
 
 /* Returns the number at `at`; -1: none. Skips "sq", which ROCm's vLLM writes before the sum of the query lengths. */
 static double number_at(const char *at)

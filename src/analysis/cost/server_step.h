@@ -40,7 +40,7 @@ struct ws_server_step {
     /* each request generates one token in this iteration, so attention reads all keys of a request for a single
      * query */
     bool decodes;
-    double requests; /* number of requests in the iteration; 0: not known, or none */
+    double requests; /* number of requests in the iteration; 0: no requests, or not known */
     enum ws_phase phase;
     bool iteration; /* the range is an iteration of an inference server */
     bool drafts;    /* the range belongs to speculative decoding, in which one iteration of the server has several

@@ -14,8 +14,8 @@ static struct ws_code_time *time_of(const struct ws_process *process, uint32_t f
     return &times[index < process->stacks.frames.rows.count ? index : process->stacks.frames.rows.count];
 }
 
-/* Returns the end of the call that the cursor's thread began at `time`. If the thread began no call at that time,
- * returns `time` itself. */
+/* Returns the end of the call that a thread began at `time`. `cursor` iterates over the calls of this thread. If the
+ * thread began no call at that time, returns `time` itself. */
 static int64_t end_of_call(const struct ws_host *host, struct ws_host_cursor *cursor, int64_t time)
 {
     struct ws_host_event event;

@@ -152,7 +152,7 @@ static uint32_t function_of_row(struct ws_code_tree *tree, struct ws_map *known,
     struct ws_code_function made = { .parent = parent };
     split_label(label, &made);
     if (parent != WS_NO_PARENT &&
-        /* file.data points to the start of the parent's label */
+        /* file.data points to the start of the parent's whole label, so this compares the two labels */
         !strcmp(function_at(tree, parent)->file.data, label))
         return parent + 1;
     const uint64_t key[] = { parent, ws_salted_key(label, strlen(label)) };
@@ -168,8 +168,7 @@ static int add_rows(struct ws_code_tree *tree, const struct ws_process *process,
 {
     const struct ws_label *labels = process->labels.rows.data;
     const struct ws_range_row *rows = sums->rows.data;
-    /* by row of `sums` (a function's range below one path of callers): 1 + the index of the row's function in the
-     * tree */
+    /* by row of `sums` (a function below one path of callers): index of this function in the tree, + 1 */
     uint32_t *functions = malloc((sums->rows.count + 1) * sizeof(*functions));
     struct ws_map known = { 0 };
     int status = functions ? 0 : -ENOMEM;

@@ -22,8 +22,9 @@ struct ws_code_function {
     /* index of the caller in ws_code_tree.functions, which is lower than this function's index; WS_NO_PARENT: no
      * caller */
     uint32_t parent;
-    /* number of callers in the path to this function, set only if the tree comes from stacks; if a function has more
-     * than WS_RANGES_DEEPEST callers, its time counts for its caller */
+    /* number of callers in the path to this function, set only if the tree comes from stacks. A path in the tree has
+     * at most WS_RANGES_DEEPEST callers. The time of functions further down counts for the last function of the
+     * path */
     uint32_t depth;
     struct ws_code_time own;   /* time of the function without the functions that it calls */
     struct ws_code_time whole; /* time of the function with the functions that it calls */

@@ -20,17 +20,17 @@
 enum {
     /* launch delay that is assumed if it cannot be measured */
     LAUNCH_DELAY = 8000,
-    /* longest plausible launch delay; an operation that starts later than this after its launch waited for something
-     * else */
+    /* longest plausible launch delay; if an operation starts later than this after its launch, it waited for other
+     * work */
     LAUNCH_DELAY_MOST = 30000,
-    /* largest value of ws_gap_finder.reach; so large because some drivers (WDDM) collect launches before they submit
-     * them */
+    /* upper limit of ws_gap_finder.reach; it is this high because some drivers (WDDM) collect several launches before
+     * they submit them to the device */
     REACH_MOST = 1000000,
     SAMPLES = 4096,
     SAMPLES_LEAST = 8,
-    /* The trace counts as a sample of the operations if two conditions are met. First: the median difference between
-     * the correlation ids of consecutive calls is above FAR_APART. Second: more than 1/SAMPLED_SHARE of the idle time
-     * has the cause `unrecorded`. */
+    /* The trace is assumed to hold only a sample of the operations if two conditions are met. First: the median
+     * difference between the correlation ids of consecutive calls is above FAR_APART. Second: more than
+     * 1/SAMPLED_SHARE of the idle time has the cause `unrecorded`. */
     FAR_APART = 25,
     SAMPLED_SHARE = 10,
 };
@@ -198,8 +198,8 @@ static struct ws_gap_answer cause_of_gap(struct ws_gap_finder *finder, const str
 
 /* A sync or an allocation may delay the host for longer than the gap that it caused. The rest of the delay is called
  * a debt. The debt explains later gaps in which the host was late and whose cause would be `launch` or `unexplained`:
- * they get the cause of the gap with the debt. A later gap gets this cause only if it is at most twice as
- * long as the debt. Its length is then subtracted from the debt. */
+ * they get the cause of the gap with the debt. A later gap gets this cause only if it is at most twice as long as the
+ * debt. The length of that gap is then subtracted from the debt. */
 static void gap_causes_charge_debt(struct ws_gap_finder *finder, struct ws_gap_answer *answer, int64_t length)
 {
     struct ws_gap_answer *debtor = &finder->debtor;

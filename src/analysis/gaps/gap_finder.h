@@ -20,7 +20,7 @@ struct ws_gap_answer {
     int64_t debt;
     bool late; /* the gap arose because the host launched the operation after the gap too late */
     /* if `late`: length (ns) of the gap's last part, in which the operation after the gap was already queued; this
-     * part gets a cause of its own; 0: the part is too short for that */
+     * part gets a cause of its own; 0: the part is too short for a cause of its own */
     int64_t queued;
     /* a total in which the gap counts besides the total of its cause (ws_track_causes.hostless or .within_error);
      * NULL: none */
@@ -35,8 +35,8 @@ struct ws_gap_finder {
     const struct ws_process_recorded *recorded;
     size_t subject;
     struct ws_host_cursor *cursors; /* by index of a thread: position of the search in the thread's calls */
-    /* ns: if an operation starts later than this after its launch, it waited for other work, not only for the
-     * launch */
+    /* longest plausible delay from a launch to the start of its operation, ns; an operation that starts even later
+     * also waited for other work */
     int64_t reach;
     /* number of operations that ws_gap_wait_is_shown may still visit in all gaps together; at first
      * WS_GAP_WAIT_STEPS */
@@ -56,10 +56,11 @@ struct ws_gap_question {
     int64_t begin, end;     /* start and end of the gap */
     int64_t launch;         /* start of the call that launched `after`; at most `end` */
     int64_t ready;          /* time from which `after` was queued; at least `begin`, at most `end` */
-    int64_t until;          /* if the host was late: its main activity from `begin` to `until` is the cause */
-    int64_t error;          /* largest possible error of the gap's length: the errors of its start and end added up */
-    bool is_node;           /* one call launched both operations: they are nodes of a graph */
-    bool opens;             /* a step begins in the gap or with the operation after it */
+    /* if the host launched `after` late: the host's main activity from `begin` to `until` is the cause */
+    int64_t until;
+    int64_t error; /* largest possible error of the gap's length: the errors of its start and end added up */
+    bool is_node;  /* one call launched both operations: they are nodes of a graph */
+    bool opens;    /* a step begins in the gap or with the operation after it */
     /* the gap is the idle time from the device's last operation to the end of the last step, so `after` equals
      * `before` */
     bool ends_step;

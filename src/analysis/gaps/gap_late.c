@@ -5,7 +5,7 @@
 
 /* gaps.h explains these limits. */
 enum {
-    /* ns; pauses between calls count as cause `launch` if they are shorter than this on average */
+    /* ns; pauses between calls have the cause `launch` if they are shorter than this on average */
     PAUSE_SHORT = 100000,
     BATCH_LEAST = 1024, /* bytes; a smaller copy is assumed to hold a few numbers, not a batch of input */
     /* `sync` or `allocation` is the cause if its calls took at least 1/4 of the time by which the host was late */

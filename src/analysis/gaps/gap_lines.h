@@ -13,7 +13,8 @@ struct ws_gap_lines {
     /* cache for ws_source_at: by label, whether ranges with this label are functions of the program */
     uint8_t *known;
     struct ws_map places; /* maps a key (cause, thread, and line of code or function) to the index in `rows` + 1 */
-    /* key of the last search, kept with its result `last_place`, because consecutive gaps mostly have the same key */
+    /* key of the last search, whose result is `last_place`; both are kept because consecutive gaps mostly have the
+     * same key */
     uint64_t last_key;
     uint64_t last_place;
 };

@@ -46,8 +46,8 @@ void ws_gap_call_phrase(const struct ws_report *report, size_t track, enum ws_pa
     int64_t time = ws_gap_time(causes, &line->gaps), all = ws_gap_time(causes, &causes->totals[cause]);
     uint64_t count = ws_gap_count(causes, &line->gaps);
     const struct ws_driver_function *function = ws_entries_find(&process->driver_functions, line->function);
-    /* `same`: all gaps of `line` are from calls of `function`; if the line of code is known, it may call several
-     * functions */
+    /* `same`: all gaps of `line` are certain to come from calls of `function`. If the source line is known, its gaps
+     * may come from calls of several driver functions */
     bool same = !ws_source_is_known(line->source) || count == 1;
     int64_t mean = line->calls.count ? line->calls.length / (int64_t)line->calls.count : 0;
     if (function && same && 2 * time >= all && line->calls.inside >= line->calls.gaps / 2 && mean >= LONG_CALL)
@@ -91,8 +91,8 @@ static void print_rest(const struct ws_track_causes *causes, struct ws_page *pag
     char time[WS_FORMAT_SIZE], count[WS_FORMAT_SIZE];
     struct ws_gap_total outside = { 0 };
     print_edges(causes, page);
-    /* In `totals`, the figures of steady steps include the idle time before the device's first operation and after
-     * its last one (`edges`). `count` and `total` do not include it. So it is added here before the loop below
+    /* In `totals`, `steady_count` and `steady` include the idle time before the device's first operation and after
+     * its last one (`edges`), but `count` and `total` do not. So this loop adds that idle time before the next loop
      * subtracts it. */
     for (int i = 0; i < 2; i++) {
         outside.count += causes->edges[i].steady > 0;

@@ -20,11 +20,12 @@ int ws_gap_total_json(json_t *row, const struct ws_gap_total *total, const struc
  * of their stacks. */
 void ws_gap_causes_text(const struct ws_report *report, size_t track, struct ws_page *page);
 
-/* Adds the keys gap_causes, together_saving_ns, gaps_without_host_ns and gaps_within_error_ns. Returns 0, or another
- * value if memory runs out. */
+/* Adds the keys gap_causes, together_saving_ns, gaps_without_host_ns and gaps_within_error_ns to `object`. Returns 0,
+ * or another value if memory runs out. */
 int ws_gap_causes_json(const struct ws_report *report, size_t track, json_t *object);
 
-/* Adds the keys line and function. Returns 0, or another value if memory runs out. */
+/* Adds two keys to `row`: line (the place in the program that caused the gaps) and function (the driver function that
+ * was called there). Returns 0, or another value if memory runs out. */
 int ws_gap_line_json(json_t *row, const struct ws_process *process, const struct ws_gap_line *line);
 
 #endif

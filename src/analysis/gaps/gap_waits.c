@@ -9,9 +9,9 @@
 
 enum {
     MOST_WAITS = 8, /* at most this many waits for events are examined per operation */
-    /* for a gap of cause `wait`, at most this many operations are visited to find the previous one of the stream */
+    /* for a gap of cause `wait`, at most this many operations are visited to find the stream's previous operation */
     MOST_STEPS = 100000,
-    FEW_STEPS = 64, /* the same limit for a gap of cause `dispatch` */
+    FEW_STEPS = 64, /* like MOST_STEPS, but for a gap of cause `dispatch` */
 };
 
 struct finder {
@@ -103,7 +103,7 @@ static enum ws_waited_for what_holds(const struct finder *finder, uint32_t op)
 /* Finds out why a stream waited for an event. There are three possible reasons. First: an operation on another device
  * came before the event, in the stream that recorded the event. Second: a host function, a wait for a memory value or
  * the like came before the event in that stream. Third: the trace does not show where the event was recorded. Returns
- * false if none of them fits. */
+ * false if none of these reasons applies. */
 static bool explain_event(struct finder *finder, const struct ws_order_entry *wait, int64_t begin, int64_t end,
                           struct ws_gap_wait *found)
 {

@@ -23,14 +23,14 @@
 #include "analysis/gaps/gaps.h"
 
 /* The things that a stream can wait for: X(NAME, name in JSON). */
-#define WS_WAITED_FOR(X)                                                                                        \
-    X(NOT_KNOWN, "not_known")                                                                                   \
-    X(OWN_STREAM, "own_stream")       /* the previous operation on the same stream */                           \
-    X(LAST_ENDED, "last_ended")       /* the operation that ended last, on another stream; no event is known */ \
-    X(EVENT, "event")                 /* an operation of another stream; the event was recorded after it */     \
-    X(FOREIGN_EVENT, "foreign_event") /* an event without a record in the trace */                              \
-    X(HOST_FUNCTION, "host_function")                                                                           \
-    X(MEMORY_VALUE, "memory_value")                                                                             \
+#define WS_WAITED_FOR(X)                                                                                       \
+    X(NOT_KNOWN, "not_known")                                                                                  \
+    X(OWN_STREAM, "own_stream")       /* the previous operation on the same stream */                          \
+    X(LAST_ENDED, "last_ended")       /* not shown; the operation that ended last ran on another stream */     \
+    X(EVENT, "event")                 /* an operation of another stream, after which the event was recorded */ \
+    X(FOREIGN_EVENT, "foreign_event") /* an event; the trace does not show where it was recorded */            \
+    X(HOST_FUNCTION, "host_function")                                                                          \
+    X(MEMORY_VALUE, "memory_value")                                                                            \
     X(INTEROP, "interop") /* an external semaphore or a graphics resource */
 
 enum ws_waited_for {

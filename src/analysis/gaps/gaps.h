@@ -129,11 +129,11 @@ struct ws_track_causes {
      * consecutive gaps with the same line. So the line is stored once per run, not once per gap. */
     uint32_t *run_lines; /* by run: index in `lines` of the line to which the run's gaps belong */
     size_t run_count;
-    /* Bits by index in ws_track.order. A bit is set if the operation at its index ended the first gap of a run. The
-     * first run has no bit. */
+    /* One bit per operation, by index in ws_track.order: it is set if the operation ended the first gap of a run. For
+     * the very first run, no bit is set. */
     uint64_t *turns;
     size_t places;                              /* number of bits in `turns` */
-    struct ws_gap_total totals[WS_CAUSE_COUNT]; /* a gap with two causes counts in both */
+    struct ws_gap_total totals[WS_CAUSE_COUNT]; /* a gap with two causes counts in the totals of both causes */
     struct ws_vector lines;                     /* elements: struct ws_gap_line, largest time in steady steps first */
     /* gaps that ended with an operation whose launch call is not in the trace; all gaps, if device and host clock are
      * not aligned; `totals` counts these gaps too */

@@ -19,10 +19,10 @@ enum { LEFT_OUT_LEAST = 1, FIRST_NUMBER = 1 };
 struct initialization_sets {
     struct ws_interval_set first, late;
     struct ws_interval_set in_step;     /* the calls in `first` that began in the first steady step */
-    struct ws_interval_set returns_not; /* the calls in `first` except allocations: their time does not come again */
+    struct ws_interval_set returns_not; /* the calls in `first` except allocations, which may come again */
 };
 
-/* Facts from the steps that decide which first calls are initialization. */
+/* Facts about the steps. With these facts, the analysis decides which first calls are initialization. */
 struct initialization_steps {
     const struct ws_track_steps *list;
     const struct ws_step *first; /* the first steady step; NULL: there is none, or `resumes` is set */
@@ -32,8 +32,8 @@ struct initialization_steps {
 };
 
 /* Did the program run before the recording, or before the window (the part of the recording that the report covers)?
- * A first step with a high number is no proof if the program makes its CUDA context in the recording: such a program
- * started in the recording, and continues from a checkpoint. */
+ * If the program creates its CUDA context in the recording, a high number of the first step proves nothing: such a
+ * program started in the recording, and continues from a checkpoint. */
 static bool initialization_resumes(const struct ws_report *report, uint32_t process,
                                    const struct ws_process_first_calls *calls, const struct ws_track_steps *list)
 {
@@ -140,8 +140,8 @@ static int64_t initialization_length(const struct ws_interval_set *set)
     return length;
 }
 
-/* Adds the intervals of `more` to `set`. Adds to *sum the ns by which this makes the set longer, so that time in
- * several kinds of calls counts once. Builds a new set from both, with intervals in order of their starts: a set adds
+/* Adds the intervals of `more` to `set`. Adds to *sum the ns by which `set` gets longer, so that time in several
+ * kinds of calls counts once. Builds a new set from the two sets, with intervals in order of their starts: a set adds
  * intervals fastest in this order. */
 static int initialization_merge(struct ws_interval_set *set, const struct ws_interval_set *more, int64_t *sum)
 {
@@ -271,8 +271,9 @@ static size_t initialization_sum_idle(const struct ws_report *report, size_t sub
 }
 
 /* Do most steady steps have late loads, and is less than half of the time of these loads compilation? If so, the
- * program's loop itself loads in each step. The advice on late loads then leaves out this time, because the advice on
- * gaps covers it. Repeated compilation does not count as a habit, because no program intends it. */
+ * program's loop itself loads in each step. The advice on late loads then leaves out these loads, because the advice
+ * on gaps covers their time. If at least half is compilation, the answer is no, because no program compiles
+ * repeatedly on purpose. */
 static bool initialization_is_habit(const struct ws_track_initialization *result, const struct ws_track_steps *steps)
 {
     return 2 * result->late_steps > steps->kinds[WS_STEP_STEADY] &&

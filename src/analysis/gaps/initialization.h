@@ -44,14 +44,14 @@ struct ws_track_initialization {
      * then leaves out `idle` */
     bool is_judged;
     /* idle time of the device during first calls that the report's verdict leaves out, by cause; ns. This is the sum
-     * over the steady steps. Without steady steps, it is the sum over the whole recording. Without is_judged, it is
-     * 0. */
+     * over the steady steps. Without steady steps, it is the sum over the whole recording. If is_judged is false, it
+     * is 0. */
     int64_t idle[WS_CAUSE_COUNT];
     /* ns of `time` that lie in the first steady step, if there are at least three steady steps; else 0 */
     int64_t first_step;
     size_t late_steps; /* number of steady steps with late loads */
-    /* most steady steps have late loads, and less than half of their time is compilation: the main loop itself loads
-     * in each step */
+    /* most steady steps have late loads, and less than half of the time of these loads is compilation: the main loop
+     * itself loads in each step */
     bool is_habit;
     int64_t late;                      /* ns of host time in late loads */
     int64_t late_of[WS_FIRST_COUNT];   /* ns of `late` by kind of call; they add up to `late` */
@@ -60,7 +60,7 @@ struct ws_track_initialization {
      * during late loads; WS_NOWHERE: not known */
     size_t late_line;
     /* Intervals of host time. If is_judged: the first calls whose idle time the report's verdict leaves out
-     * (initialization without allocations); empty if it leaves out nothing. Otherwise: the late loads. */
+     * (initialization without allocations); empty if the verdict leaves out nothing. Otherwise: the late loads. */
     struct ws_interval_set calls;
 };
 

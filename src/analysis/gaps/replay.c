@@ -16,12 +16,13 @@ enum {
     MOST_OPS = 500000,
     MOST_INDICES = 4000000,
     STEPS_LEAST = 4,
-    MOST_THREADS = 64,     /* maximum number of threads that launch on one device; real programs have fewer */
-    MOST_RUNNING = 128,    /* maximum number of operations that run at once on a device (CUDA programming guide) */
-    HANDOFF_LEAST = 50000, /* if a thread pauses between two calls for this long, it may wait for another thread */
-    PAUSE_LEAST = 100000,  /* a pause of this length before a copy to the device counts as input, as in gaps.h */
-    RETURN_MOST = 20000, /* longest time from the end of an operation to the return of the call that waited for it */
-    WAIT_LEAST = 100000, /* a launch call that takes longer waits for room in the launch queue */
+    MOST_THREADS = 64,  /* maximum number of threads that launch on one device; real programs have fewer */
+    MOST_RUNNING = 128, /* maximum number of operations that run at once on a device (CUDA programming guide) */
+    /* ns; a thread that pauses this long between two calls may be waiting for another thread */
+    HANDOFF_LEAST = 50000,
+    PAUSE_LEAST = 100000, /* a pause of this length before a copy to the device counts as input, as in gaps.h */
+    RETURN_MOST = 20000,  /* longest time from the end of an operation to the return of the call that waited for it */
+    WAIT_LEAST = 100000,  /* a launch call that takes longer waits for room in the launch queue */
     /* with WS_WITHOUT_LAUNCHES, the replay drops an operation's wait for an unknown reason if it is shorter than
      * this */
     WAIT_KNOWN = 10000,
@@ -35,7 +36,7 @@ enum {
  * overflowing. */
 static const int64_t LONGEST = (int64_t)366 * 86400 * 1000000000;
 
-/* A time as recorded, and the time at which the replay puts it; ns. */
+/* The time of an event in the recording, and its time in the replay; ns. */
 struct moment {
     int64_t recorded, replayed;
 };
@@ -55,21 +56,22 @@ struct replay {
     const struct ws_host_time *time;
     unsigned without;
     int64_t delay, dispatch;
-    size_t first, end; /* the part to replay (the stretch): indices in ws_track.order, without `end` */
-    int64_t from, to;  /* host times of the first and last launch of the operations from `first` to `end` */
-    uint32_t low;      /* smallest index in ws_ops of the operations from `first` to `end` */
-    size_t indices;    /* number of indices from `low` to the largest index of these operations */
+    size_t first, end; /* the part to replay (the stretch): indices `first` to `end` - 1 in ws_track.order */
+    int64_t from, to;  /* host times of the first and last launch of the stretch's operations */
+    uint32_t low;      /* smallest index in ws_ops of the stretch's operations */
+    size_t indices;    /* number of indices from `low` to the largest index in ws_ops of the stretch's operations */
     int64_t *launches; /* replayed time of the launch, by index in ws_ops minus `low`; INT64_MIN: not yet launched */
     struct thread_clock threads[MOST_THREADS];
     size_t thread_count;
-    size_t place; /* index in the track's order of the next operation to replay */
+    size_t place; /* index in ws_track.order of the next operation to replay */
     /* `done`: latest end of the operations that have ended; `running`: ends of the operations that still run */
     struct moment done, running[MOST_RUNNING];
     size_t running_count;
     bool began;
     const struct ws_step *steps;
     size_t step_count, step; /* step: index in `steps` of the next step whose first operation has not been replayed */
-    /* replayed start of the first operation of each step; last entry: of the operation after the last step */
+    /* replayed start of the first operation of each step; last entry: replayed start of the operation after the last
+     * step */
     int64_t *boundaries;
     bool closes;     /* the stretch includes the operation that follows the last step */
     size_t launched; /* number of steps whose first operation has been launched in the replay */
@@ -164,8 +166,9 @@ static void run_device(struct replay *replay, int64_t until)
 
 /* ---- the host */
 
-/* Returns the end of the event after which the thread's next event comes. Usually, this is the thread's own last
- * event. If the thread may have waited for another thread, it is the last event of that thread. */
+/* Returns the end of the event after which the thread's next event comes. Usually, the next event comes after the
+ * thread's own last event. If the thread may have waited for another thread, it comes after the last event of that
+ * other thread. */
 static struct moment replay_last_before(const struct replay *replay, const struct thread_clock *thread, int64_t begin)
 {
     struct moment last = thread->end;

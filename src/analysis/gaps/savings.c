@@ -22,8 +22,8 @@ static const struct {
     enum ws_part cause;
     unsigned without;
     const char *what;  /* text of the advice; NULL: storms.h gives the advice */
-    const char *which; /* which gaps they are; the evidence says "3 gaps waiting for input" */
-    const char *gone;  /* what the replay leaves out; the evidence says "without these waits" */
+    const char *which; /* describes the gaps, as in the evidence "3 gaps waiting for input" */
+    const char *gone;  /* what the replay leaves out, as in the evidence "without these waits" */
 } remedies[] = {
     { WS_PART_INPUT, WS_WITHOUT_INPUT,
       "load input ahead: more loader workers, prefetch, pinned memory with copies that do not block",
@@ -135,11 +135,12 @@ int64_t ws_savings_together(const struct ws_track_savings *savings, char text[WS
 enum { MOST_SHARES = MOST_LINES + 2 };
 
 struct share {
-    /* the line of code that caused the gaps; NULL: several lines of code did, or the trace does not show the line */
+    /* the line of code that caused the gaps; NULL: several lines of code caused them, or the trace does not show the
+     * line */
     const struct ws_gap_line *line;
     struct ws_gap_total gaps;
-    /* a driver function whose calls caused gaps of the share; if there are several, that of the line with the most
-     * idle time; NULL: none is known */
+    /* a driver function whose calls caused gaps of the share; if there are several such functions, the function of
+     * the line of code with the most idle time; NULL: no such function is known */
     const char *function;
     bool copies; /* the calls that caused the gaps are copies */
 };
@@ -190,10 +191,10 @@ static size_t shares_of(const struct ws_process *process, const struct ws_track_
 }
 
 /* Chooses the text of the advice. If the program does not train, its input may be requests of users, which no loader
- * can fetch ahead. The advice says that this time may be spare time, unless the trace names a line of code that waits
- * for input. A program with such a line may prepare its next input earlier. A program that generates text must read
- * each token, so the advice does not suggest reading results less often. If the host waits in copies, the program can
- * avoid the waits and still read results as often. */
+ * can fetch ahead. The advice then says that time spent waiting for input may be spare time, unless the trace names a
+ * line of code that waits for input. A program with such a line may prepare its next input earlier. A program that
+ * generates text must read each token, so the advice does not suggest reading results less often. If the host waits
+ * in copies, the program can avoid the waits and still read results as often. */
 static const char *what_to_do(const struct ws_report *report, size_t subject, size_t remedy,
                               const struct share *share)
 {
@@ -259,7 +260,7 @@ static const struct {
     { WS_PART_DISPATCH, "run fewer, larger operations: fuse kernels, batch small copies, use a CUDA graph" },
 };
 
-/* Advice that replaces pointers[].what if at least half of the wait time has the same reason. */
+/* Advice by reason of the wait. It replaces pointers[].what if one reason explains at least half of the wait time. */
 static const char *const instead[WS_WAITED_COUNT] = {
     [WS_WAITED_EVENT] =
         "balance the GPUs, which wait for each other: give them equal work, or let the later one start "

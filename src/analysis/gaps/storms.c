@@ -20,7 +20,7 @@ enum { SHORT = 10000, FED = 100000, LEAST_GAPS = 16, LEAST_SHARE = 10 };
 
 /* A run: a series of launch gaps (gaps of cause `launch`) that may become a storm. */
 struct run {
-    size_t first, last; /* indices in the track's order of the operations that ended the run's first and last gap */
+    size_t first, last; /* indices in ws_track.order of the operations that ended the run's first and last gap */
     size_t gaps;
     int64_t end; /* start of the run's last gap, ns */
     int64_t run_time, idle, saving;

@@ -28,7 +28,7 @@
 enum { WS_STALL = 1000000 };
 
 struct ws_storm {
-    int64_t begin, end; /* from the end of the first gap to the start of the last gap, ns */
+    int64_t begin, end; /* `begin`: end of the storm's first gap; `end`: start of its last gap; ns */
     uint64_t count;     /* number of operations */
     int64_t run_time;   /* sum of the operations' lengths, ns */
     int64_t idle;       /* ns in all launch gaps of the storm, including the first and the last */

@@ -7,8 +7,8 @@
 #include <string.h>
 
 /* A pattern for names in lower case. '|' separates alternatives. '&' separates the parts of an alternative; all parts
- * must hold. A part holds if the name contains the part's text. '!' before a part: the name must not contain the
- * text. '^' before a part: the name must begin with the text. */
+ * must match. A part matches if the name contains the part's text. With '!' before its text, a part matches if the
+ * name does not contain the text; with '^', if the name begins with the text. */
 struct rule {
     const char *pattern;
     enum ws_kernel_class class;
@@ -235,7 +235,7 @@ static size_t part_count;
 static pthread_once_t compiled = PTHREAD_ONCE_INIT;
 
 /* A name in lower case, and the set of its pairs of adjacent characters. A part of a pattern cannot occur in the name
- * if one of the part's pairs is not in the set. So for most parts, the name need not be searched. */
+ * if one of the part's pairs is not in the set. So most parts are ruled out without a search of the name. */
 struct subject {
     size_t length;
     uint64_t pairs[64]; /* bit i: the name has a pair of adjacent characters with pair_of() = i */

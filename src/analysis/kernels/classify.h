@@ -40,8 +40,8 @@ uint8_t ws_class_of_name(const struct ws_op_name *name);
 
 /* Does the name of a matrix kernel tell that the kernel does few FLOPs per byte? This holds for attention in a decode
  * step, which reads all keys of a request for one query. It also holds for depthwise convolutions, which use each
- * element of the input only once for each element of a small filter. With a filter of 3 × 3, this makes 18 FLOPs per
- * element. */
+ * element of the input only once for each element of a small filter. With a filter of 3 × 3, a convolution does 18
+ * FLOPs per element of the input. */
 bool ws_name_moves_much(const char *name, enum ws_kernel_class kernel_class);
 
 /* Do kernels of this class multiply matrices (GEMM, convolution, attention)? Tensor cores can run these kernels. */

@@ -8,13 +8,13 @@
 #include "base/map.h"
 #include "base/minmax.h"
 
-enum { LEAST_ERROR = 100 }; /* ns; added to each error, so that a run with tiny errors does not outweigh all others */
+enum { LEAST_ERROR = 100 }; /* ns; added to each error, so that exact times do not outweigh all others */
 
 /* All operations, and all nodes of graphs, that have the same key (work_key). They take about the same time. */
 struct work {
     uint64_t count; /* number of these operations that ran outside of graphs and have times */
-    double total;   /* sum of the ns that they took, each divided by its error: the most exact ones count most */
-    double weights; /* sum of the reciprocals of these errors */
+    double total;   /* sum of the ns that they took, each divided by its error: exact times count most */
+    double weights; /* sum of the reciprocals of the errors in `total` */
     uint32_t place; /* where one of these operations was captured; WS_NO_FRAME: not known */
 };
 
@@ -26,7 +26,7 @@ struct finder {
     struct ws_map of_graphs;   /* id of a graph → index of its first node + 1 */
     uint32_t *of_shapes;       /* by index of a shape: index in `works` + 1; 0: not a kernel, or in no graph */
     struct ws_vector captured; /* size_t: captured operations, in the order of their records */
-    size_t matched;            /* index in `captured` after the operations of the last graph that capture_of found */
+    size_t matched;            /* index in `captured` at which the next search of capture_of begins */
 };
 
 /* Returns the key of the work that operations of this shape do. A kernel with the same grid and block does the same
@@ -165,8 +165,8 @@ static size_t capture_of(struct finder *finder, struct nodes nodes)
     return SIZE_MAX;
 }
 
-/* Returns the place in the program at which an operation was launched. If the launching thread has no stacks, returns
- * the place at which another thread waited meanwhile. */
+/* Returns the place in the program at which an operation was launched. If the trace has no stacks of the launching
+ * thread, returns the place at which another thread waited at that time. */
 static uint32_t place_of_op(const struct ws_process *process, size_t op)
 {
     uint32_t thread = ws_op_thread(&process->ops, op);

@@ -1,15 +1,15 @@
 /* What CUDA graphs contain. A trace of wallshim has the time of a graph's launch as a whole, and a list of the
  * graph's nodes (kernels, copies and memsets). Most programs run the same kernels with the same grids outside of the
  * graph too, before they capture it. The times of these runs show roughly which share of the graph's time each kernel
- * takes. They do not add up to the graph's time: inside a graph kernels may overlap, and the pauses between them are
- * shorter. */
+ * takes. These times do not add up to the graph's time: inside a graph kernels may overlap, and the pauses between
+ * them are shorter. */
 #ifndef WALLSHIM_ANALYSIS_KERNELS_GRAPHS_H
 #define WALLSHIM_ANALYSIS_KERNELS_GRAPHS_H
 
 #include "base/vector.h"
 #include "report/analysis.h"
 
-/* The nodes of a graph that have the same name and were captured at the same line. */
+/* The nodes of a graph that have the same name and were captured at the same line of the program. */
 struct ws_graph_kernel {
     uint32_t name;   /* index into ws_model.names */
     uint32_t place;  /* where the nodes were captured (model/stacks.h); WS_NO_FRAME: not known */
@@ -26,9 +26,9 @@ struct ws_graph {
     uint64_t launches;
     int64_t total;  /* ns that all launches took on the device */
     uint64_t nodes; /* number of enabled nodes: kernels, copies and memsets; 0: not known */
-    uint64_t timed; /* as in struct ws_graph_kernel */
+    uint64_t timed; /* `timed` and `outside`: sums of these fields of the graph's struct ws_graph_kernel */
     int64_t outside;
-    int64_t outside_error;    /* ns by which `outside` may be wrong, because of the errors of times */
+    int64_t outside_error;    /* ns by which `outside` may be wrong, because of the errors of the times in it */
     struct ws_vector kernels; /* struct ws_graph_kernel, longest `outside` first */
 };
 

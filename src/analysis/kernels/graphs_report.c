@@ -17,7 +17,8 @@ static void place_text(const struct ws_process *process, uint32_t place, char *t
         ws_stacks_text(&process->stacks, place, text, capacity);
 }
 
-/* Says what share of the nodes' time each class has, the largest first. Classes below 1 % are counted together. */
+/* Prints the share of the nodes' time that each class of kernels takes, largest share first. Classes below 1 % are
+ * counted together. */
 static void print_classes(const struct ws_report *report, const struct ws_graph *graph, struct ws_page *page)
 {
     const struct ws_graph_kernel *kernels = graph->kernels.data;

@@ -72,8 +72,8 @@ static bool holds(struct word word, const char *part)
     return memmem(word.start, word.length, part, strlen(part)) != NULL;
 }
 
-/* Is the word a wrapper or an adaptor of TensorIterator? Such a word does not name the computation. The functor
- * inside the wrapper names it. */
+/* Is the word the name of a wrapper or an adaptor of TensorIterator? The name of a wrapper does not tell the
+ * computation. The name of the functor inside the wrapper tells it. */
 static bool says_nothing(struct word word)
 {
     static const char *const empty[] = { "elementwise_kernel", "gpu_kernel",      "cu_kernel", "UnaryFunctor",
@@ -148,7 +148,7 @@ struct parts {
     const char *inside; /* a mangled name without its "_Z"; a plain name without its return type, if that is
                            std::enable_if<…>::type */
     bool mangled, iterator;
-    struct word function, functor; /* a word of length 0: the name has no such part */
+    struct word function, functor; /* length 0: the name has no function, or no functor */
 };
 
 static struct parts label_take_apart(const char *name)

@@ -1,4 +1,4 @@
-/* Shortens a kernel's name: to a word or two that a person would use, or to a title for a table. */
+/* Shortens a kernel's name: to a label of one or two words, or to a title for a table. */
 #ifndef WALLSHIM_ANALYSIS_KERNELS_LABEL_H
 #define WALLSHIM_ANALYSIS_KERNELS_LABEL_H
 

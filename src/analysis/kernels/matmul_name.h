@@ -28,7 +28,7 @@ struct ws_matmul_name {
     enum ws_matmul_cores cores;
     uint32_t load; /* number of elements that one load instruction reads; 0: not known */
     char a, b;     /* is operand A, B transposed in BLAS's column-major view? 'n': no, 't': yes, 0: not known */
-    uint32_t tile; /* the shorter side of the tile, in elements; 0: not known */
+    uint32_t tile; /* the shorter side of the tile, in elements of the result; 0: not known */
     float element; /* bytes per element of the smallest type in the name; 0: not known */
     bool vector;   /* the kernel multiplies a matrix and a vector */
 };

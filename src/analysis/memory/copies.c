@@ -91,7 +91,7 @@ static enum ws_copy_cure cure_of(const struct ws_shape *shape, uint64_t bytes)
     return is_inside(shape) ? WS_CURE_INSIDE : WS_CURE_OVERLAP;
 }
 
-/* Small copies that follow each other on one stream, without other work or a long pause between them. */
+/* A storm: small copies that follow each other on one stream, without other work or a long pause between them. */
 struct storm {
     uint64_t count, bytes;
     int64_t begin, end;
@@ -100,7 +100,7 @@ struct storm {
 /* State of a loop over a device's operations in the order of their starts. */
 struct walk {
     const struct ws_process *process;
-    struct ws_copy_row *names; /* one row per name of operations, by index in ws_model.names */
+    struct ws_copy_row *names; /* one row for each name of an operation, by index in ws_model.names */
     struct ws_track_copies *result;
     struct storm *storms; /* one storm per stream, by the stream's index; the last entry is for unknown streams */
     struct ws_reach reach;
@@ -110,9 +110,9 @@ struct walk {
     bool held, steady;
 };
 
-/* Finds the exposed time between walk->now and `next`: a copy or memset runs, but neither compute nor communication.
- * Adds this time to the figures of the copy or memset walk->holder. The loop must have visited all operations that
- * begin before `next`. */
+/* Finds the exposed time between walk->now and `next`: the time in which a copy or memset runs, but neither compute
+ * nor communication. Adds this time to the figures of the copy or memset walk->holder. The loop must have visited all
+ * operations that begin before `next`. */
 static void expose(struct walk *walk, int64_t next)
 {
     const struct ws_ops *ops = &walk->process->ops;

@@ -27,7 +27,7 @@ struct ws_copy_row {
     uint64_t timed; /* number of copies with device times */
     uint64_t timed_bytes;
     int64_t total;
-    int64_t host;    /* ns that the host spent in the calls that copied */
+    int64_t host;    /* ns that the host spent in the calls for these copies */
     int64_t exposed; /* ns of `total` in which neither compute nor communication ran; where copies and memsets
                         overlap, this time counts only for the one that ends last */
     int64_t steady;  /* part of `exposed` in steady steps; all of `exposed` if there are no steady steps */

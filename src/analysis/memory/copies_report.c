@@ -8,7 +8,7 @@
 #include "model/source_code.h"
 
 /* Per mille of the recording's duration. The report advises a cure (a way to reduce the exposed time of copies) only
- * if the exposed time of the cure's copies is more than this share. */
+ * if the exposed time of the cure's copies exceeds this share of the duration. */
 enum { LEAST_ADVISED_PER_MILLE = 5 };
 
 /* Divisor: stands for 1/20 of a step. The trace does not show how much less a program could copy. So the report

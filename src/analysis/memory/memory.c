@@ -42,7 +42,7 @@ static const struct kind kinds[] = {
     { "FreeAsync", WS_MEMORY_DEVICE, GIVES },
     { "Free", WS_MEMORY_DEVICE, GIVES_WAITING },
     { "MemUnmap", WS_MEMORY_DEVICE, GIVES },
-    /* maps memory that cuMemCreate allocated; the calls of cuMemCreate are not counted in addition */
+    /* maps memory that cuMemCreate allocated; cuMemCreate itself is not counted, so this memory counts once */
     { "MemMap", WS_MEMORY_DEVICE, TAKES },
     { "MemAlloc", WS_MEMORY_DEVICE, TAKES },
     { "Malloc", WS_MEMORY_DEVICE, TAKES },
@@ -77,8 +77,8 @@ static int by_time(const void *a, const void *b)
     return (x->call > y->call) - (x->call < y->call);
 }
 
-/* Does the call belong to this device? The call's context decides. If the context is not known, the call belongs to
- * the device if the process uses only one device. */
+/* Does the call belong to this device? It does if the call's context belongs to the device. If the context is not
+ * known, the call belongs to the device if the process uses only one device. */
 static bool is_of_track(const struct ws_process *process, const struct ws_track *track, const struct ws_call *call)
 {
     const struct ws_context *context = call->context ? ws_entries_find(&process->contexts, call->context) : NULL;

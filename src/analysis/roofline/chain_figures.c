@@ -11,8 +11,8 @@ static uint64_t asked(const struct ws_chain *chain, int source)
     return source == WS_BYTES_ARGUMENTS ? chain->examined : chain->count;
 }
 
-/* Returns sum / known, the mean over the occurrences in which a number of bytes is known. Returns -1 if it is known
- * in less than half of all `occurrences`. */
+/* Returns sum / known, the mean over the occurrences in which a number of bytes is known. Returns -1 if this number
+ * is known in less than half of all `occurrences`. */
 static double chain_figures_mean_of(uint64_t sum, uint64_t known, uint64_t occurrences)
 {
     return known && 2 * known >= occurrences ? (double)sum / (double)known : -1;

@@ -19,7 +19,7 @@
 
 enum {
     PAUSE_NS = 1000000, /* ns; a longer pause between two kernels ends a chain */
-    /* at most this many patterns are kept; ws_track_chains.left_out counts the occurrences of further patterns */
+    /* at most this many patterns are stored; ws_track_chains.left_out counts the occurrences of all other patterns */
     MOST_CHAINS = 65536,
     MOST_EXAMINED = 64, /* the parameters of at most this many occurrences of a pattern are compared */
     MOST_EXAMINED_IN_ALL = 16384,

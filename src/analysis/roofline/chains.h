@@ -54,11 +54,12 @@ enum ws_bytes_source {
     /* from the number of elements, which follows from the grid by the rule of PyTorch's TensorIterator */
     WS_BYTES_LAUNCH,
     WS_BYTES_TIME, /* upper limit: the bytes that the memory can move in the time that fusion saves */
-    /* upper limit: the bytes moved if each array were as large as all allocated memory. Used if this is less than the
-     * limit by WS_BYTES_TIME */
+    /* upper limit: the bytes moved if each array were as large as all allocated memory. Used if this limit is lower
+     * than that of WS_BYTES_TIME */
     WS_BYTES_ALLOCATED,
     WS_BYTES_UNKNOWN,
-    WS_BYTES_KNOWN = WS_BYTES_TIME /* sources below this value give bytes per kernel; the others do not */
+    /* sources below this value give bytes per kernel; sources from this value on do not */
+    WS_BYTES_KNOWN = WS_BYTES_TIME
 };
 
 /* The bytes that one source gives for a kernel of a pattern, summed over the pattern's occurrences. */
@@ -120,8 +121,8 @@ struct ws_chain {
 };
 
 struct ws_track_chains {
-    /* struct ws_chain, largest first: sorted by `saving` plus `gap` in steady steps, then by both in the whole
-     * recording */
+    /* struct ws_chain, largest first: sorted by `saving` plus `gap` in steady steps, then by `saving` plus `gap` in
+     * the whole recording */
     struct ws_vector chains;
     struct ws_vector kernels; /* struct ws_chain_kernel; the kernels of a chain are adjacent */
     size_t steps;             /* number of steady steps */

@@ -291,7 +291,8 @@ static int advise_one(const struct ws_report *report, size_t subject, const stru
                            ws_chain_bytes_are_bound(chain) ? "at most " : "",
                            ws_format_bytes(bytes, (uint64_t)chains_amount_of(result, chain, chain->bytes)));
     /* The saving of this advice contains only time in which the device is busy. So the evidence names the time
-     * between the kernels separately. The section Chains of the report prints the sum of the saving and this time. */
+     * between the kernels separately. The section Chains of the report prints the sum of the saving and the time
+     * between the kernels. */
     if (gap_of(result, chain) > 0)
         length += snprintf(evidence + length, sizeof(evidence) - (size_t)length, ", another %s between the kernels",
                            ws_format_time(gap, gap_of(result, chain)));

@@ -115,8 +115,8 @@ static struct ws_gemm_finding finding_of(const struct ws_gemm_row *row)
                                      .k = row->cost.k };
 }
 
-/* Does the kernel load less than 16 bytes at a time? The kernel's name may tell the size of a load. If it does not,
- * the answer is whether the GEMM's sizes are unaligned. */
+/* Does the kernel load less than 16 bytes at a time? The kernel's name may tell the size of a load. If the name does
+ * not tell it, the answer is yes if the GEMM's sizes are unaligned. */
 static bool is_misaligned(const struct ws_gemm_row *row)
 {
     struct ws_gemm_finding finding = finding_of(row);
@@ -146,7 +146,7 @@ static int by_work(const void *a, const void *b)
 
 /* A sliding window over the aligned GEMMs with half to twice the work of the current GEMM. GEMMs are added in order
  * of increasing work. The fastest GEMM in the window is first. A slower GEMM is kept only if it has more work than
- * all faster GEMMs in the window. This GEMM can become the fastest when the faster GEMMs have left the window. */
+ * all faster GEMMs in the window. Such a GEMM becomes the fastest when all faster GEMMs have left the window. */
 struct window {
     struct ws_gemm_row **rows;
     size_t first, end;

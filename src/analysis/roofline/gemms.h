@@ -45,7 +45,7 @@ struct ws_gemm_finding {
     enum ws_gemm_issue issue;
     enum ws_gemm_judge judge;
     double multiple; /* the GEMM's sizes should be multiples of this number of elements */
-    double m, n, k;  /* sizes of the GEMM; those that must be aligned are padded to `multiple` */
+    double m, n, k;  /* sizes of the GEMM; the sizes that must be aligned are rounded up to multiples of `multiple` */
     double rate;     /* FLOPs per ns that the GEMM could reach */
     /* upper limit of the saving, in ns: per steady step, or in the whole recording if there are no steady steps */
     int64_t saving;
@@ -63,7 +63,7 @@ int ws_gemms_compare(struct ws_track_roofline *result);
 /* Tells whether a GEMM could be faster, and why it is slow. result->gpu must be known. */
 struct ws_gemm_finding ws_gemm_judge(const struct ws_track_roofline *result, const struct ws_gemm_row *row);
 
-const char *ws_gemm_issue_name(enum ws_gemm_issue issue); /* returns the name that JSON gives to the issue */
-const char *ws_gemm_judge_name(enum ws_gemm_judge judge); /* returns the name that JSON gives to the judge */
+const char *ws_gemm_issue_name(enum ws_gemm_issue issue); /* returns the issue's name in JSON */
+const char *ws_gemm_judge_name(enum ws_gemm_judge judge); /* returns the judge's name in JSON */
 
 #endif

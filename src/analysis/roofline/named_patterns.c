@@ -10,14 +10,15 @@
 
 enum {
     WINDOW = 16, /* number of elements (kernels or passes) kept per stream; more than any pattern has */
-    /* size of the array for the kept elements; more than WINDOW, so that they rarely must be moved to its front */
+    /* size of the array for the kept elements; more than WINDOW, so that the kept elements rarely must be moved to
+     * the front of the array */
     PLACES = 64,
     LEAST_PERCENT = 1 /* percent of a step's or the recording's time; a fusion that saves less gets no advice */
 };
 
 /* Least number of occurrences per step, by kind of pattern. A sequence of kernels that occurs less often may match
- * the pattern by chance. For optimizers that update lists of parameters, one occurrence is enough: they occur once
- * for each group of parameters, and no other work has so many passes over lists. */
+ * the pattern by chance. For optimizers that update lists of parameters, one occurrence is enough: such an optimizer
+ * runs once for each group of parameters, and no other work has so many passes over lists. */
 static const uint64_t least[WS_NAMED_KIND_COUNT] = {
     [WS_NAMED_LAYER_NORM] = 2,     [WS_NAMED_RMS_NORM] = 2,          [WS_NAMED_ROPE] = 2,
     [WS_NAMED_LOOP_OPTIMIZER] = 2, [WS_NAMED_FOREACH_OPTIMIZER] = 1,

@@ -38,7 +38,7 @@ enum ws_piece {
     WS_PIECE_PASS_LIST = 1 << 16,   /* combines the elements of two lists: add_ with alpha, div_ */
     WS_PIECE_PASS_LERP = 1 << 17,
     WS_PIECE_PASS_POINT = 1 << 18, /* combines the elements of three lists: addcmul_, addcdiv_ */
-    WS_PIECE_PASS_UNARY = 1 << 19, /* computes each element from itself: sqrt */
+    WS_PIECE_PASS_UNARY = 1 << 19, /* applies a function of one variable to each element: sqrt */
     WS_PIECE_LIST_PASS =
         WS_PIECE_PASS_SCALAR | WS_PIECE_PASS_LIST | WS_PIECE_PASS_LERP | WS_PIECE_PASS_POINT | WS_PIECE_PASS_UNARY,
 

@@ -271,8 +271,8 @@ static void add_tokens(const struct work *work, uint32_t op, const struct ws_ser
     row->intensity_most = ws_max(most, row->intensity_most);
     if (row->source != WS_WORK_NONE)
         return;
-    /* The trace does not tell whether weights of 8 or 4 bits are multiplied in 16 bits. The code assumes 16 bits:
-     * their ridge is lower than that of 8 bits, so no kernel is wrongly called memory-bound. */
+    /* The trace does not tell whether weights of 8 or 4 bits are multiplied in 16 bits. The code assumes 16 bits: the
+     * ridge of 16 bits is lower than that of 8 bits, so no kernel is wrongly called memory-bound. */
     row->precision = ws_gpu_peak(&result->gpu, WS_PRECISION_BF16) > 0 ? WS_PRECISION_BF16 : WS_PRECISION_FP16;
     row->source = WS_WORK_TOKENS;
     row->note = tokens_note;

@@ -116,8 +116,8 @@ static enum ws_roof_class roofline_judge_judge(const struct ws_track_roofline *r
 }
 
 /* Returns the ns of the launches that the kernel's class covers. A class from hardware counters covers all launches,
- * because the few launches with counters represent all others. If a kernel with little arithmetic per byte is
- * memory-bound, this class covers all of its launches too. */
+ * because the few launches with counters represent all other launches of the kernel. If a kernel with little
+ * arithmetic per byte is memory-bound, this class covers all of its launches too. */
 static int64_t classed_of(const struct ws_roofline_row *row, enum ws_kernel_class class)
 {
     if (row->class == WS_ROOF_UNKNOWN)
@@ -146,7 +146,8 @@ static int longest_row(const void *a, const void *b)
     return (x->name > y->name) - (x->name < y->name);
 }
 
-/* Returns the precision whose peak the report shows if the FLOPs of no matrix kernel are known. */
+/* Returns the precision to assume if the FLOPs of no matrix kernel are known. The report shows the peak of this
+ * precision. */
 static enum ws_precision usual_precision(const struct ws_gpu *gpu)
 {
     static const enum ws_precision usual[] = { WS_PRECISION_BF16, WS_PRECISION_FP16, WS_PRECISION_TF32 };

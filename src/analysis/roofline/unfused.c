@@ -10,8 +10,8 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* What an operation means for the search. PASSES: it is ignored. ENDS: it ends a sequence. BETWEEN: it may run
- * between the two products. */
+/* What an operation means for the search. PASSES: the operation is ignored. ENDS: the operation ends a sequence.
+ * BETWEEN: the operation may run between the two products. */
 enum role { PASSES, ENDS, PRODUCT, SOFTMAX, BETWEEN };
 
 /* The last matrix product of a stream, and the kernels that the stream has run after it. `product` is the product's
@@ -102,9 +102,9 @@ static int find_price(struct search *search, const struct ws_range *range, const
     return 0;
 }
 
-/* Sets *cost to the sizes and the cost of the matrix product that the kernel computes. They come from the innermost
- * operator around the kernel's launch that is a matrix product of known sizes. If there is none, sets all of *cost to
- * 0. */
+/* Sets *cost to the sizes and the cost of the matrix product that the kernel computes. The sizes and the cost come
+ * from the innermost operator around the kernel's launch that is a matrix product of known sizes. If there is no such
+ * operator, sets all of *cost to 0. */
 static int find_product(struct search *search, size_t at, struct ws_operator_cost *cost)
 {
     const struct ws_ops *ops = &search->process->ops;

@@ -10,8 +10,8 @@
 
 enum {
     LEAST_RANGES = 4,
-    EVEN_OF_TEN = 9,     /* of ten intervals, at least this many must be between half and twice the median */
-    LAUNCHED_OF_TEN = 5, /* of ten operations of the device, at least this many must be launched in the steps */
+    EVEN_OF_TEN = 9,     /* at least this many tenths of the intervals must be between half and twice the median */
+    LAUNCHED_OF_TEN = 5, /* at least this many tenths of the device's operations must be launched in the steps */
 };
 
 /* The ranges of one thread whose names differ only in a counter, such as "batch 1" and "batch 2". */

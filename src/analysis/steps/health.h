@@ -67,10 +67,11 @@ struct ws_track_health {
     /* number of samples, out of `with_reason`, in which NVML named a reason and the SM clock was more than 2 % below
      * its maximum */
     size_t held;
-    size_t reasons[WS_HEALTH_REASON_COUNT]; /* by reason: number of samples, out of `held`, that name it */
-    int64_t held_mhz;                       /* median SM clock of the samples counted by `held`, MHz */
-    int64_t most_mhz;                       /* highest SM clock of which the device is capable, MHz; 0: not known */
-    int64_t limit_mw;                       /* last known power limit, mW; 0: not known */
+    /* by reason: number of samples, out of `held`, in which NVML named this reason */
+    size_t reasons[WS_HEALTH_REASON_COUNT];
+    int64_t held_mhz;   /* median SM clock of the samples counted by `held`, MHz */
+    int64_t most_mhz;   /* highest SM clock of which the device is capable, MHz; 0: not known */
+    int64_t limit_mw;   /* last known power limit, mW; 0: not known */
     int64_t ecc_errors; /* number of uncorrected memory errors from the first sample to the last; -1: not known */
     int64_t ecc_errors_before; /* number of uncorrected memory errors from the load of the driver to the first sample;
                                   -1: not known */

@@ -181,7 +181,7 @@ static const char *what_to_do(enum ws_health_reason reason)
     case WS_HEALTH_SYNC_BOOST:
         return "look at the other GPUs of the sync boost group: the slowest one holds back all";
     default:
-        return NULL; /* in all other cases the user chose the clocks */
+        return NULL; /* for all other reasons: the user chose the clocks */
     }
 }
 

@@ -20,8 +20,9 @@ struct marker {
 
 /* Facts about a stream. In an array of `struct lane`, the last entry is for operations whose stream is not known. */
 struct lane {
-    bool calls;   /* the trace holds launch calls of the stream's operations */
-    bool begun;   /* find_work has visited an operation of this stream; if `calls` is true, one with a launch call */
+    bool calls; /* the trace holds launch calls of the stream's operations */
+    /* find_work has visited an operation of this stream; if `calls` is true: an operation with a launch call */
+    bool begun;
     ptrdiff_t at; /* index of the marker at the time of the stream's latest launch; -1: before all markers */
 };
 

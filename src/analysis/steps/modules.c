@@ -15,8 +15,9 @@ static bool is_backward(const char *label)
     return !strncmp(label, backward_begin, sizeof(backward_begin) - 1);
 }
 
-/* *name is the name of a range. Moves *name to the class of the module in it, and returns the length of the class:
- * "Linear" in "nn.Module: Linear_3". If the range is a call of autograd's engine, sets *name to "backward". */
+/* *name is the name of a range. If the range is a call of a module, such as "nn.Module: Linear_3", moves *name to the
+ * class of the module ("Linear"). If the range is a call of autograd's engine, sets *name to "backward". Returns the
+ * length of the class or of "backward", or 0 for all other ranges. */
 static size_t name_of_module(const char **name)
 {
     static const char backward[] = "backward";

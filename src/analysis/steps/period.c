@@ -21,8 +21,8 @@ enum { LEAST_PLACES = 3 };
  * candidates are examined. Up to MOST_PLACES occurrences of a candidate are examined. */
 enum { BINS = 8, BIN_COUNT = 32 * BINS, MOST_LEVELS = 24, MOST_PLACES = 1 << 18 };
 
-/* The distances between a gram's occurrences count as even up to this variance of their log2. At this limit most
- * distances are within a factor of 2 of their geometric mean. */
+/* The distances between a gram's occurrences count as even if the variance of their log2 is at most this. At this
+ * limit most distances are within a factor of 2 of their geometric mean. */
 static const float even_variance = 1.0F;
 
 struct gram {
@@ -45,10 +45,10 @@ static float rough_log2(uint32_t value)
 
 /* ---- candidates */
 
-/* Estimates how many operations each graph stands for: as many as kernels run in its time. Without this estimate, a
- * graph would count as one operation. If a program runs a few steps kernel by kernel and then replays a graph in each
- * step, those few steps would seem to be most of the recording. Fills `held`, which has an entry for each name, and
- * sets text->held and text->held_by_all. */
+/* Estimates how many operations each graph stands for: the graph's duration divided by the mean duration of a kernel.
+ * Without this estimate, a graph would count as one operation. If a program runs a few steps kernel by kernel and
+ * then replays a graph in each step, those few steps would seem to be most of the recording. Fills `held`, which has
+ * an entry for each name, and sets text->held and text->held_by_all. */
 static int weigh_graphs(struct ws_period_text *text, double *held)
 {
     size_t names = text->source->names, kernels = 0;

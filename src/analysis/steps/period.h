@@ -62,7 +62,7 @@ struct ws_period_source {
     const struct ws_period_shape *shapes; /* by index in ws_process.shapes */
     size_t lane_count;
     const uint8_t *hints; /* enum ws_period_hint by the name's number; WS_PERIOD_NAMES entries */
-    size_t names;         /* number of different numbers that names have; these are 0 to names - 1 */
+    size_t names;         /* number of different name numbers, which are 0 to `names` - 1 */
 };
 
 struct ws_period_step {
@@ -71,7 +71,7 @@ struct ws_period_step {
 };
 
 struct ws_period {
-    /* struct ws_period_step; each step ends where the next step begins; the last one ends with the recording */
+    /* struct ws_period_step; each step ends where the next step begins; the last step ends with the recording */
     struct ws_vector steps;
     const char *why_none; /* if no steps were found: a sentence that tells why */
     bool updates;         /* most steps have an optimizer's kernel */

@@ -12,8 +12,9 @@
 static const double least_regular = 0.35, least_regular_updates = 0.2, least_steady = 0.5, least_steady_mass = 0.15;
 enum { LEAST_SEGMENTS = 2 };
 
-/* When two levels are compared, the inner level is the one with more segments. The outer level holds a fixed number
- * of inner segments if at least this share of its segments holds the same number of them. */
+/* When two levels are compared, the inner level is the one with more segments. The outer segments count as holding a
+ * fixed number of inner segments if at least this share of the outer segments holds the same number of inner
+ * segments. */
 static const double same_number = 0.7;
 
 /* A name is in nearly all segments if its `presence` (share of segments that have it, in units of 1/65535) is at
@@ -181,7 +182,8 @@ static bool makes_whole(const struct ws_period_text *text, const struct ws_perio
     bool fixed = nesting.share >= same_number;
     if (outer->updates && !inner->updates) {
         if (inner->graphs && ends_before(outer, inner) && outer->regular < as_much * inner->regular)
-            /* the graphs in `inner` may update the model too: `outer` is then the warm-up before their capture */
+            /* the graphs in `inner` may update the model too: `outer` is then the warm-up before the program captured
+             * these graphs */
             return false;
         return nesting.inside <= 1 ||
                fixed; /* segments of `inner` are micro-batches, or evaluation outside the steps */

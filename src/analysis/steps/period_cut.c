@@ -8,9 +8,9 @@
 #include "base/minmax.h"
 
 /* Steps can begin only with a gram (a name, or a pair of names in a row on a stream) that occurs exactly once in many
- * segments. The share of segments in which the best gram occurs exactly once must be at least once_at_least. If it
- * is lower, steps begin with the gram that cut the operations into segments. Steps can also begin with another gram
- * if its share is lower than that of the best gram by at most once_less. */
+ * segments. The share of segments in which the best gram occurs exactly once must be at least once_at_least. If this
+ * share is lower, steps begin with the gram that cut the operations into segments. Steps can also begin with any gram
+ * whose share is lower than that of the best gram by at most once_less. */
 static const double once_at_least = 0.6, once_less = 0.25;
 
 /* The gram with the highest merit becomes the start of steps. The merit of a gram is the idle time before it, as a
@@ -33,7 +33,7 @@ struct gram_tally {
     uint16_t name;
     uint32_t once; /* number of segments in which the gram occurs exactly once */
     uint32_t after_update;
-    double idle; /* ns of idle time before the gram */
+    double idle; /* ns of idle time before the gram, summed over its occurrences */
 };
 
 struct gram_tallies {

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The figures of a level come from segments with about MOST_OPERATIONS operations in sum, but from at least
+/* The figures of a level are computed from segments with about MOST_OPERATIONS operations in sum, but at least from
  * ENOUGH_SEGMENTS segments. */
 enum { MOST_OPERATIONS = 1 << 20, ENOUGH_SEGMENTS = 32 };
 
@@ -108,8 +108,8 @@ static int measure_lengths(struct ws_period_level *level)
     return 0;
 }
 
-/* Sets level->regular. Each typical segment counts with the operations that its CUDA graphs stand for; their mean
- * number is taken from the examined segments. */
+/* Sets level->regular. The operations of a segment include the operations that its CUDA graphs stand for. The number
+ * of the latter is assumed to be equal in all segments: the mean over the examined segments. */
 static void measure_regular(const struct ws_period_text *text, struct ws_period_level *level)
 {
     size_t segments = ws_level_cuts(level) - 1;
@@ -179,8 +179,8 @@ static void period_level_count_names(const struct ws_period_text *text, const st
     }
 }
 
-/* What segments do, by kind of operation (enum ws_period_hint). `times`: mean number of operations of the kind per
- * segment. `usual`: at least one name of this kind occurs in most segments. */
+/* How often each kind of operation (enum ws_period_hint) occurs in the segments of a level. `times`: mean number of
+ * operations of the kind per segment. `usual`: at least one name of this kind occurs in most segments. */
 struct doing {
     double times[WS_HINT_COUNT];
     bool usual[WS_HINT_COUNT];

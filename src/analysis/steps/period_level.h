@@ -18,9 +18,9 @@ struct ws_period_text {
     const uint32_t *order, *shape_of; /* copies of source->order and source->ops->shape */
     const struct ws_period_shape *shapes;
     uint32_t lane; /* index of the stream with most kernels */
-    /* A graph that was timed as a whole is one operation, but does the work of many. `held`, by number of a name: how
-     * many operations a graph counts as, minus 1; 0 for names of other operations. `held_by_all`: sum over all
-     * operations. */
+    /* A graph that was timed as a whole is one operation, but does the work of many operations. `held`, by number of
+     * a name: how many operations a graph counts as, minus 1; 0 for names of other operations. `held_by_all`: sum
+     * over all operations. */
     const double *held;
     double held_by_all;
 };
@@ -61,19 +61,20 @@ struct ws_period_level {
     /* share of all operations that are in typical segments, 0 to 1; a CUDA graph counts as the estimated number of
      * operations in it (ws_period_text.held) */
     double regular;
-    /* of the names in at least half of the typical segments, the share that occurs equally often in most of them */
+    /* share of names that occur equally often in most typical segments, out of all names that occur in at least half
+     * of these segments */
     double steady;
     /* share of operations whose names occur equally often in most typical segments (steady names) */
     double steady_mass;
     unsigned names;      /* number of names that occur in nearly all typical segments */
-    double multiplicity; /* mean number of times that one of the names counted by `names` occurs in a segment */
+    double multiplicity; /* mean number of occurrences per segment of a name that `names` counts */
     /* updates: most typical segments have an optimizer's kernel; graphs: most typical segments have a CUDA graph */
     bool updates, graphs;
     /* fed: on average, a segment has about one copy from the host, or more; read: on average, a segment has about one
      * copy to the host, or more */
     bool fed, read;
     uint16_t *presence; /* by number of a name: share of typical segments that have the name, in units of 1/65535 */
-    float *mass;        /* by number of a name: mean number of its operations per typical segment */
+    float *mass;        /* by number of a name: mean number of operations with this name per typical segment */
 };
 
 /* Cuts the operations at the occurrences of the level's gram, examines the segments, and fills in the level's

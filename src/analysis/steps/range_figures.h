@@ -36,8 +36,8 @@ static inline const struct ws_range_stay *ws_range_stay_of(const struct ws_range
     return scale->count ? &row->steady : &row->all;
 }
 
-/* Does the report show this row? If the printed figures are for steady steps, it leaves out rows whose ranges and
- * work are all outside steady steps. */
+/* Does the report show this row? If the printed figures are for steady steps, the report leaves out rows whose ranges
+ * and work are all outside steady steps. */
 static inline bool ws_range_is_shown(const struct ws_range_scale *scale, const struct ws_range_row *row)
 {
     return !scale->count || row->steady.count || row->work.steady.operations || row->work.steady.idle;

@@ -10,8 +10,7 @@
 #include "base/minmax.h"
 #include "base/salted.h"
 
-/* A range that counts for the grouping, which tells the kinds of ranges that count and how they form rows
- * (range_sums.h). */
+/* A range that counts. The grouping (range_sums.h) tells which ranges count, and how they form rows. */
 struct chosen {
     int64_t begin, end;
     uint32_t row;
@@ -19,7 +18,7 @@ struct chosen {
     uint64_t label;  /* if the rows form a tree: hash of the text of the range's label; else 0 */
 };
 
-/* The ranges that count of one thread: entries `first` to `first` + `count` - 1 of summer.list. */
+/* All ranges of one thread that count: entries `first` to `first` + `count` - 1 of summer.list. */
 struct thread {
     uint32_t first, count;
     uint32_t last; /* index in summer.list of the range that the latest call of last_begun found */
@@ -28,7 +27,7 @@ struct thread {
 /* State of a row of the result while ranges and operations are added to it. */
 struct row_state {
     uint32_t thread; /* index + 1 of the thread whose host time was added to the row last */
-    int64_t until;   /* the row already includes the host time of `thread` up to here; ns, host clock */
+    int64_t until;   /* the row already includes the host time of `thread` up to this time; ns, host clock */
     uint32_t place;  /* index in ws_track.order, + 1, of the operation that was added to the row last */
 };
 
@@ -48,11 +47,12 @@ struct summer {
     /* if the rows form a tree: maps the hash of a parent range's label and a row to the number of different labels
      * that ranges in this row have below this parent label */
     struct ws_map below;
-    struct ws_vector list;     /* struct chosen: all ranges that count, by thread, then by start */
-    struct thread *threads;    /* ranges of each thread, by index in ws_ranges.threads */
-    struct thread **launchers; /* the entry of `threads` by index in ws_ops.threads; NULL: no ranges */
-    struct row_state *states;  /* state of each row, by the row's index */
-    int64_t *steady_before;    /* by index of a step: ns of host time in the steady steps before this step */
+    struct ws_vector list;  /* struct chosen: all ranges that count, by thread, then by start */
+    struct thread *threads; /* ranges of each thread, by index in ws_ranges.threads */
+    /* by index in ws_ops.threads: the thread's entry in `threads`; NULL: the thread has no ranges */
+    struct thread **launchers;
+    struct row_state *states; /* state of each row, by the row's index */
+    int64_t *steady_before;   /* by index of a step: ns of host time in the steady steps before this step */
 };
 
 /* --- which ranges count, and their names -------------------------------------------------------------- */

@@ -18,8 +18,8 @@ struct ws_range_grouping {
     enum ws_range_kind also; /* ranges of this kind count too; equal to `kind` if only one kind of ranges counts */
 
     /* A flat list has a row for each name. A tree has a row for each path of names: a range's row is below the row of
-     * the range that encloses it. In a tree, `operations` and `sum` in a row's `work` are those in its `own` plus
-     * those in the `work` of its children. */
+     * the range that encloses it. In a tree, `operations` and `sum` of a row's `work` are computed by adding those of
+     * the row's `own` and those of the `work` of its children. */
     bool tree;
 
     /* Finds the row's name in the text of a label. *name points to the text and is moved to the start of the row's

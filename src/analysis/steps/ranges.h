@@ -36,7 +36,8 @@ struct ws_range_amount {
 
 struct ws_range_work {
     struct ws_range_amount all, steady; /* figures of the whole recording; figures of steady steps only */
-    /* used while operations are added: `busy` includes their time up to here; ns, host clock */
+    /* used while operations are added: `busy` includes the time of operations up to this point in time; ns, host
+     * clock */
     int64_t until;
 };
 

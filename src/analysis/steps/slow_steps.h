@@ -24,7 +24,7 @@ struct ws_slow_step {
     /* extra time of operations with this name: ns more than in the steady step whose duration is nearest to the
      * median */
     int64_t name_more;
-    /* by part: ns by which the part is longer in this step than its median over steady steps; negative: it is
+    /* by part: ns by which the part is longer in this step than its median over steady steps; negative: the part is
      * shorter */
     int64_t more[WS_SLOW_PART_COUNT];
 };

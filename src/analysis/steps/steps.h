@@ -65,13 +65,14 @@ enum { WS_STEPS_TO_JUDGE = 3, WS_STEPS_STABLE_P95 = 125 /* percent of the median
 enum ws_steps_source { WS_STEPS_NONE, WS_STEPS_MARKED, WS_STEPS_FOUND };
 
 /* The evidence that found steps are iterations, and not parts of iterations such as layers (named_parts.h). Each
- * comment starts with how certain this is. */
+ * comment below starts with how certain it is that the steps are iterations. */
 enum ws_steps_proof {
     WS_PROOF_STRUCTURE, /* doubtful: the only evidence is that each step contains repetitions, or many kernels */
     WS_PROOF_EXCHANGE,  /* likely: each step copies from or to the host, or launches a CUDA graph */
     WS_PROOF_UPDATE,    /* likely: each step has an optimizer's kernel, so it updates the model */
     WS_PROOF_RANGES,    /* confirmed: the names of the program's ranges repeat once per step */
-    WS_PROOF_NAMES,  /* confirmed: the program's ranges showed that found steps were only parts, and gave the steps */
+    /* confirmed: the steps come from the program's ranges, which showed that the steps found first were only parts */
+    WS_PROOF_NAMES,
     WS_PROOF_EVEN,   /* likely: the steps are ranges named after iterations ("batch"), at even intervals */
     WS_PROOF_SERVER, /* confirmed: an inference server sets a range around each iteration */
     /* likely: the only step is a piece of the recording that lasts as long as the names of ranges take to repeat */
@@ -93,7 +94,7 @@ struct ws_step {
     int64_t begin, end; /* begin and end on the device; `end` is the start of the next step; ns, host clock */
 
     /* Begin and end of the step on the host, ns on the host clock. Steps that come from step markers or from other
-     * ranges: from the start of the range to the start of the next one. Steps that were found in the order of
+     * ranges: from the start of the range to the start of the next range. Steps that were found in the order of
      * operations: from the launch of the first operation to the launch of the next step's first operation. */
     int64_t host_begin, host_end;
     uint32_t first; /* index in ws_track.order of the first operation that begins in the step */
@@ -170,8 +171,9 @@ static inline bool ws_step_is_steady(const struct ws_step *step)
 /* State of ws_steady_at, which tells whether a time is in a steady step. The times that the caller passes must not
  * decrease from call to call, so the function need not search all steps. */
 struct ws_steady_walk {
-    const struct ws_step *next, *end; /* the next step to reach, and the end of the array of steps */
-    int64_t until;                    /* `steady` is valid for times before `until`; ns, host clock */
+    /* the first step that ends after the time of the latest call; the end of the array of steps */
+    const struct ws_step *next, *end;
+    int64_t until; /* `steady` is valid for times before `until`; ns, host clock */
     bool steady;
 };
 

@@ -30,14 +30,15 @@ enum { MOVING_LIMIT = WS_VERDICT_MOVING, MOSTLY_LIMIT = 50, UNSURE_LIMIT = 10 };
 enum { IDLE_PER_MILLE = 5 };
 
 /* Percent of a step. The report mentions that the profiler slowed the host only if the device waited for the host for
- * at least this long. */
+ * at least this share of a step. */
 enum { SLOWED_LIMIT = 5 };
 
 /* If steady steps cover less of the recording than this percentage, the report says so. */
 enum { COVERED_LIMIT = 75 };
 
-/* Percent. The report compares each matrix kernel with the peak of the kernel's own precision. It mentions this only
- * if the mean share of the peak is more than 5 % larger than it would be with one peak for all kernels. */
+/* Percent. The report compares each matrix kernel with the peak of the kernel's own precision. The report mentions
+ * the different peaks only if the mean share of the peak is more than 5 % larger than it would be with one peak for
+ * all kernels. */
 enum { MIXED_LIMIT = 105 };
 
 /* Is the time that was not recorded more than 0.1 % of a step, so that a printed share would show it? If so, the
@@ -84,7 +85,8 @@ static bool is_doubtful(const struct ws_track_steps *steps)
     return steps->source == WS_STEPS_FOUND && steps->proof == WS_PROOF_STRUCTURE;
 }
 
-/* Writes why the question whether the step time is stable has no answer. Returns false if it has an answer. */
+/* Writes why the question whether the step time is stable has no answer. Returns false if the question has an
+ * answer. */
 static bool write_no_steps(const struct ws_track_steps *steps, char *text, size_t capacity)
 {
     size_t steady = steps->kinds[WS_STEP_STEADY];
@@ -192,7 +194,8 @@ static const char *is_busy(const struct ws_track_wall *wall, int64_t busy)
 }
 
 /* Writes the lower and the upper limit of busy time. Writes "" if these limits are close together, because the errors
- * of the times are small. Returns whether the answer would be "no" at the one limit, and "yes" at the other. */
+ * of the times are small. Returns whether the answer to "GPU busy?" would be "no" at the lower limit, and "yes" at
+ * the upper limit. */
 static bool write_bounds(const struct ws_track_activity *activity, char *text, size_t capacity)
 {
     char least[WS_FORMAT_SIZE], most[WS_FORMAT_SIZE];

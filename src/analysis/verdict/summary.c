@@ -42,7 +42,8 @@ enum { KERNELS_MOST = 10, ADVICE_MOST = 5, DEVICES_MOST = 8 };
  * share, the page says so. */
 enum { GUESSED_SHOWN = 30 };
 
-/* How many devices, kernels and pieces of advice the page shows at most. 0 devices or kernels: all. */
+/* How many devices, kernels and pieces of advice the page shows at most. If `devices` or `kernels` is 0, the page
+ * shows all of them. */
 struct summary_room {
     size_t devices, kernels, advice;
 };
@@ -143,8 +144,8 @@ static void summary_print_bar(const struct ws_track_wall *wall, struct ws_page *
 }
 
 /* Prints a remark if none of the first `shown` pieces of advice shortens a part of the step that belongs to the wall
- * (what limits the device most). The remark gives the saving of the first later piece of advice that does so, if
- * there is one. */
+ * (what limits the device most). If later pieces of advice shorten such a part, the remark gives the saving of the
+ * first of these pieces. */
 static void summary_print_beside(const struct ws_track_wall *wall, size_t shown, struct ws_page *page)
 {
     const struct ws_advice *advice = wall->advice.items.data;

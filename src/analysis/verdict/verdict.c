@@ -92,7 +92,9 @@ static void print_wall(const struct ws_report *report, size_t track, struct ws_p
  * attention …), the class with most time first. Prints nothing if there is only one class. */
 static void print_made_of(const struct ws_track_wall *wall, struct ws_page *page)
 {
-    enum { LEAST = 5, MOST = 5 }; /* LEAST: percent of the wall that a class must take; MOST: number of classes */
+    /* LEAST: a class is printed only if it takes more than this percentage of the wall's time. MOST: at most this
+     * many classes are printed */
+    enum { LEAST = 5, MOST = 5 };
     int64_t times[WS_CLASS_COUNT + 1], all = wall->by_wall[wall->wall];
     char text[200] = "", time[WS_FORMAT_SIZE];
     size_t listed = 0;

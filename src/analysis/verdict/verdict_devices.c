@@ -96,7 +96,7 @@ static void devices_print_table(const struct ws_report *report, struct ws_page *
 
 enum { ALSO_LATE = 160 };
 
-/* Writes which ranks besides that of this device are late (stragglers): "; also late: ranks 2 and 6". */
+/* Writes which ranks other than the rank of this device are late (stragglers): "; also late: ranks 2 and 6". */
 static void devices_write_also_late(const struct ws_report *report, size_t track, char text[ALSO_LATE])
 {
     enum { MOST = 8 };

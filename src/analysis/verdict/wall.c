@@ -271,8 +271,8 @@ static int wall_run(const struct ws_report *report, size_t subject, void *memory
     result->comm_waiting = wall_comm_waiting(report, subject, result);
     result->advice = WS_ADVICE_LIST;
     return causes->is_sampled ? 0
-                              /* there is no advice then: a trace that holds only a sample of the operations does not
-                               * show what can be saved */
+                              /* no advice is collected from such a trace: a sample of the operations does not show
+                               * what can be saved */
                               : wall_gather(report, subject, result);
 }
 

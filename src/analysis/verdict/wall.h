@@ -62,7 +62,7 @@ enum {
 struct ws_track_wall {
     enum ws_wall wall;
     const char *why_none;         /* sentence that tells why there is no verdict; NULL: there is a verdict */
-    bool is_measured;             /* the members below are valid, even if there is no verdict */
+    bool is_measured;             /* enough was measured: the members below are valid, even if there is no verdict */
     char reason[WS_REASON_TEXT];  /* memory for the text of why_none, if this text contains numbers */
     enum ws_part cause;           /* the part of a step that takes most of the wall's time */
     bool per_step;                /* true: times are per steady step; false: times are for the whole recording */
@@ -115,7 +115,7 @@ static inline int64_t ws_wall_suggested(const struct ws_track_wall *result, enum
 struct ws_slowest {
     bool is_late; /* `shown` is a straggler; `slower` and `not_compared` are not set */
     /* index of the device that the report is about. A device with a verdict is chosen if there is one, else a device
-     * whose times were measured. WS_NOWHERE: there is neither */
+     * whose times were measured. WS_NOWHERE: there is no such device */
     size_t shown;
     /* index of the slowest of those devices that are slower than `shown` and have no verdict; WS_NOWHERE: none */
     size_t slower;

@@ -10,8 +10,8 @@
 #include "analysis/steps/steps.h"
 #include "base/minmax.h"
 
-/* Times of kernels in ns, before rounding. `time` is by part of the step, wall, and source of the roofline class.
- * `by_class` is by wall and enum ws_kernel_class. */
+/* Times of kernels in ns, before rounding. The indices of `time` are the part of the step, the wall, and the source
+ * of the roofline class. The indices of `by_class` are the wall and enum ws_kernel_class. */
 struct divided {
     double time[WS_PART_COUNT][WS_WALL_COUNT][WS_WORK_SOURCES];
     double by_class[WS_WALL_COUNT][WS_CLASS_COUNT];
@@ -94,8 +94,8 @@ static double known_of(const struct ws_roofline_row *row, double time)
     return time * (double)ws_sum(row->known, row->bounded) / (double)row->total;
 }
 
-/* Adds the time of one operation name to `divided`. CUDA graphs that were timed as a whole are a part of the step of
- * their own, because the times of their kernels are not known. */
+/* Adds the time of one operation name to `divided`. The time of CUDA graphs that were timed as a whole belongs to a
+ * separate part of the step (WS_PART_GRAPHS), because the times of their kernels are not known. */
 static void divide_name(const struct ws_report *report, size_t name, double time, const struct ws_roofline_row *row,
                         struct divided *divided)
 {

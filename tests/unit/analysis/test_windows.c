@@ -32,7 +32,7 @@ static void assert_read(const struct built *job, const struct ws_windows *window
 }
 
 /* The second rank's clock is 5 s ahead, so its window is 5 s later. A round takes 1320 µs. A round has two
- * operations, and the window has the ten rounds from number 10 on. */
+ * operations, and the window contains ten rounds, beginning with round 10. */
 static void the_clock_of_collectives(void **state)
 {
     static const int64_t compute[] = { 1 * ms, 1 * ms }, offset[] = { 0, 5000 * ms };

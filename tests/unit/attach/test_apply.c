@@ -16,7 +16,7 @@
 
 /* Code that the child cannot write to. It returns 1; once it is patched, it returns 2. */
 static uint8_t *code;
-/* first: mov $1, %eax; ret. second: mov $2, %eax, which a patch writes over the first instruction */
+/* `first`: mov $1, %eax; ret. `second`: mov $2, %eax; these bytes overwrite the first instruction of `first`. */
 static const uint8_t first[] = { 0xb8, 1, 0, 0, 0, 0xc3 }, second[] = { 0xb8, 2, 0, 0, 0 };
 
 static void make_code(void)
@@ -40,7 +40,7 @@ static pid_t begin(void (*work)(int end))
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (!child) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends the child if a test fails */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* the child ends with this process, even if a test fails */
         work(ends[1]);
         _exit(0);
     }
@@ -144,7 +144,7 @@ static void a_place_that_a_handler_interrupted_is_left_alone(void **state)
     waitpid(child, NULL, 0);
 }
 
-extern const char __ehdr_start; /* made by the linker: where this program is loaded */
+extern const char __ehdr_start; /* defined by the linker: the address at which this program is loaded */
 
 static void a_thread_in_the_midst_is_left_alone(void **state)
 {

@@ -12,7 +12,7 @@
 
 #include "attach/code.h"
 
-enum { REGISTERS = 15, ZONE = 16 /* ZONE: words of the red zone */ };
+enum { REGISTERS = 15, ZONE = 16 /* ZONE: number of words in the red zone */ };
 
 static void *page_of_code __asm__("page_of_code") __attribute__((used));
 static uint64_t seen[REGISTERS] __asm__("seen_registers") __attribute__((used));
@@ -24,8 +24,8 @@ static uint8_t vector_before[16] __asm__("vector_before") __attribute__((used)) 
 static uint8_t vector_after[16] __asm__("vector_after") __attribute__((used));
 extern uint8_t came_back[];
 
-/* Runs the code while the registers hold 1 to 15, the carry and direction flags are set, and the red zone holds -1 to
- * -16. */
+/* Runs the code in page_of_code while the registers hold 1 to 15, the carry and direction flags are set, and the red
+ * zone holds -1 to -16. */
 __attribute__((naked, noinline)) static void go_through(void)
 {
     __asm__("pushq %rbx\n\tpushq %rbp\n\tpushq %r12\n\tpushq %r13\n\tpushq %r14\n\tpushq %r15\n\t"

@@ -99,15 +99,15 @@ static void *look_at_itself(void *more)
     bool safe = false;
     stopped.registers.rsp = (uintptr_t)words;
     stopped.registers.fs_base = (uintptr_t)pthread_self();
-    /* The words above this frame belong to the thread's start; none is left over from an earlier call. */
+    /* All words above this frame belong to the thread's start; no earlier call has left any there. */
     if (!ws_mappings_read(getpid(), &now))
         safe = ws_is_safe(&now, &stopped, &code);
     ws_mappings_finish(&now);
     return safe ? more : NULL;
 }
 
-/* The stack of a running thread ends with the return address into the C library's code that called its function. That
- * code is next to pthread_create, but holds no lock. */
+/* The stack of a running thread ends with the return address into the C library's code that called the thread's
+ * function. That code is next to pthread_create, but holds no lock. */
 static void a_thread_that_runs_its_function_is_safe(void **state)
 {
     uint64_t words[] = { 0, (uintptr_t)dlsym(RTLD_DEFAULT, "malloc") + 21,

@@ -27,7 +27,7 @@ static pid_t begin(int (*work)(void))
     assert_int_equal(pipe(ends), 0);
     pid_t child = fork();
     if (!child) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL); /* ends the child if a test fails */
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* the child ends with this process, even if a test fails */
         if (write(ends[1], "", 1) != 1)
             _exit(99);
         _exit(work());
@@ -55,7 +55,7 @@ static int64_t now(void)
     return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-/* Returns 0 if nanosleep succeeded and took as long as it should. */
+/* Returns 0 if nanosleep succeeded and did not return early. */
 static int sleeps(void)
 {
     int64_t begin_ns = now();
@@ -156,7 +156,7 @@ static void a_stopped_thread_goes_on_without_calls(void **state)
     assert_int_equal(status_of(child), 0);
 }
 
-/* A thread that waits in a call is stopped there. It can make calls for us, and then waits again. */
+/* A thread that waits in a call is stopped there. It can make system calls for us, and then waits again. */
 static void a_waiting_call_is_restarted(void **state)
 {
     struct ws_stopped stopped;
@@ -191,7 +191,8 @@ static void a_receive_with_a_time_out_does_not_see_the_stop(void **state)
     assert_int_equal(status_of(child), 0);
 }
 
-/* A signal that comes while the thread makes a call for us ends the thread's own call afterwards. */
+/* If a signal arrives while the thread makes a system call for us, the signal later ends the call in which the thread
+ * had waited. */
 static void a_signal_meanwhile_ends_a_call_with_a_mask(void **state)
 {
     struct ws_stopped stopped;
@@ -206,7 +207,7 @@ static void a_signal_meanwhile_ends_a_call_with_a_mask(void **state)
     assert_int_equal(status_of(child), 0);
 }
 
-/* While a signal is pending that ends the thread's call, the thread is not sent through other code. */
+/* If a signal is pending that will end the thread's call, we do not make the thread run other code. */
 static void a_signal_before_the_way_through_is_delivered(void **state)
 {
     struct ws_stopped stopped;
@@ -241,8 +242,8 @@ static void all_threads_stop_and_go_on(void **state)
 
 enum { SLOW_NS = 400000000 };
 
-/* Until its child ends, the thread is in a system call that cannot be interrupted. The child's end sends no signal.
- */
+/* Until its child ends, the thread is in a system call that cannot be interrupted. The end of the child sends no
+ * signal. */
 static void *makes_a_child(void *unused)
 {
     if (!syscall(SYS_clone, CLONE_VFORK, NULL, NULL, NULL, NULL)) {
@@ -290,7 +291,7 @@ static void a_try_that_gives_up_is_not_seen(void **state)
     assert_int_equal(status_of(child), 0);
 }
 
-/* Waits while a blocked signal waits. */
+/* Waits while a blocked signal is pending. */
 static int waits_with_a_blocked_signal(void)
 {
     sigset_t blocked;
@@ -313,7 +314,7 @@ static int waits_among_ignored_signals(void)
     return result;
 }
 
-/* A signal that does not interrupt the program's call does not keep the call from being restarted. */
+/* A signal that does not interrupt the program's call does not prevent that call from being restarted. */
 static void signals_without_effect_are_not_seen(void **state)
 {
     static struct ws_stopped_all all;
@@ -331,7 +332,7 @@ static void signals_without_effect_are_not_seen(void **state)
     }
 }
 
-/* Returns 0 if no look at the time came much later than the one before. */
+/* Returns 0 if no reading of the clock came much later than the reading before. */
 static int looks_at_the_time(void)
 {
     pthread_t slow;
@@ -346,7 +347,7 @@ static int looks_at_the_time(void)
     return longest < SLOW_NS / 2 ? 0 : 1;
 }
 
-/* While one thread does not stop, the others do not stand still. */
+/* While one thread does not stop, the other threads go on running. */
 static void a_slow_thread_does_not_hold_up_the_others(void **state)
 {
     static struct ws_stopped_all all;
@@ -428,8 +429,8 @@ static void a_thread_that_is_gone_is_said(void **state)
     assert_int_equal(ws_stop_at_call(child, &at_leisure, &stopped), -ESRCH);
 }
 
-/* A thread that does not stop in time must not hold up the command, with and without the alarm that ws_urgent_begin
- * sets. */
+/* A thread that does not stop in time must not hold up the command that attaches, with and without the alarm that
+ * ws_urgent_begin sets. */
 static void a_wait_ends_in_time(void **state)
 {
     (void)state;

@@ -169,7 +169,7 @@ static void a_gpu_is_found_by_its_uuid_else_by_name(void **state)
     assert_non_null(strstr(all.unread, "notes.json"));
     near(bandwidth_of(&all, "GPU-3", "A", WS_GPU_CALIBRATED), 3);
     near(bandwidth_of(&all, "GPU-1", "B", WS_GPU_CALIBRATED), 4);
-    /* GPU-9 has no file of its own: the value is from the newest file of a GPU with the name A */
+    /* GPU-9 has no file of its own: the value is from the newest file of a GPU whose name is A */
     near(bandwidth_of(&all, "GPU-9", "A", WS_GPU_CALIBRATED_ON_ANOTHER), 2);
     near(bandwidth_of(&all, "", "b", WS_GPU_CALIBRATED_ON_ANOTHER), 4);
     near(bandwidth_of(&all, "GPU-9", "C", WS_GPU_UNKNOWN), 0);

@@ -143,7 +143,7 @@ static json_t *load_text(void)
 
 struct expected {
     const char *rule;
-    /* a letter per finding: h: the rule holds, b: broken, ?: not known; "!": the rule is invalid */
+    /* one letter per finding: h: the rule holds, b: it is broken, ?: not known. "!" alone: the rule is invalid */
     const char *outcomes;
 };
 
@@ -174,7 +174,8 @@ static void check_outcomes(const struct expected *expected, size_t count)
 
 #define CHECK(list) check_outcomes(list, sizeof(list) / sizeof(list[0]))
 
-/* The second device has too many operations without times. On the third device nothing ran. */
+/* The second device has too many operations without times, so its figures are not known. On the third device nothing
+ * ran. */
 static void figures_with_names_are_judged(void **state)
 {
     static const struct expected rules[] = {
@@ -209,7 +210,7 @@ static void paths_are_judged(void **state)
         { "kernels[\"gemm\"].min_ns == 30 ns", "h?" },
         { "kernels[\"gemm\"].max_ns == 200 ns", "h?" },
         { "kernels[\"gemm\"].mean_ns == 75 ns", "h?" },
-        /* a row of the table of kernels that has no minimum does not count as 0 */
+        /* a kernel without a known minimum does not count as one with a minimum of 0 */
         { "kernels[\"reduce\"].min_ns == 20 ns", "h?" },
         { "kernels[\"reduce\"].max_ns == 60 ns", "h?" },
         { "kernels[\"untimed_a\"].min_ns > 0", "??" },

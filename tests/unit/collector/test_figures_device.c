@@ -62,7 +62,7 @@ static void times_are_unions(void **state)
     for (size_t i = 0; i < 3000; i++) {
         int64_t begin = (int64_t)i * (SLOTS - 100) / 3000 + rand() % 5, length = 1 + rand() % (i % 40 ? 3 : 60);
         if (begin % 50 > 40)
-            length = 0; /* no operation here, so that there are gaps */
+            length = 0; /* an operation of no length leaves a gap */
         ops[i] = (struct figures_op){ begin, begin + length, begin, begin, 1, (uint32_t)rand() % FIGURES_GROUPS };
         for (int64_t at = begin; at < begin + length; at++)
             runs[at] |= (uint8_t)(1 << ops[i].group);
@@ -101,10 +101,10 @@ static void late_operations_count_from_the_sweep_on(void **state)
     add(0, 0, 10 * MS, FIGURES_COMPUTE);
     add(0, 900 * MS, 910 * MS, FIGURES_COMPUTE);
     figures_device_tick(&device, &waits);
-    assert_int_equal(device.count, 1); /* the newest operation waits */
+    assert_int_equal(device.count, 1); /* the newest operation is not counted yet */
     add(0, 600 * MS, 610 * MS, FIGURES_COMPUTE);
     figures_device_tick(&device, &waits);
-    figures_device_tick(&device, &waits); /* nothing new came, so all operations are counted */
+    figures_device_tick(&device, &waits); /* no operation has arrived since the last tick, so all are counted */
     assert_int_equal(device.busy_ns, 30 * MS);
     assert_int_equal(all_gaps(), 880 * MS);
     assert_int_equal(device.late, 0);
@@ -151,7 +151,8 @@ static void causes_of_gaps(void **state)
     add(900 * MS + 40 * US, 900 * MS + 45 * US, 1000 * MS, FIGURES_COMPUTE); /* gap of 45 us: late launch */
     add(1399 * MS + 999 * US, 1400 * MS, 1500 * MS, FIGURES_COMPUTE);        /* gap of 400 ms: the host allocated */
     add(1700 * MS - US, 1700 * MS, 1800 * MS, FIGURES_COMPUTE);              /* gap of 200 ms: cause unknown */
-    const struct figures_op lost = { 1900 * MS, 2000 * MS, 0, 0, 0, FIGURES_COMPUTE }; /* gap of 100 ms; no launch */
+    /* gap of 100 ms: launch not known */
+    const struct figures_op lost = { 1900 * MS, 2000 * MS, 0, 0, 0, FIGURES_COMPUTE };
     figures_device_add(&device, &memory, &waits, &lost);
     figures_device_settle(&device, &waits);
     assert_int_equal(device.gap_ns[FIGURES_CAUSE_SYNC], 400 * MS);
@@ -239,7 +240,7 @@ static void waits_are_bounded_and_say_what_they_forgot(void **state)
         const struct figures_wait wait = { 0, 5, FIGURES_WAIT_SYNC };
         figures_waits_add(&waits, &memory, thread, FIGURES_WAIT_CALLS, &wait);
     }
-    assert_false(figures_waits_within(&waits, 199, 0, 5, sums)); /* thread 199 found no place in the table */
+    assert_false(figures_waits_within(&waits, 199, 0, 5, sums)); /* the table had no entry left for thread 199 */
 }
 
 int main(void)

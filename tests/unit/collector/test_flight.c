@@ -113,13 +113,13 @@ static void the_window_stays_and_all_names(void **state)
     }
     struct found found = dump();
     assert_int_equal(found.functions, 10);
-    assert_int_equal(found.ops, 4 * ROWS); /* the newest frame, and those up to 900 ms older */
+    assert_int_equal(found.ops, 4 * ROWS); /* the newest frame, and the frames up to 900 ms older */
     assert_int_equal(found.first, 6 * ROWS + 1);
     assert_int_equal(found.said, 1);
 }
 
 /* The age of rows is counted from the newest row of their family (operations, or calls). So if a process stops
- * launching, its last operations are kept while calls go on. */
+ * launching, its last operations are kept although new calls arrive. */
 static void what_stands_still_is_kept(void **state)
 {
     (void)state;
@@ -164,7 +164,7 @@ static void names_take_half_at_most(void **state)
     assert_true(flight->dictionary_bytes <= memory.each / 2);
 }
 
-/* Parameters make room for names. The dump then says that something is missing. */
+/* Parameters are dropped to make room for names. The dump then says that something is missing. */
 static void parameters_make_room_for_names(void **state)
 {
     (void)state;

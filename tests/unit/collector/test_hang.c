@@ -63,10 +63,10 @@ static void what_waits_and_does_not_end_is_stuck(void **state)
     head.streams = 2;
     assert_int_equal(stuck_at(&progress, 2000), 0);
     assert_int_equal(stuck_at(&progress, 5000), 3000);
-    streams[0].correlation++; /* one of the two devices goes on */
+    streams[0].correlation++; /* one of the two devices makes progress */
     assert_int_equal(stuck_at(&progress, 6000), 4000);
     streams[1].correlation++;
-    assert_int_equal(stuck_at(&progress, 7000), 1000); /* both have gone on by now; the first one last did at 6000 */
+    assert_int_equal(stuck_at(&progress, 7000), 1000); /* the first device has made no progress since 6000 */
     head.streams = 0;
     assert_int_equal(stuck_at(&progress, 9000), 0); /* no work is queued, so nothing is stuck */
     head.streams = 2;
@@ -82,7 +82,7 @@ static void a_call_that_does_not_return_is_stuck(void **state)
     thread.calls = 5;
     stuck_at(&progress, 1000);
     assert_int_equal(stuck_at(&progress, 4000), 3000);
-    head.settled++; /* the work that the call waits for goes on, piece by piece */
+    head.settled++; /* the work that the call waits for makes progress */
     assert_int_equal(stuck_at(&progress, 5000), 0);
     thread.calls++;
     assert_int_equal(stuck_at(&progress, 9000), 0);
@@ -114,7 +114,8 @@ static struct recording ranks[RANKS];
 static struct progress of_ranks[RANKS];
 static struct job job;
 
-/* Fills in eight ranks. Those with a bit in `outside` have ended collective 11; all others are in collective 12. */
+/* Fills in eight ranks. The ranks whose bit in `outside` is set have ended collective 11; all other ranks are in
+ * collective 12. */
 static void make_ranks(unsigned outside)
 {
     job = (struct job){ .name = "job" };

@@ -119,7 +119,7 @@ static void a_file_goes_on_behind_its_last_whole_unit(void **state)
     file = job_reopen(job, recording, &stream);
     assert_true(stream.begun);
     assert_int_equal(stream.taken, last->offset);
-    /* The file has become shorter since, so the collector must read it. */
+    /* Meanwhile the file has become shorter, so the collector must read it again. */
     assert_int_equal(ftruncate(file, 100), 0);
     close(file);
     stream_init(&stream, &memory);

@@ -1,5 +1,5 @@
-/* Tests of quotas on disk space: the oldest dumps and traces are removed first, and only files that a manifest
- * names. */
+/* Tests of quotas on disk space: of the dumps and traces that a manifest lists, the oldest are removed first. No
+ * other file is removed. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,7 +102,8 @@ static void the_oldest_go_first(void **state)
     assert_int_equal(job->removed_traces, 1);
     assert_int_equal(job->removed_bytes, 3 * SIZE);
     assert_string_equal(job->events[0].folder, "");
-    /* The manifest contains the counts, so they are still there after it was read again. */
+    /* The manifest contains the counts of removed files, so the counts are still right after the manifest is read
+     * again. */
     jobs_finish(&jobs);
     jobs = (struct jobs){ .folder = jobs.folder };
     job = jobs_get(&jobs, "one", false);
@@ -141,7 +142,7 @@ static void what_is_not_ours_stays(void **state)
     assert_int_equal(mkdirat(job->folder, "other", 0700), 0);
     put_file("other/a.wst", 1);
     assert_int_equal(mkdirat(jobs.folder, "outside", 0700), 0);
-    /* The manifest was changed so that it names other folders. These must not be removed. */
+    /* The manifest was changed so that it lists other folders as dumps. These folders must not be removed. */
     static const char *const lies[] = { "other", "../outside", "dump-/../other", "dump-link", "." };
     assert_int_equal(symlinkat("other", job->folder, "dump-link"), 0);
     for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {

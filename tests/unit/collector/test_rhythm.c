@@ -46,8 +46,8 @@ static void launch(uint32_t shape, int64_t takes)
     launch_by(1, shape, 1, takes);
 }
 
-/* Adds the launches of a training step. Shape 1 is the input, 2 and 3 come before and after the layers, and shapes
- * from 10 on are those of a layer. */
+/* Adds the launches of a training step. Shape 1 is the input, shape 2 comes before the layers and shape 3 after them.
+ * The shapes from 10 on are those of a layer. */
 static void train(int64_t pause)
 {
     launch(1, 100 * US);
@@ -95,7 +95,7 @@ static void other_work_between_steps_is_no_slow_step(void **state)
             launch(10 + (uint32_t)other % LAYER, 100 * US);
     }
     assert_int_equal(found, 0);
-    train(200 * MS); /* the steps are still known afterwards */
+    train(200 * MS); /* a slow step is still recognized after the other work */
     train(0);
     assert_int_equal(found, 1);
 }
@@ -115,8 +115,8 @@ static void what_is_usual_is_not_slow(void **state)
     assert_true(found <= RHYTHM_RARE + 1);
 }
 
-/* Thread 1 also launches on a second stream, and thread 2 launches on the first one. The launches arrive in pieces of
- * some steps. In each piece, all launches of thread 1 on stream 1 come first. So the launches are in order of time
+/* Thread 1 also launches on a second stream, and thread 2 launches on the first stream. The launches arrive in pieces
+ * of some steps. In each piece, all launches of thread 1 on stream 1 come first. So the launches are in order of time
  * only within a lane (a thread's launches on one stream). */
 static void lanes_come_in_pieces(void **state)
 {

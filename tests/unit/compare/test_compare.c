@@ -72,7 +72,7 @@ static void load_sides(struct compared *compared)
 {
     assert_int_equal(ws_report_side_init(&compared->sides[0], compared->before.report), 0);
     assert_int_equal(ws_report_side_init(&compared->sides[1], compared->after.report), 0);
-    /* The reports are freed before the comparison is used, so it must hold copies of all their data. */
+    /* The reports are freed before the comparison is used, so the comparison must hold copies of all their data. */
     built_finish(&compared->before);
     built_finish(&compared->after);
 }
@@ -336,8 +336,8 @@ static void without_device_times_there_is_nothing_to_compare(void **state)
     finish(&compared);
 }
 
-/* A gap is named by its line of source code. If that is not known, the gap is named by the call that made it, as in
- * the report. */
+/* A gap is identified by its line of source code. If the line is not known, the gap is identified by the call that
+ * made it, as in the report. */
 static void gaps_are_told_apart_by_the_call_that_made_them(void **state)
 {
     struct built built;

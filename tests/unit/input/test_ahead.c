@@ -41,7 +41,7 @@ static struct ws_ahead *start(struct made *made)
     return ahead;
 }
 
-/* Checks that the pieces come in order, and that `finish` finds in them what `fill` left there. */
+/* Checks that the pieces come in order, and that `finish` finds in each piece what `fill` wrote there. */
 static void check_all(struct made made)
 {
     struct ws_ahead *ahead = start(&made);

@@ -18,8 +18,8 @@ static void sparse_values_are_found_by_row(void **state)
     assert_null(ws_sparse_get(&sparse, 0));
     assert_null(ws_sparse_last(&sparse, 100));
     assert_int_equal(ws_sparse_next(&sparse, 0), SIZE_MAX);
-    /* Stretches in which every row has a value, few rows have one, or none. They begin and end within 64-bit words of
-     * the bitmap. */
+    /* In some stretches every row has a value, in others few rows have one, in others none. The stretches begin and
+     * end within 64-bit words of the bitmap. */
     for (size_t i = 70; i < ROWS - 200; i++) {
         has[i] = i < 400 || (i < 3000 && next_random(&random) % 50 == 0) || i > 4100;
         plain[i] = next_random(&random);
@@ -117,7 +117,7 @@ static void threads_come_back_whatever_they_are(void **state)
 
 /* ---- times */
 
-enum { TIMES = 700000, RUNS = 5 }; /* so many that several threads share the sorting */
+enum { TIMES = 700000, RUNS = 5 }; /* with so many times, several threads share the sorting */
 
 /* Times in blocks of 1000 rows, by turns: random, further apart than 32-bit offsets reach, at the limits of int64_t,
  * and close together. */

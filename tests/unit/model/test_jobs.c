@@ -50,7 +50,8 @@ static void load(struct built *built, const struct recording *recordings, size_t
     built_read(built);
 }
 
-/* Asserts which recordings belong to one job, with a letter for each: in "aab" the third is of another job. */
+/* Asserts which recordings belong to one job, with one letter per recording: in "aab" the third recording is of
+ * another job. */
 static void expect(const struct recording *recordings, const char *jobs)
 {
     struct built built;
@@ -73,7 +74,7 @@ static void one_after_the_other_are_two_jobs(void **state)
     (void)state;
     EXPECT("ab", { .program = "python3", .from = 10, .to = 20 }, { .program = "python3", .from = 21, .to = 30 });
     EXPECT("aa", { .program = "python3", .from = 10, .to = 20 }, { .program = "python3", .from = 19, .to = 30 });
-    /* Without times, these two are not one job. */
+    /* Without times, these two recordings are not one job. */
     EXPECT("ab", { .program = "python3", .from = 10, .to = 20, .timeless = true },
            { .program = "python3", .from = 10, .to = 20, .timeless = true });
 }

@@ -88,7 +88,7 @@ static void what_has_no_interval_is_counted(void **state)
     build_row(trace, WS_FAMILY_op, &plain);
     op.flags = 0; /* without times */
     build_row(trace, WS_FAMILY_op, &op);
-    op.flags = WS_TIME_NONE | WS_TIME_MEASURED << 2; /* with an end but without a begin */
+    op.flags = WS_TIME_NONE | WS_TIME_MEASURED << 2; /* the operation has an end but no begin */
     build_row(trace, WS_FAMILY_op, &op);
     op = plain;
     op.flags |= WS_OP_CAPTURED;
@@ -398,7 +398,7 @@ static void names_need_not_be_utf8(void **state)
     struct built built;
     struct builder *trace = built_begin(&built);
     (void)state;
-    /* The table of GPUs does not have this name, so the GPU's peaks are computed from these figures. */
+    /* The table of GPUs does not contain this device's name, so the peaks are computed from these figures. */
     struct ws_device device = { .id = 1,
                                 .cc_major = 9,
                                 .sms = 132,

@@ -105,7 +105,7 @@ static struct builder *begin(struct built *built)
     return trace;
 }
 
-/* Adds a native frame as ws_native_frames writes it: the offset holds the line. */
+/* Adds a native frame as ws_native_frames writes it: the member `offset` contains the line. */
 static void build_native(struct builder *trace, uint32_t id, uint32_t caller, const char *file, const char *name,
                          uint32_t line)
 {
@@ -126,7 +126,7 @@ static const char *place_at(const struct built *built, int64_t time, int64_t rea
 }
 
 /* Thread 2 has no stacks, as PyTorch's thread for the backward pass has none. While thread 1 is in a pause, thread 2
- * launches work. These launches have the line at which thread 1 waits. */
+ * launches work. These launches are given the line at which thread 1 waits. */
 static void a_thread_without_stacks_has_the_line_that_waits_for_it(void **state)
 {
     struct built built = { 0 };
@@ -139,7 +139,7 @@ static void a_thread_without_stacks_has_the_line_that_waits_for_it(void **state)
     build_stack(trace, 3, 10000, 0, false);
     /* the pause before this stack has no sample, but ends with the same stack as the first pause */
     build_stack(trace, 3, 900000, 0, false);
-    build_stack(trace, 4, 912000, 0, true); /* the last pause: the thread may have ended */
+    build_stack(trace, 4, 912000, 0, true); /* sampled in the last pause, in which the thread may have ended */
     built_read(&built);
     const struct ws_process *process = ws_model_process(built.model, 0);
     uint32_t place = ws_stacks_waiting(&process->stacks, 2, 2000);

@@ -24,7 +24,7 @@ static void an_image_comes_back_as_it_was(void **state)
 {
     static const struct {
         uint32_t first, count;
-        uint64_t numbers; /* words are random and less than this; a smaller number makes more of them repeat */
+        uint64_t numbers; /* words are random numbers below `numbers`; if it is small, more words repeat */
     } images[] = { { 0, 1, 2 },
                    { 1, 3, 2 },
                    { 7, 9, 3 },

@@ -19,7 +19,7 @@ enum { HOST_ERROR = 100, SUBMIT = 2000, EVENT_ERROR = 500, EVENTS = 64 };
 static struct pool_event events[EVENTS];
 static struct shim_context context;
 static struct shim_stream stream;
-static int64_t host_error = HOST_ERROR, host_off; /* the fake clock's stated error, and how far off it truly is, ns */
+static int64_t host_error = HOST_ERROR, host_off; /* the fake clock's stated error and its true error, ns */
 static bool clock_is_known;
 static ws_CUresult answer;
 static unsigned begun, reads, learned;

@@ -36,7 +36,7 @@ static int64_t slow_by;                      /* ns by which a slow call takes lo
 static unsigned slow_every, records, events; /* each slow_every-th record of an event is a slow call; 0: none */
 static bool busy;                            /* the device is so busy that no event passes */
 static ws_CUresult fails;
-static struct probe last_probe; /* host times at which the last probe was recorded and seen */
+static struct probe last_probe; /* host times at which the last probe was recorded and was seen to have passed */
 static float elapsed_ms;        /* what the driver returns as elapsed time; 0: the true time */
 static struct {
     int64_t device, passes; /* when the event passes, by the device's clock and by the host's */

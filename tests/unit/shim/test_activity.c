@@ -39,7 +39,8 @@ static int begin_anew(void **state)
     return 0;
 }
 
-/* Makes 100 turns of 100 ms, all of the same kind. Afterwards, what the thread did before no longer counts. */
+/* Lets 100 periods of 100 ms pass, all of the same kind. After so many periods, what the thread did earlier no longer
+ * counts. */
 static uint64_t turns(uint64_t now, int64_t cpu, uint64_t in_call, uint64_t in_ops)
 {
     for (int i = 0; i < 100; i++) {
@@ -67,13 +68,13 @@ static void a_thread_that_waits_is_stretched(void **state)
     thread_cpu += 40 * MS;
     now = turns(now, 25 * MS, 0, 0);
     assert_in_range(activity_stretch(&thread, now, 1000), 3950, 4000);
-    now = turns(now, 25 * MS, 50 * MS, 0); /* it waited for the device, and slept meanwhile */
+    now = turns(now, 25 * MS, 50 * MS, 0); /* the thread waited for the device, and slept meanwhile */
     assert_in_range(activity_stretch(&thread, now, 1000), 1970, 2000);
     now = turns(now, 1 * MS, 0, 100 * MS); /* the queue was full, so launches waited */
     assert_int_equal(activity_stretch(&thread, now, 1000), 1000);
-    now = turns(now, 0, 0, 0); /* it did nothing but make this call */
+    now = turns(now, 0, 0, 0); /* the thread slept all the time */
     assert_int_equal(activity_stretch(&thread, now, 1000), 64000);
-    now = turns(now, 101 * MS, 0, 0); /* the clocks do not agree to the nanosecond */
+    now = turns(now, 101 * MS, 0, 0); /* 101 ms of CPU time in 100 ms, as two clocks may differ */
     assert_int_equal(activity_stretch(&thread, now, 1000), 1000);
 }
 
@@ -91,7 +92,7 @@ static void time_between_waits_is_learned(void **state)
         activity_stretch(&thread, now, 0);
     }
     assert_int_equal(thread.activity.waits, 400);
-    /* The time of a wait does not count: if it was an operation's, the drain thread adds it to in_ops. */
+    /* The time of a wait does not count: if an operation waited, the drain thread adds the wait to in_ops. */
     assert_int_equal(thread.activity.in_calls, 400 * 500000);
     assert_in_range(activity_between_waits(&thread), MS * 9 / 10, MS * 12 / 10);
     uint64_t before = thread.activity.between;

@@ -16,8 +16,8 @@ static void a_probe_lies_between_its_call_and_its_query(void **state)
     assert_int_equal(row.host_ns, last_probe.before + took / 2);
     assert_int_equal(row.error_ns, took / 2 + RESOLUTION);
     assert_in_range(llabs(truth(row.host_ns) - row.device_ns), 0, row.error_ns);
-    /* submit_ns is twice the time that an event takes to pass in an idle stream: the event's time, and as much again
-     * for real work. */
+    /* submit_ns is twice the time that an event takes to pass in an idle stream: real work is allowed twice the time
+     * of an event. */
     assert_int_equal(context.shortest_submit, last_probe.seen - last_probe.recorded + RESOLUTION);
     assert_int_equal(context.submit_ns, 2 * context.shortest_submit);
     assert_int_equal(context.settle_ns, context.shortest_submit);

@@ -167,7 +167,7 @@ static void bounds_that_contradict_each_other_begin_anew(void **state)
     learn(event, launched);
     int64_t low = context.offset_low, high = context.offset_high;
     assert_int_equal(high - low, now - launched);
-    learn(event, INT64_MIN); /* INT64_MIN: its launch time is not known */
+    learn(event, INT64_MIN); /* INT64_MIN: the event's launch time is not known */
     assert_true(context.offset_low == low && context.offset_high == high);
     learn(event, now + 1000000);
     assert_true(context.offset_low == INT64_MIN && context.offset_high == INT64_MAX);

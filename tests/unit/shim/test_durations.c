@@ -158,7 +158,7 @@ static void exact_samples_far_off_again_and_again_count(void **state)
     begin_anew(NULL);
     take(20, 1000);
     take(1, 9000);
-    take(FAR_KEPT + 1, 1000); /* after so many usual samples, the first far-off one is forgotten */
+    take(FAR_KEPT + 1, 1000); /* after so many usual samples, the first far-off sample is forgotten */
     mean = (double)kernel.mean;
     take(1, 9000);
     assert_true((double)kernel.mean == mean);
@@ -180,8 +180,8 @@ static void a_kernel_that_differs_at_random_needs_many_samples(void **state)
     assert_true(low > 1800 && high < 2450); /* the true mean is 2125 */
 }
 
-/* A kernel whose launches differ 200-fold. Its first samples often show a much smaller spread. They must not hold the
- * mean for long: over many kernels of this kind, the means are right on average. */
+/* A kernel whose launches differ 200-fold. Its first samples often show a much smaller spread. These samples must not
+ * hold back the mean for long: over many kernels of this kind, the means are right on average. */
 static void first_samples_do_not_hold_the_mean(void **state)
 {
     static const double takes[] = { 500, 1000, 2000, 5000, 20000, 100000 };
@@ -261,7 +261,7 @@ static void notes_are_kept_by_shape(void **state)
     assert_false(duration_varies(5));
 }
 
-/* A change of the duration resets the count of far-off samples: the next single one is ignored again. */
+/* A change of the duration resets the count of far-off samples: the next single far-off sample is ignored again. */
 static void a_change_ends_the_row(void **state)
 {
     (void)state;
@@ -404,7 +404,7 @@ static void what_was_learned_is_known(void **state)
     for (uint32_t i = 0; i < 50; i++)
         for (unsigned log = 10; log < 20; log++)
             count += duration_is_known(ids[i], shape_size_class((uint64_t)1 << log));
-    assert_in_range(count, 450, 500); /* few share a place of the table */
+    assert_in_range(count, 450, 500); /* few of the 500 share a place of the table */
 }
 
 static void sizes_of_a_class_differ_by_a_quarter_at_most(void **state)

@@ -34,7 +34,7 @@ struct driver_calls driver;
 static struct event_pool pool;
 static void (*others)(void); /* what other threads do before access number `at`; NULL: they have done it */
 static unsigned at;
-/* events of the pool. theirs: held by other threads; shared: held by us and by them; to_put: they will put it back */
+/* theirs: events held by other threads; shared: held by us and by others; to_put: others will put it back */
 static uint32_t theirs[3], shared, to_put;
 static const volatile void *watched; /* only accesses to this object are noted */
 static struct {
@@ -187,7 +187,8 @@ static void others_come_in_while_one_is_put_back(void **state)
     }
 }
 
-/* Two users release the same event. It must come back to the stack once, whichever user releases it first. */
+/* Two users release the same event. The event must come back to the stack exactly once, whichever user releases it
+ * first. */
 static void the_other_user_lets_go_meanwhile(void **state)
 {
     (void)state;

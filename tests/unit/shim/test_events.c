@@ -300,7 +300,7 @@ static void every_change_has_its_number(void **state)
         event_release(&pool, event);
         assert_int_equal(pool.free_top >> 32, ++number);
     }
-    /* sets the last number, which is followed by 0; the stack of free events stays as it is */
+    /* sets the largest number, after which comes 0; the stack of free events stays as it is */
     pool.free_top |= (uint64_t)UINT32_MAX << 32;
     event_release(&pool, take_free(&pool, 1));
     all_are_free();
@@ -316,7 +316,7 @@ enum { TURNS = 200000 };
 #endif
 
 static _Atomic int owner[LIMIT + 1];
-/* an event that is passed on like a stream's last event: the thread that replaces it releases the old one */
+/* an event that is passed on like a stream's last event: the thread that puts another event here releases this one */
 static _Atomic uint32_t handed_on;
 static _Atomic unsigned wrong;
 static _Atomic unsigned threads_at_work;

@@ -38,8 +38,8 @@ static void in_between(void)
     (thread->within && \
      frame_makes(thread, thread->within, (uintptr_t)__builtin_dwarf_cfa(), __builtin_return_address(0)))
 
-/* Stands for a wrapper of the shim. Inside another wrapped call it only calls `real`. Otherwise it is noted as the
- * call under way while `real` runs. */
+/* Stands for a wrapper of the shim. Inside another wrapped call it only calls `real`. Otherwise its own call is noted
+ * as the call under way while `real` runs. */
 static bool inner_was_within;
 static FRAME void wrapped(void (*real)(void))
 {
@@ -214,8 +214,8 @@ static void only_this_threads_word_below_its_place_counts(void **state)
     assert_false(frame_makes(thread, at, at, NULL));
 }
 
-/* A cached result (whether a caller is inside the call under way) is valid only for that call and that caller's
- * place. */
+/* A cached result (whether a caller is inside the call under way) is valid only for the same call under way and the
+ * same caller. */
 static void each_place_and_each_call_is_asked_about(void **state)
 {
     (void)state;
@@ -401,7 +401,7 @@ static void a_handler_on_its_own_stack(void **state)
     }
 }
 
-/* A signal handler makes a call while no call is under way, and inside it makes another call. */
+/* A signal handler makes a call while no call is under way, and inside this call makes another one. */
 static FRAME void note_inner(void)
 {
     wrapped(NULL);

@@ -130,7 +130,8 @@ static void a_name_of_before_opens_nothing(void **state)
     uint64_t kept, old = gate_close(&context, NULL, &kept);
     gate_open(old);
     uint64_t gate = gate_close(&context, NULL, &kept);
-    /* gate_close returns a name for the gate; its low 32 bits are the gate's place, and both gates have the same */
+    /* gate_close returns a value that identifies the gate. Its low 32 bits are the gate's place, the same for both
+     * gates. */
     assert_int_equal((uint32_t)gate, (uint32_t)old);
     assert_false(gate_open(old));
     gate_open(gate);
@@ -148,7 +149,8 @@ static void there_are_so_many(void **state)
     unsigned opened = 0;
     for (unsigned i = 0; i < ALL; i++)
         opened += gate_open(gates[i]);
-    assert_true(!more || opened < ALL); /* another gate was free only if the thread for gates has opened some */
+    assert_true(!more ||
+                opened < ALL); /* a further gate was free only because the thread for gates had opened some */
 }
 
 static void a_driver_that_refuses_has_no_gate(void **state)
@@ -209,7 +211,7 @@ static void jump(int signal)
     (void)signal;
     if (!may_jump)
         return;
-    may_jump = 0; /* siglongjmp unblocks the next signal while the thread is still on this stack */
+    may_jump = 0; /* no second jump: siglongjmp unblocks the signal while the thread is still on this stack */
     siglongjmp(back, 1);
 }
 

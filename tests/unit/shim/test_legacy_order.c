@@ -1,6 +1,6 @@
-/* Tests of shim/objects/legacy_order.h. The legacy stream and the blocking streams wait for each other's work; they
- * are the two sides here. A launch must notice that the other side has had work, but most launches must write nothing
- * to memory. */
+/* Tests of shim/objects/legacy_order.h. The legacy stream and the blocking streams are the two sides here: each side
+ * waits for the other's work. A launch must notice that the other side has had work, but most launches must write
+ * nothing to memory. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>

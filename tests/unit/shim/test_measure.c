@@ -124,7 +124,7 @@ static void measuring_keeps_to_its_share(void **state)
             assert_true((double)counts.took <=
                         (double)(counts.now - MILLION) * (double)shares[i] / MILLION * 4 / 5 + 20 * COST);
             assert_true(counts.samples > 80 &&
-                        counts.samples + counts.anchors > 250); /* a sample also does what an anchor does */
+                        counts.samples + counts.anchors > 250); /* each sample also serves as an anchor */
         }
     }
 }
@@ -145,7 +145,7 @@ static void time_without_work_earns_nothing(void **state)
     }
 }
 
-/* In a program that answers short requests, fewer than one request in a hundred has a sample. */
+/* In a program that answers short requests, fewer than one request in a hundred contains a sample. */
 static void few_requests_feel_a_sample(void **state)
 {
     (void)state;
@@ -221,7 +221,7 @@ static void a_burst_after_a_pause_has_many_anchors(void **state)
     assert_true((double)counts.took <= (double)(counts.now - began + (uint64_t)100 * MILLION) * 0.02 + 2 * COST);
 }
 
-/* Calls that wait are always measured. However many there were, launches are measured again soon. */
+/* Calls that wait are always measured. However many such calls there were, launches are soon measured again. */
 static void debts_are_paid_within_a_window(void **state)
 {
     (void)state;
@@ -370,8 +370,8 @@ static void what_is_not_computed_is_measured(void **state)
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
 }
 
-/* Copies, memsets and graph launches are measured while the budget lasts. Those of
- * which the drain thread has learned no duration are always measured. */
+/* Copies, memsets and graph launches are measured while the budget lasts. Those whose duration the drain thread has
+ * not learned are always measured. */
 static void copies_keep_to_the_share(void **state)
 {
     (void)state;
@@ -413,7 +413,7 @@ static void copies_keep_to_the_share(void **state)
     known = false;
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
     known = true;
-    /* A stream into which another thread launches has operations of several threads. */
+    /* A stream into which another thread launches, too, counts as shared. */
     stream.user = 2;
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
     assert_true(stream.user == STREAM_SHARED);

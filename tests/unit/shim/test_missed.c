@@ -153,7 +153,7 @@ static int open_all(void **state)
     return 0;
 }
 
-/* Makes one launch. Returns the entry of its shape, under which it is recorded; NULL: it is not recorded. */
+/* Makes one launch. Returns the entry of its shape, under which it is recorded; NULL: the launch is not recorded. */
 static struct shape_entry *launch(uint64_t function)
 {
     struct shape_key key = { .object = function, .grid_x = 1 };

@@ -129,7 +129,8 @@ static void a_begin_event_counts_only_after_a_wait(void **state)
 }
 
 /* The drain (the shim's own thread) reads the rings of all threads in each round. If the event was recorded after the
- * round began, an operation before it may still be unread, in the ring of another thread. So the window must wait. */
+ * round began, an operation before the event may still be unread, in the ring of another thread. So the window must
+ * wait. */
 static void a_window_waits_until_all_before_its_event_is_read(void **state)
 {
     (void)state;

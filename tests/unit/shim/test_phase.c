@@ -12,8 +12,8 @@
 
 /* These files are compiled in here, so that the test can use their static variables and the exit handler. The
  * functions below replace the rest of the shim. Two of them do something: drain_start notes the phase (whether the
- * shim records), and trace_bytes runs `others`. When recording.c calls trace_bytes, it has read the clock and has not
- * yet changed the phase. */
+ * shim records), and trace_bytes runs `others`. When recording.c calls trace_bytes, recording.c has read the clock
+ * and has not yet changed the phase. */
 #include "shim/drain/leave.c"     // NOLINT(bugprone-suspicious-include)
 #include "shim/drain/recording.c" // NOLINT(bugprone-suspicious-include)
 #include "shim/shim.c"            // NOLINT(bugprone-suspicious-include)

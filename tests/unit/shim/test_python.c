@@ -1,5 +1,6 @@
 /* Tests of reading Python stacks from an image of an interpreter's memory, as `_Py_DebugOffsets` of Python 3.14
- * describes it. No test here runs a real interpreter; tests/end_to_end/stacks.py runs those that the machine has. */
+ * describes it. No test here runs a real interpreter; tests/end_to_end/stacks.py runs the interpreters that the
+ * machine has. */
 #include "shim/stacks/python.h"
 
 #include <setjmp.h>
@@ -37,7 +38,7 @@ enum part {
 };
 static const unsigned sizes[] = { 3, 3, 16, 9, 8, 11, 2, 4, 3, 3, 4, 3, 2, 3, 3, 4 };
 
-/* Offsets in the image. Where 3.14 may choose an offset freely, the one here differs from other versions' offsets. */
+/* Offsets in the image. Where 3.14 may choose an offset freely, the offset here is unlike that of other versions. */
 enum {
     RUNTIME_FINALIZING = 1000,
     FRAME_CODE = 8,
@@ -204,7 +205,7 @@ static char *make_code(const char *name)
     return code;
 }
 
-/* Adds a new innermost frame. tag: bits of the code's address that say how the frame holds its code. */
+/* Adds a new innermost frame. tag: bits of the code's address that say how the frame refers to its code. */
 static void push(const char *code, uintptr_t tag, uint32_t offset, char owner)
 {
     char *frame = frames[frame_count], *caller = frame_count ? frames[frame_count - 1] : NULL;
@@ -298,7 +299,8 @@ static void stacks_are_bounded(void **state)
     assert_int_not_equal(key_here(), key);
 }
 
-/* Stacks have different keys if a frame's function or place in it, or the order of the frames, differs. */
+/* Stacks have different keys if they differ in a frame's function, in a frame's place in its function, or in the
+ * order of the frames. */
 static void keys_differ(void **state)
 {
     (void)state;
@@ -398,7 +400,7 @@ static void checksums_differ(void **state)
     struct {
         const char *name, *file;
         uint32_t line;
-        size_t changed; /* index of the byte of the table of lines that is 1, not 0 */
+        size_t changed; /* index of the only byte of the table of lines that is 1; all others are 0 */
         size_t size;
     } const codes[] = {
         { "f", "a.py", 1, 0, 1000 },   { "g", "a.py", 1, 0, 1000 }, { "f", "b.py", 1, 0, 1000 },
@@ -538,7 +540,7 @@ static void whatever_is_read_is_survived(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        /* this test comes first: only the first stacks are read by system calls, which it needs */
+        /* this test comes first: it needs the system calls by which only the first stacks are read */
         cmocka_unit_test_setup(surprises_end_stacks, make_image),
         cmocka_unit_test_setup(frames_are_read, make_image),
         cmocka_unit_test_setup(an_interpreter_that_shuts_down_is_left_alone, make_image),

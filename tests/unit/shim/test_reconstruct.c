@@ -114,7 +114,7 @@ enum measured { NOT, END, PAIR, GATED };
 
 /* ns from queueing an operation and its events until its gate (a wait that holds the stream) is opened */
 static int64_t gate_held = 3000;
-static int64_t gate_seen; /* ns from opening a gate until the device sees this */
+static int64_t gate_seen; /* ns from opening a gate until the device sees that it is open */
 
 static void launch(uint32_t kind, int64_t takes, int64_t host_before, enum measured measured)
 {
@@ -313,7 +313,7 @@ static void a_gate_on_a_busy_stream_tells_when_it_was_free(void **state)
 }
 
 /* A gate holds the stream in front of its operation. The thread may be delayed before it opens the gate, so the
- * operations before the gate may have ended long before. */
+ * operations before the gate may have ended long before it opens. */
 static void a_gate_that_opens_late_tells_nothing_of_those_before(void **state)
 {
     (void)state;

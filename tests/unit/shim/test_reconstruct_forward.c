@@ -12,8 +12,9 @@
 
 #include "timed_ops.h"
 
-/* Until probes (events of the shim's own) have measured it, a launch is assumed to arrive at the device half a round
- * trip after its call returns. The standard deviation of this time is half of the clock's error. */
+/* Until probes (events of the shim's own) have measured when launches arrive, a launch is assumed to arrive at the
+ * device half a round trip after its call returns. The standard deviation of this arrival time is half of the clock's
+ * error. */
 static void what_is_not_sure_adds_up(void **state)
 {
     (void)state;
@@ -47,7 +48,7 @@ static void a_launch_that_came_about_then_may_have_been_late(void **state)
     check_op(&ops[1], 3560, 13560, 0, 0);
 }
 
-/* Of two times with equal mean and deviation, the later one is expected 0.56 deviations after that mean. */
+/* Of two times with equal mean and deviation, the later one is expected 0.56 deviations after their mean. */
 static void the_later_of_two_uncertain_times(void **state)
 {
     (void)state;
@@ -100,7 +101,8 @@ static void a_launch_may_come_during_a_long_one(void **state)
     line_begin(&line, 2500, 10000.0 * 10000);
     advance(&stream, &ops[0], &line);
     assert_true(2500 + STATED * 10000 <= (double)ops[0].op.begin + STATED * ws_root((double)ops[0].begin_var));
-    assert_true(line_var(&line) < (double)ops[0].begin_var); /* not all of this uncertainty is passed on */
+    /* only a part of this uncertainty is passed on to the next operation */
+    assert_true(line_var(&line) < (double)ops[0].begin_var);
 }
 
 /* If the thread was held up in the call, the launch may have arrived long before the call's return. */

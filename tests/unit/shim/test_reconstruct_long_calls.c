@@ -62,12 +62,12 @@ static void error_covers_what_is_queued_behind_a_long_call(void **state)
     ops[0].op.host_end = LONG;
     ops[1].op.host_begin = LONG + 8000;
     ops[1].op.host_end = LONG + 10000;
-    ops[2].op.host_begin = ops[2].op.host_end = 200000; /* arrives when the stream is idle */
+    ops[2].op.host_begin = ops[2].op.host_end = 200000; /* this launch arrives when the stream is idle */
     for (int i = 0; i < 3; i++)
         advance(&stream, &ops[i], &line);
     assert_true(ops[1].queued && !ops[2].queued);
     state_times(&context, &ops[0], &ops[2]);
-    /* waited in the queue for 20 us (the first kernel) + 1 us (dispatch) - 10 us (later launch) */
+    /* this operation waited in the queue for 20 us (the first kernel) + 1 us (dispatch) - 10 us (later launch) */
     assert_in_range(ops[1].op.begin_error, 11000, 11000 + 2 * SYSTEMATIC);
     assert_in_range(ops[2].op.begin_error, SYSTEMATIC, 2 * SYSTEMATIC);
 }

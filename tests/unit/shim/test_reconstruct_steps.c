@@ -42,7 +42,7 @@ static void an_event_that_tells_is_learned_from(void **state)
         double all = EVENT + 4 * 1000;
         assert_near((double)duration_of(1)->mean, tells ? 1000 + 2000 / all * 100 : 1000);
         assert_near(line.seen, tells ? 1 + (100 * 100 / all - 1) / 8 : 1);
-        assert_int_equal(ops[1].op.end, tells ? 3100 : 3000); /* 3000: it may have ended before its event */
+        assert_int_equal(ops[1].op.end, tells ? 3100 : 3000); /* 3000: the end may lie before its event */
     }
     /* A run of a single operation does not change the duration here: that operation counts as a sample elsewhere. */
     set_duration(1, 1000, 1000, 0);
@@ -77,7 +77,8 @@ static void an_early_event_puts_the_begin_at_the_arrival(void **state)
     assert_int_equal(ops[0].op.end, 4500);
     state_times(&context, &ops[0], &ops[0]);
     assert_true(ops[0].op.begin_error < 1000 && ops[0].op.end_error >= 1000);
-    /* If the event passed before the launch arrived, it was another thread's. The length stays from 0 to 20000. */
+    /* If the event passed before the launch arrived, the event was another thread's. The length stays between 0 and
+     * 20000. */
     event.time = -1000000;
     set_op(&ops[0], 9000, 29000, 5000.0f * 5000, 10000.0f * 10000);
     anchor(&context, &ops[0], &ops[0], &event, EVENT, TOLD_NOTHING, &line);
@@ -136,7 +137,8 @@ static void a_gated_launch_by_its_two_events(void **state)
     assert_true(settle_last(&stream, &ops[0], &events[0], &events[1], &line));
     check_op(&ops[0], 12150, 14150, EVENT + 100 * 100 + 500 * 500, EVENT);
     assert_near((double)duration_of(1)->mean, 2000);
-    /* The variance of two events, and of the dispatch (the device's time around a kernel), not yet measured. */
+    /* The variance of two events, and that of the dispatch (the device's time around a kernel), which is not yet
+     * measured. */
     assert_near((double)(duration_of(1)->var - duration_of(1)->spread), 2 * EVENT + 100 * 100 + 500 * 500);
     assert_true(context.dispatch.wanted);
     assert_int_equal(line.free, 14150);
@@ -203,7 +205,7 @@ static void a_kernel_with_fair_samples_needs_no_others(void **state)
     assert_int_equal(duration_of(1)->samples, 6);
 }
 
-/* The launch may have arrived 1000 us before its call returned, so the kernel may have taken as long as that. */
+/* The launch may have arrived 1000 us before its call returned, so the kernel may have taken 1000 us. */
 static void a_bound_covers_an_uncertain_begin(void **state)
 {
     (void)state;
@@ -290,16 +292,17 @@ static void a_begin_event_ends_the_run_before_it(void **state)
     put_event(SECOND, 73730);
     reconstruct(&stream, &ops[0], &ops[1], SECOND);
     check_op(&ops[0], 51000, 61500, 0, BEGIN_EVENT);
-    assert_int_equal(ops[1].op.begin, 63730); /* an operation begins 2230 ns after an event, 1000 ns after another */
+    /* an operation begins 2230 ns after an event, but 1000 ns after another operation */
+    assert_int_equal(ops[1].op.begin, 63730);
     assert_int_equal(ops[1].op.end, 73730);
     assert_int_equal(stream.line_free, 73730);
     assert_true(stream.line_behind_event);
     assert_near((double)stream.line_var, EVENT);
 }
 
-/* A gate is opened some time after the end event was queued. The begin event behind the gate passes only after that,
- * even in an idle stream. The begin event tells when the operation before the gate ended only on two conditions: it
- * passed later than the opened gate explains, and that operation may have run so long. */
+/* A gate is opened some time after the end event was queued. The begin event behind the gate passes only after the
+ * opening, even in an idle stream. The begin event tells when the operation before the gate ended only on two
+ * conditions: the event passed later than the opened gate explains, and that operation may have run until then. */
 static void a_gate_that_opened_tells_nothing_of_what_was_before(void **state)
 {
     (void)state;
@@ -334,7 +337,7 @@ static void events_alone_time_what_is_not_computed(void **state)
     put_event(FIRST, 100000);
     put_event(SECOND, 150000);
     reconstruct(&stream, &ops[0], &ops[1], SECOND);
-    assert_int_equal(ops[1].op.begin, 102230); /* 1000 - AFTER_KERNEL + AROUND_KERNEL after the event */
+    assert_int_equal(ops[1].op.begin, 102230); /* 1000 - AFTER_KERNEL + AROUND_KERNEL ns after the event */
     assert_int_equal(ops[1].op.begin_error, 2030);
     assert_int_equal(ops[1].op.end, 150000);
     assert_int_equal(ops[1].op.end_error, 1500);
@@ -369,7 +372,7 @@ static void copies_are_computed_from_measured_ones(void **state)
     assert_int_equal(ops[1].op.begin, 150000 + 1000 - AFTER_KERNEL + AROUND_KERNEL);
     assert_int_equal(ops[1].op.end, ops[1].op.begin + length);
     assert_int_equal(ws_op_end_quality(&ops[1].op), WS_TIME_INFERRED);
-    /* Two copies of other streams may go first. */
+    /* Two copies of other streams may run before this one. */
     float alone = ops[1].begin_var;
     set_stream(150000, 0, 1);
     context.copies[COPY_TO_DEVICE] = 2;

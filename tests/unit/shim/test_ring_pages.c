@@ -1,6 +1,6 @@
 /* Tests of shim/drain/ring_pages. The drain is the shim's thread that empties the rings of the program's threads. It
- * touches the pages of a ring before the ring's thread writes to them, so that this thread takes no page faults. It
- * must touch no more pages than the thread needs. */
+ * touches the pages of a ring before the ring's thread writes to them, so that this thread takes no page faults. The
+ * drain must touch no more pages than the thread needs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

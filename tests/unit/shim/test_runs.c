@@ -1,6 +1,6 @@
 /* Tests of shim/timing/runs. A run is a series of operations of a stream without a pause. The tests check how the
- * event at its end corrects the times in the run and the durations of its kernels. A line is all computed times of a
- * stream. */
+ * event at a run's end corrects the times in the run and the durations of its kernels. A line is all computed times
+ * of a stream. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -54,8 +54,8 @@ static void of_kernel(struct pending *pending, uint32_t kind)
     pending->duration = duration_of(kind);
 }
 
-/* The run has two launches of kernel 1 and one of kernel 2. Its variance is 23360: 2² × 100 + 400 from the errors of
- * the two means, 10 + 10 + 40 from the spreads, and 150² from the event. */
+/* The run has two launches of kernel 1 and one of kernel 2. The variance of the run's length is 23360: 2² × 100 + 400
+ * from the errors of the two means, 10 + 10 + 40 from the spreads, and 150² from the event. */
 static void each_kernel_takes_its_share_of_a_run(void **state)
 {
     (void)state;

@@ -96,7 +96,7 @@ static void in_a_busy_stream(void **state)
 
 /* The kernel is launched at 9.9 µs at the earliest and is on the device by 14.1 µs. It begins within 2.2 µs after
  * that, but before its end event, which passes by 15.5 µs. The stream is idle when the end event reaches it, so the
- * kernel may have ended up to 3.3 µs before. */
+ * kernel may have ended up to 3.3 µs before the event passes. */
 static const struct expected idle = { 12700, 2800, 13350, 2150, WS_TIME_BOUNDED, WS_TIME_MEASURED };
 
 static void in_an_idle_stream(void **state)
@@ -183,7 +183,7 @@ static void beside_other_copies(void **state)
     struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.kind = WS_OP_COPY;
     pending.direction = COPY_TO_HOST;
-    /* 12 - 7 = 5 copies to the host were queued on other streams before this copy, and none since. */
+    /* 12 - 7 = 5 copies to the host were queued on other streams before this copy, and none after it. */
     context.copies[COPY_TO_HOST] = 12;
     stream.copies[COPY_TO_HOST] = 7;
     context.copies[COPY_TO_DEVICE] = 99;
@@ -213,8 +213,8 @@ static void blocking(void **state)
     pending.op.host_end = 60000;
     check(pending, 5000, 70000, (struct expected){ 10000, 50100, 60000, 50100, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
     check(pending, 30000, 50000, (struct expected){ 30200, 20300, 50500, 20300, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
-    /* By its events the kernel begins after the call has returned, which cannot be. So the latest time of the return
-     * is taken as begin and end. */
+    /* According to its events the kernel begins after the call has returned, which is impossible. So the latest time
+     * of the return is taken as begin and end. */
     check(pending, 61000, 70000, (struct expected){ 60100, 0, 60100, 0, WS_TIME_MEASURED, WS_TIME_BOUNDED });
 }
 
@@ -233,7 +233,7 @@ static void none_begins_before_its_launch(void **state)
 {
     (void)state;
     host_error = 5000;
-    /* By the events the kernel ran between 6.2 and 7.5 µs, but its launch was called at 10 µs. */
+    /* According to its events the kernel ran between 6.2 and 7.5 µs, but its launch was called at 10 µs. */
     check(kernel(0, WS_RING_OP_OWN_BEGIN), 6000, 7000,
           (struct expected){ 10000, 3800, 10000, 3800, WS_TIME_MEASURED, WS_TIME_MEASURED });
     check(kernel(WS_OP_CONTENDED, WS_RING_OP_OWN_BEGIN), 6000, 50000,
@@ -260,8 +260,8 @@ static void a_thread_held_up_measures_nothing(void **state)
     expected.end = 13100 + busy.end - busy.begin;
     expected.end_error = 90000500 - (uint32_t)expected.end;
     check(pending, 5000, 90000000, expected);
-    /* The same length is used if the thread was delayed inside the launch call. Then the end event is exact, and only
-     * the begin is uncertain. */
+    /* This length is also used if the thread was delayed inside the launch call. Then the end event is exact, and
+     * only the begin is uncertain. */
     struct pending slow = other;
     slow.op.host_end = 99000;
     check(slow, 5000, 150000, (struct expected){ 102150, 92250, 150000, 1500, WS_TIME_INFERRED, WS_TIME_MEASURED });
@@ -303,7 +303,7 @@ static void a_usual_length_is_the_mean_of_some(void **state)
     (void)state;
     measure(10, 0, 40000);
     assert_int_equal(shown_length(10, 0), 40000);
-    measure(10, 0, 48000); /* a new length counts an eighth, the old one seven eighths */
+    measure(10, 0, 48000); /* the new length counts one eighth, the mean before it seven eighths */
     assert_int_equal(shown_length(10, 0), 41000);
     measure(10, 0, 33000);
     assert_int_equal(shown_length(10, 0), 40000);
@@ -357,9 +357,9 @@ static void a_usual_length_stays_within_the_events(void **state)
     measure(16, 0, 2000);
     pending = kernel(0, WS_RING_OP_OWN_BEGIN);
     pending.op.shape = 16;
-    pending.op.host_end = 99000; /* delayed in the launch call; the operation's end is known */
+    pending.op.host_end = 99000; /* the thread was delayed in the launch call; the operation's end is known */
     check(pending, 5000, 150000, (struct expected){ 103300, 93400, 150000, 1500, WS_TIME_BOUNDED, WS_TIME_MEASURED });
-    pending.late = 40000; /* also delayed before the end event: neither begin nor end is known */
+    pending.late = 40000; /* the thread was also delayed before the end event: neither begin nor end is known */
     check(pending, 5000, 141000, (struct expected){ 56600, 46700, 58600, 82900, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
@@ -386,7 +386,8 @@ static void copies_of_pageable_memory(void **state)
           (struct expected){ 300200, 1114300, 1410000, 1109800, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
 }
 
-/* A copy to pageable memory: its call, from 10 µs on, waits for it until `returned`. The stream was free before. */
+/* A copy to pageable memory: its call begins at 10 µs and waits for the copy until `returned`. The stream was free
+ * before. */
 static struct pending waited_copy(uint32_t shape, uint32_t flags, int64_t returned)
 {
     struct pending pending = kernel(WS_OP_BLOCKING | flags, WS_RING_OP_OWN_BEGIN);

@@ -70,7 +70,7 @@ static void model_work(struct model *model, int64_t from, int64_t to, int64_t wa
     *end = model->ended = *begin + LEAST_DURATION + (one_in(model, 3) ? some(model, 300000) : some(model, 5000));
 }
 
-/* Another thread puts work into the stream, without events of the shim's around it. */
+/* Another thread puts work into the stream, with no event of the shim's around that work. */
 static void model_others(struct model *model)
 {
     int64_t begin, end;

@@ -235,8 +235,8 @@ static _Unwind_Reason_Code note_pc(struct _Unwind_Context *context, void *data)
 
 static unsigned walks;
 
-/* Reads the same stack by our code and by libgcc. The innermost frame differs, since they are called at different
- * places. */
+/* Reads the same stack by our code and by libgcc. The innermost frame differs, since our code and libgcc are called
+ * at different places. */
 __attribute__((noipa)) static void compare_walks(void)
 {
     static struct walk theirs;
@@ -367,7 +367,7 @@ static struct cfi_rule random_rule(void)
     return rule;
 }
 
-/* A word that looks like an address in the stack, or is any number. */
+/* A word that looks like an address in the stack, or any number. */
 static uintptr_t random_address(const uint8_t *stack, size_t size)
 {
     uint64_t word = random_word();

@@ -140,7 +140,7 @@ struct simgpu_fixture {
     uint32_t *gate;            /* in pinned memory; simgpu_hold makes a stream wait for a value in it */
 };
 
-/* Makes a context of device 0 in which the module is loaded. Every test gets its own. */
+/* Makes a context of device 0 in which the module is loaded. Every test gets a context of its own. */
 int simgpu_setup(void **state);
 int simgpu_teardown(void **state);
 

@@ -54,8 +54,8 @@ static void after_the_driver(void)
     _exit(cuDeviceGetCount(&count) == WS_CUDA_ERROR_DEINITIALIZED ? 0 : 1);
 }
 
-/* Runs in a forked process, before this process uses the driver. It registers an exit handler before the driver
- * registers its own, so that the handler runs after the driver's. */
+/* Runs in a forked process, before this process uses the driver. The forked process registers an exit handler before
+ * the driver registers its own, so that the handler runs after the driver's. */
 static int exit_after_the_driver_began(void)
 {
     int status = 1;

@@ -129,7 +129,7 @@ static void files_are_parts_too(void **state)
     succeeds(cuLinkDestroy(link));
 }
 
-/* CUDA 5.5 has these functions without the suffix _v2. dlsym still finds them by those names. */
+/* CUDA 5.5 has these functions without the suffix _v2. dlsym still finds them by the names without it. */
 static void the_first_names_do_the_same(void **state)
 {
     (void)state;

@@ -63,7 +63,7 @@ static struct loaded module_of(const void *address)
     return loaded;
 }
 
-/* Opens the symbols of this program. If it has none, skips the test. */
+/* Opens the symbols of this program. If the program has none, skips the test. */
 static struct ws_symbols *open_self(struct loaded *loaded)
 {
     enum ws_symbols_lack lack;
@@ -139,7 +139,7 @@ static void inlined_functions_come_before_their_callers(void **state)
     ws_symbols_close(symbols);
 }
 
-/* Code whose symbol has no size. It may or may not belong to the function before it. */
+/* Code whose symbol has no size. This code may or may not belong to the function before it. */
 __asm__(".text\n.balign 16\nwithout_size:\n.skip 64, 0x90\n");
 extern const char without_size[] __attribute__((visibility("hidden")));
 

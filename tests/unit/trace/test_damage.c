@@ -84,7 +84,7 @@ static void everything_comes_back(void **state)
 }
 
 /* Under ThreadSanitizer these tests take twelve times as long and have no threads to check, so they try fewer bytes.
- * The distance is odd, so that every bit of a byte is tried. */
+ * The distance between tried bytes is odd, so that every bit of a byte is tried. */
 #ifdef __SANITIZE_THREAD__
 enum { BYTES_APART = 7 };
 #else
@@ -177,8 +177,8 @@ static void a_missing_frame_is_counted(void **state)
     small_trace_destroy(&trace);
 }
 
-/* Two neighbouring pieces are exchanged. The reader must leave out the piece that stands too late, and give no row
- * twice. */
+/* Two neighbouring pieces are exchanged. The reader must leave out the piece that comes too late in the file, and
+ * give no row twice. */
 static void a_frame_out_of_order_is_left_out(void **state)
 {
     (void)state;

@@ -92,8 +92,7 @@ static void every_family_comes_back(void **state)
     read_rows(counts, 40, true);
 }
 
-/* The footer holds the number of rows and the span of their times, so that a reader need not read the rows for them.
- */
+/* The footer holds the number of rows and the span of their times, so that a reader need not read the rows. */
 static void the_footer_sums_up(void **state)
 {
     (void)state;

@@ -226,8 +226,8 @@ static void all_is_saved_before_the_first_flush(void **state)
     close(memory);
 }
 
-/* The process was killed before its trace had begun. Nothing in its live memory can be used, because it does not say
- * to which trace it belongs. */
+/* The process was killed before its trace had begun. Nothing in its live memory can be used, because the memory does
+ * not say to which trace it belongs. */
 static void before_the_trace_begins_there_is_nothing(void **state)
 {
     struct ws_salvaged salvaged;
@@ -239,7 +239,7 @@ static void before_the_trace_begins_there_is_nothing(void **state)
     close(memory);
 }
 
-/* The trace was removed, and another trace got its name. That trace must not be changed. */
+/* The trace was removed, and another trace got its name. The other trace must not be changed. */
 static void another_trace_is_left_alone(void **state)
 {
     struct ws_salvaged salvaged;
@@ -251,7 +251,7 @@ static void another_trace_is_left_alone(void **state)
     close(older);
 }
 
-/* If a ring is damaged, only what it held is lost. The rest is saved, and the damage is reported. */
+/* If a ring is damaged, only what the ring held is lost. The rest is saved, and the damage is reported. */
 static void a_damaged_ring_costs_no_more_than_itself(void **state)
 {
     struct ws_salvaged salvaged;

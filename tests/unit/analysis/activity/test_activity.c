@@ -63,7 +63,8 @@ static void painted_finish(struct painted *painted)
         ws_interval_set_finish(&painted->group[i]);
 }
 
-/* Adds an operation of a random group (compute, communication or memory) to the trace and to the interval sets. */
+/* Adds an operation of a random group (compute, communication or memory) to the trace and to the interval sets with
+ * which the analysis is compared. */
 static void add_random(struct builder *trace, struct painted *painted, uint64_t *random)
 {
     int64_t from = (int64_t)(next_random(random) % 100000), to = from + (int64_t)(next_random(random) % 900);
@@ -77,8 +78,8 @@ static void add_random(struct builder *trace, struct painted *painted, uint64_t 
     ws_interval_set_add(&painted->group[group], from, to);
 }
 
-/* Random operations overlap on several streams. The analysis visits each operation once; its times must equal those
- * computed from sets of intervals. */
+/* Random operations overlap on several streams. The analysis visits each operation only once. Its times must equal
+ * the times that are computed from sets of intervals. */
 static void unions_agree_with_interval_sets(void **state)
 {
     uint64_t random = 5;
@@ -214,8 +215,8 @@ static void what_was_not_recorded_is_not_idle(void **state)
     built_finish(&built);
 }
 
-/* Bursts of 50 ms, about 150 ms apart. The trace has a count of the operations that were not recorded only every 250
- * ms, so between some bursts there is no count. */
+/* Bursts of 50 ms, about 150 ms apart. Only every 250 ms, the trace has a count of the operations that were not
+ * recorded. So between some bursts there is no count. */
 static void short_bursts_leave_more_holes_than_counts(void **state)
 {
     const int64_t ms = 1000000;
@@ -256,8 +257,8 @@ static void any_number_of_counts_costs_little(void **state)
     built_finish(&built);
 }
 
-/* A long operation ends last before a gap. The list of operations is sorted by begin. So short operations that ran at
- * the same time stand between the long one and the gap. */
+/* Of all operations before a gap, a long one ends last. The list of operations is sorted by begin. So shorter
+ * operations that ran beside the long one come after it in the list, before the gap. */
 static void what_ended_last_may_have_begun_long_before(void **state)
 {
     enum { ROUNDS = 5, SHORT = 150, APART = 100, LENGTH = APART * (SHORT + 2) };
@@ -291,8 +292,8 @@ static void gaps_are_passed_by_in_any_number(void **state)
     struct built built;
     struct builder *trace = built_begin_on(&built, "Test GPU", 4);
     (void)state;
-    /* After every third kernel, one more follows without a gap, so that the bits that mark gaps have no regular
-     * pattern. */
+    /* After every third kernel, a further kernel follows without a gap, so that the bits that mark gaps have no
+     * regular pattern. */
     for (int64_t i = 0; i <= GAPS; i++) {
         build_kernel(trace, 1, compute_name, i * 100, i * 100 + 50);
         if (i % 3 == 0)

@@ -9,7 +9,7 @@ static const char *const kernel_name = "vectorized_elementwise_kernel";
 enum {
     COMPUTED = WS_TIME_INFERRED | WS_TIME_INFERRED << 2,
     LAUNCHES = 2000,
-    SAMPLED = 100, /* one launch of this many is measured */
+    SAMPLED = 100, /* one of so many launches is measured */
     PERIOD = 10000,
     LENGTH = 2000,
     ERROR = 4000, /* error of a computed begin or end, ns */
@@ -25,7 +25,7 @@ static void launch_on(struct builder *trace, uint32_t stream, int64_t begin, int
                                           .flags = computed ? COMPUTED : 0 });
 }
 
-/* Launches of 2 µs every 10 µs on one stream. The measured launches take 1.9 and 2.1 µs in turn. */
+/* Launches of 2 µs every 10 µs on one stream. The measured launches take 1.9 µs and 2.1 µs alternately. */
 static void launch_all(struct builder *trace, bool with_samples)
 {
     for (int i = 0; i < LAUNCHES; i++) {
@@ -44,8 +44,8 @@ static void samples_bound_a_sum_that_single_errors_do_not(void **state)
     const struct ws_track_activity *activity = built_activity(&built, 0);
     int64_t busy = (int64_t)LAUNCHES * LENGTH;
     assert_int_equal(activity->busy, busy);
-    /* Per launch: 100 ns for a constant error in the time between two CUDA events, and 69 ns for the mean of 20
-     * samples (three standard errors: 3 × 103 ns / √20). */
+    /* The error per launch: 100 ns for a constant error in the time between two CUDA events, and 69 ns for the mean
+     * of 20 samples (three standard errors: 3 × 103 ns / √20). */
     assert_in_range(busy - activity->busy_least, LAUNCHES * 160, LAUNCHES * 175);
     assert_in_range(activity->busy_most - busy, LAUNCHES * 160, LAUNCHES * 175);
     built_finish(&built);
@@ -63,8 +63,8 @@ static void without_samples_single_errors_count(void **state)
     built_finish(&built);
 }
 
-/* The trace has computed times of 2 µs for each launch, but the measured launches took 3 µs. The bounds must include
- * 3 µs for each launch. */
+/* The trace has computed times of 2 µs for each launch, but the measured launches took 3 µs. The bounds must allow
+ * for 3 µs per launch. */
 static void bounds_hold_what_samples_say(void **state)
 {
     struct built built;
@@ -96,7 +96,7 @@ static void where_streams_may_overlap_the_bounds_say_so(void **state)
     built_finish(&built);
 }
 
-/* A damaged trace may hold huge lengths of kernels. The sums of these lengths must not overflow. */
+/* A damaged trace may state huge durations of kernels. Their sums must not overflow. */
 static void lengths_of_any_size_are_bounded(void **state)
 {
     struct built built;

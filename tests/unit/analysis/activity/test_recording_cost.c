@@ -10,7 +10,7 @@ static const struct ws_recording_cost *cost_of(const struct built *built)
     return &overview->cost;
 }
 
-/* Makes launches on two threads. From the first to the last launch, the threads take 6 and 2 µs. */
+/* Makes launches on two threads. From its first to its last launch, one thread takes 6 µs, the other 2 µs. */
 static void begin(struct built *built, const char *events_ns)
 {
     struct builder *trace = built_begin_on(built, "Test GPU", 4);

@@ -198,7 +198,7 @@ static void exposed_times_add_up(void **state)
     }
 }
 
-/* The operations' times, and so the differences between the ranks' clocks, are as large as the model allows. */
+/* The operations' times, and so the differences between the ranks' clocks, are as large as a trace may state them. */
 static void times_beyond_measure_do_no_harm(void **state)
 {
     static const int64_t most = WS_TIME_MOST;

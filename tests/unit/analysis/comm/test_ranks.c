@@ -31,7 +31,7 @@ static void a_slow_rank_is_named(void **state)
         assert_int_equal(cost->caused_by_stragglers, waits);
     }
     struct ws_lateness lateness = ws_lateness_of(job.report, 2);
-    /* nine of ten rounds: the comparison begins with the first collective */
+    /* nine of the ten rounds, because ranks are compared only from the first collective on */
     assert_int_equal(lateness.compute, 9 * 500 * us);
     assert_int_equal(lateness.idle, 0);
     assert_true(lateness.same_kernels);
@@ -252,8 +252,8 @@ static void a_clock_that_drifts_is_followed(void **state)
     built_finish(&job);
 }
 
-/* An odd job: rank 1's recording is shorter, a second recording claims to be rank 1, and ranks 2 and 3 are
- * missing. */
+/* A job with odd recordings: rank 1's recording is shorter, a second recording claims to be rank 1, and ranks 2 and 3
+ * are missing. */
 static void odd_jobs_are_told(void **state)
 {
     static const char *const numbers[] = { "0", "1", "1" };

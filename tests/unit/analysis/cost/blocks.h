@@ -54,7 +54,7 @@ static inline void block_add_byte(struct block *block)
     block_add(block, "", 1, 1);
 }
 
-/* The cost of a launch of this kernel with this block. 0 bytes: the block does not tell the bytes. */
+/* The cost of a launch of this kernel with this block. 0 bytes: the bytes do not follow from the block. */
 static inline struct ws_operator_cost block_cost(const char *name, const struct block *block)
 {
     static char text[WS_IMAGE_TEXT];

@@ -132,7 +132,8 @@ static void where_a_name_does_not_say_it_is_not_guessed(void **state)
         "_ZN2at6native29vectorized_elementwise_kernelI",
         "triton_poi_fused_add_gelu_0",
         VECTORIZED("BinaryFunctor<float", "3"),
-        VECTORIZED("BinaryFunctor<float, float, float, X>", "2"), /* one array fewer than the function's types */
+        VECTORIZED("BinaryFunctor<float, float, float, X>",
+                   "2"), /* two arrays, but the function's types imply three */
         VECTORIZED("polar_kernel(at::TensorIterator&)::{lambda(c10::complex<float>, float)#1}", "3"),
         VECTORIZED("odd_kernel(at::TensorIterator&)::{lambda(float, long)#1}", "3"),
         "void at::native::vectorized_elementwise_kernel<4, fbgemm_gpu::_float_to_hfp8_gpu(at::Tensor const&, long, "
@@ -169,8 +170,8 @@ static void where_a_name_does_not_say_it_is_not_guessed(void **state)
 
 static const char add[] = VECTORIZED("CUDAFunctor_add<float>", "3");
 
-/* Adds a launch of the kernel `add`. Addresses are in units of 4096 bytes; NULL: the trace lacks the launch's
- * parameters. */
+/* Adds a launch of the kernel `add`. `addresses` is in units of 4096 bytes; if it is NULL, the trace lacks the
+ * launch's parameters. */
 static void launch(struct builder *trace, uint32_t grid, uint32_t elements, const uint64_t addresses[3],
                    int64_t begin, int64_t end)
 {

@@ -222,7 +222,7 @@ static void steps_that_were_held_up_are_left_out(void **state)
     assert_int_equal(steps.kinds[WS_STEP_STEADY], 4); /* nothing runs after the last step, so it does not count */
     assert_int_equal(steps.median, 1000000);
     built_finish(&built);
-    /* Only two steps are without counters, which are too few. So the steps with counters are used as well. */
+    /* Only two steps ran without counters. Two are too few, so the steps with counters are used as well. */
     steps = steps_with_counted(&built, 10);
     assert_int_equal(steps.kinds[WS_STEP_COUNTED], 0);
     built_finish(&built);

@@ -37,8 +37,8 @@ static void inputs_are_read(void **state)
     assert_true(tensors[6].known && tensors[6].elements == 1);
 }
 
-/* "-" in place of a type means that the tensor is never in memory. Without a type the tensor has no limit on its
- * size, so a damaged trace can state any size. An absurd size must give no cost. */
+/* A tensor whose type is "-" is never in memory. The size of such a tensor has no limit, so a damaged trace can state
+ * any size. An absurd size must give no cost. */
 static void sizes_that_cannot_be_cost_nothing(void **state)
 {
     char inputs[4096], nines[400];
@@ -222,7 +222,7 @@ static void convolutions_by_hand(void **state)
 {
     struct ws_operator_cost cost;
     (void)state;
-    /* Filter 7×7, stride 2, padding 3: an image of 224 gives 112. */
+    /* Filter 7×7, stride 2, padding 3: an image of 224 × 224 gives an output of 112 × 112. */
     const double first = 2.0 * 32 * 64 * 112 * 112 * 3 * 49;
     const double bytes = (32.0 * 3 * 224 * 224 + 64 * 3 * 49 + 32.0 * 64 * 112 * 112) * 2;
     check_cost("aten::convolution",
@@ -237,12 +237,12 @@ static void convolutions_by_hand(void **state)
                "c10::Half[32,3,224,224] c10::Half[64,3,7,7] - ScalarList=[3,3] ScalarList=[2,2] ScalarList=[1,1] "
                "Scalar=1 Scalar=False Scalar=False",
                first, bytes);
-    /* 8 groups, dilation 2: a 3×3 filter covers 5×5, so an image of 10 gives 6. */
+    /* 8 groups, dilation 2: a 3×3 filter covers 5×5, so an image of 10 × 10 gives an output of 6 × 6. */
     check_cost("aten::_convolution",
                "float[2,16,10,10] float[24,2,3,3] float[24] ScalarList=[1,1] ScalarList=[0,0] ScalarList=[2,2] "
                "Scalar=False ScalarList=[0,0] Scalar=8 Scalar=False Scalar=False Scalar=True Scalar=True",
                2.0 * 2 * 24 * 36 * 2 * 9, (2 * 16 * 100 + 24 * 2 * 9 + 2 * 24 * 36) * 4);
-    /* A transposed convolution: 10 gives (10 - 1) · 2 - 2 + 2 + 1 + 1 = 20. */
+    /* A transposed convolution: an input of 10 gives an output of (10 - 1) · 2 - 2 + 2 + 1 + 1 = 20. */
     check_cost(
         "aten::convolution",
         "float[2,16,10] float[16,8,3] - ScalarList=[2] ScalarList=[1] ScalarList=[1] Scalar=True ScalarList=[1] "

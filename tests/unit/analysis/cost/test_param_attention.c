@@ -92,7 +92,7 @@ static void what_does_not_fit_says_nothing(void **state)
         block_costs(full, &block, 0, 0);
     }
     params = good();
-    params.lengths[0] = ADDRESS(7); /* sequences of several lengths: only the longest is known */
+    params.lengths[0] = ADDRESS(7); /* sequences of different lengths: only the longest length is known */
     launch(&block, &params);
     block_costs(full, &block, 0, 0);
     params = good();

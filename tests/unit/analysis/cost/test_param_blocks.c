@@ -50,7 +50,7 @@ static void reductions_of_every_version_are_read(void **state)
             block_costs(SUM_OF("c10::BFloat16"), &block, 1000 * 300 * 2 + 1000 * 2, 300000);
         }
     }
-    op.output.strides[0][0] = 8; /* strides that fit any type of output */
+    op.output.strides[0][0] = 8; /* these strides fit output elements of any size */
     reduction(&block, &op, 8, 16, true);
     block_costs(
         "_ZN2at6native13reduce_kernelILi512ELi1ENS0_8ReduceOpIN3c104HalfENS0_7MeanOpsIS4_fffEEjfLi4ELi4EEEEEvT1_",
@@ -182,7 +182,8 @@ static void a_lambda_over_strides_is_read(void **state)
     struct strided closure = strided_rows(1000, 300, 4, ADDRESS(1), ADDRESS(2), ADDRESS(3));
     struct block block;
     (void)state;
-    assert_int_equal(ws_arguments_form_of(names[0]).arrays, 0); /* the name lacks the return type of the lambda */
+    assert_int_equal(ws_arguments_form_of(names[0]).arrays,
+                     0); /* the demangled name lacks the lambda's return type */
     closure.table.strides[0][2] = 1;
     strided(&block, &closure, 300000);
     block_costs(names[1], &block, 2 * 1200000 + 300, 0);
@@ -246,7 +247,7 @@ static void types_of_cast_arrays_are_in_the_block(void **state)
     block_add(&block, &from, 8, 4);
     block_add(&block, &to, 8, 4);
     block_costs(copy, &block, 5000 * 6, 0);
-    block.words[4].value = (uint64_t)8 << 32 | 15; /* a bfloat16 does not have 8 bytes */
+    block.words[4].value = (uint64_t)8 << 32 | 15; /* the size of a bfloat16 is not 8 bytes */
     block_costs(copy, &block, 0, 0);
 
     block_begin(&block, 10, 128);

@@ -8,9 +8,9 @@ static const char adam[] =
     "_ZN2at6native12_GLOBAL__N_125multi_tensor_apply_kernelINS1_32FusedOptimizerTensorListMetadataILi4EEENS1_"
     "20FusedAdamMathFunctorIfLi4ELNS0_9ADAM_MODEE0ELb0EEEJPKfddddbdS8_EEEvT_T0_DpT1_";
 
-/* Fills the list with three tensors. Their lengths are one piece (LIST_CHUNK elements) plus 5 elements, half a
- * piece, and three pieces. Pieces of the first tensor before number `from` belong to another launch. Returns the
- * number of pieces. */
+/* Fills the list with three tensors. Their lengths are one piece (LIST_CHUNK elements) plus 5 elements, half a piece,
+ * and three pieces. The first `from` pieces of the first tensor belong to another launch. Returns the number of the
+ * pieces that are left. */
 static uint32_t pieces(struct tensor_list *list, uint32_t from)
 {
     static const int64_t sizes[] = { LIST_CHUNK + 5, LIST_CHUNK / 2, 3 * LIST_CHUNK };
@@ -86,7 +86,7 @@ static void lists_that_do_not_fit_say_nothing(void **state)
 }
 
 /* Fills a list of another layout, with one tensor of one piece. The layout has `lists` lists, each with room for
- * `most` tensors. After the sizes, it has `each` more bytes for every tensor. */
+ * `most` tensors. After the sizes, the layout has `each` more bytes for every tensor. */
 static void one_tensor(struct block *block, uint32_t lists, uint32_t most, uint32_t size_bytes, uint32_t each)
 {
     static char bytes[4000];
@@ -202,14 +202,14 @@ static void joined_arrays_are_read_and_written(void **state)
         join(&block, &joined, sizeof(joined), 3);
         block_costs(names[i], &block, 2 * 1200 * 4, 0);
     }
-    join(&block, &joined, sizeof(joined), 4); /* the grid is for 4 inputs, but the structure has three */
+    join(&block, &joined, sizeof(joined), 4); /* the grid is for four inputs, but the structure has three */
     block_costs(names[0], &block, 0, 0);
     joined.offset[2]++;
     join(&block, &joined, sizeof(joined), 3);
     block_costs(names[0], &block, 0, 0);
     join(&block, &strided, sizeof(strided), 2);
     block_costs(names[2], &block, 2 * 900 * 4, 0);
-    strided.strides[1][1][0] = 0; /* a stride of 0: an expanded input */
+    strided.strides[1][1][0] = 0; /* a stride of 0: the input is expanded */
     join(&block, &strided, sizeof(strided), 2);
     block_costs(names[2], &block, 0, 0);
 }

@@ -13,7 +13,8 @@ static void ranges_of_servers_tell_their_tokens(void **state)
     } cases[] = {
         { "execute_context_0(0)_generation_30(30)", 30, true },
         { "execute_context_2(512)_generation_30(30)", 542, false },
-        { "execute_context_0(0)_generation_8(32)", 32, false }, /* four tokens per request: speculative decoding */
+        /* four tokens for each of 8 requests: speculative decoding */
+        { "execute_context_0(0)_generation_8(32)", 32, false },
         { "execute_32_context_0(sq0sk0sqsq0sqsk0)_generation_32(sq32sk55086sqsq32sqsk55086)", 32, true },
         { "execute_8192_context_9(sq8155sk8430)_generation_37(sq37sk34489)", 8192, false },
         { "step[DECODE bs=32]", 32, true },
@@ -47,7 +48,7 @@ static void ranges_of_servers_tell_their_phase(void **state)
         { "execute_context_1(888_788544)_generation_0(0)", WS_PHASE_PREFILL, 1, 888 },
         { "execute_new_3_cached_0", WS_PHASE_PREFILL, 3, 0 },
         { "execute_new_3_cached_5", WS_PHASE_NOT_KNOWN, 8, 0 },
-        { "execute_new_0_cached_5", WS_PHASE_NOT_KNOWN, 5, 0 }, /* decode, or a later piece of a long prompt */
+        { "execute_new_0_cached_5", WS_PHASE_NOT_KNOWN, 5, 0 }, /* either decode, or a later piece of a long prompt */
         { "step[DECODE bs=32]", WS_PHASE_DECODE, 32, 32 },
         { "step[DECODE bs=2 g_sqsq=2 g_sqsk=30 g_sk=30]", WS_PHASE_DECODE, 2, 2 },
         { "step[EXTEND bs=2 toks=4096]", WS_PHASE_PREFILL, 2, 4096 },

@@ -109,9 +109,9 @@ static void a_thread_spends_its_time_from_stack_to_stack(void **state)
     launch(trace, "a", 100 * us, 110 * us, 120 * us);
     launch(trace, "a", 400 * us, 410 * us, 420 * us);
     build_call(trace, "cuStreamSynchronize", WS_CALL_SYNC, 500 * us, 540 * us);
-    build_stack(trace, STEP, 100 * us, 0, false); /* stands for 1 µs: the call */
+    build_stack(trace, STEP, 100 * us, 0, false); /* stands for 1 µs: the length of its call */
     build_stack(trace, LOAD, 150 * us, 0, true);  /* stands for 299 µs: from the call's end to the next stack */
-    build_stack(trace, STEP, 400 * us, 0, false); /* stands for 1 µs: the call */
+    build_stack(trace, STEP, 400 * us, 0, false); /* stands for 1 µs: the length of its call */
     /* stands for 139 µs: from the launch's end to the end of the wait */
     build_stack(trace, STEP, 500 * us, 0, false);
     built_report(&built);

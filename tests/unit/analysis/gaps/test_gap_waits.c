@@ -24,8 +24,8 @@ static void hold(struct builder *trace, enum ws_op_kind kind, const char *functi
     build_row(trace, WS_FAMILY_op, &op);
 }
 
-/* Asserts that there is one gap, that the work behind the gap waited for `what`, and that the report contains
- * `said`. */
+/* Asserts that there is one gap, that the work behind the gap waited for `what`, and that the report contains the
+ * text `said`. */
 static void expect_waited(struct built *built, enum ws_waited_for what, const char *said)
 {
     const struct ws_track_activity *activity;
@@ -107,7 +107,7 @@ static void a_wait_that_nothing_explains(void **state)
     (void)state;
     order(trace, "cuEventRecord", COMPUTE, 77, -50 * us);
     order(trace, "cuStreamWaitEvent", OTHER, 77, -40 * us);
-    hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", OTHER, -20 * us); /* queued later than the second kernel */
+    hold(trace, WS_OP_HOST_FUNCTION, "cuLaunchHostFunc", OTHER, -20 * us); /* queued after the second kernel */
     expect_waited(&built, WS_WAITED_LAST_ENDED, "not known; ampere_sgemm_128x64_nn on stream 1 ended last");
 }
 

@@ -39,7 +39,8 @@ static const char *function_of(const struct built *built)
     return function ? function->name.data : "";
 }
 
-/* The host waits until the device is idle. The gap from then to the host's next launch was caused by the wait. */
+/* The host waits until the device is idle. The gap from the end of this wait to the host's next launch was caused by
+ * the wait. */
 static void after_a_wait(void **state)
 {
     struct built built;
@@ -274,8 +275,7 @@ static void gaps_that_may_not_exist(void **state)
     built_finish(&built);
 }
 
-/* PyTorch launches backward passes from a thread of its own. The main thread's wait still causes the gap before them.
- */
+/* PyTorch launches backward passes from a second thread. The main thread's wait still causes the gap before them. */
 static void the_other_threads_wait(void **state)
 {
     struct built built;

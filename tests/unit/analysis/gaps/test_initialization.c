@@ -24,8 +24,8 @@ static const struct ws_track_initialization *initialization_of(struct built *bui
     return built_result(built, &ws_analysis_initialization, 0);
 }
 
-/* If a call that loads a module is inside another one, the time counts once. Time that belongs to two kinds of
- * initialization counts for the first kind. */
+/* If a call that loads a module is inside another such call, the shared time counts once. Time that belongs to two
+ * kinds of initialization counts for the first kind. */
 static void shared_time_counts_once(void **state)
 {
     struct built built;
@@ -46,7 +46,7 @@ static void shared_time_counts_once(void **state)
 }
 
 /* The second step loads a module, in a trace of two steps or of eight. With two steps, the load counts as
- * initialization. With eight, its step counts as one with late initialization. */
+ * initialization. With eight steps, the second step counts as one with late initialization. */
 static void few_steps_are_judged_without_it(void **state)
 {
     (void)state;

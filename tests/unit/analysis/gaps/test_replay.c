@@ -15,10 +15,10 @@ enum { COMPUTE = 1, STEPS = 20 };
  * a recording of such a program would contain. */
 struct machine {
     struct builder *trace;
-    int64_t host, device; /* the host's current time; the time from which on the device is free */
+    int64_t host, device; /* `host`: the host's current time; `device`: when the device will be free */
 };
 
-/* ns: length of a launch call; from the launch until it reaches the device; between two kernels */
+/* In ns. CALL: a launch call. REACH: from the launch until it reaches the device. DISPATCH: between two kernels. */
 enum { CALL = 4000, REACH = 6000, DISPATCH = 1000 };
 
 static struct machine begin(struct built *built)
@@ -65,7 +65,7 @@ static struct ws_replay_times replay(struct built *built, unsigned without)
     return times;
 }
 
-/* A step of the program's loop: what it contains, and how long each part takes, in ns. */
+/* A step of the program's loop: whether it contains a copy and a wait, and how long its parts take, in ns. */
 struct loop {
     bool copy, wait;
     /* load: host time before the copy; work: host time after the wait; allocate: time of an allocation */
@@ -154,7 +154,7 @@ static void a_slow_loader(void **state)
     (void)state;
     without.load = 0;
     expect(&with, &without, WS_WITHOUT_INPUT);
-    with.wait = without.wait = true; /* only the loading is removed; the wait stays, with its cost */
+    with.wait = without.wait = true; /* only the loading is removed; both loops wait in each step */
     expect(&with, &without, WS_WITHOUT_INPUT);
 }
 

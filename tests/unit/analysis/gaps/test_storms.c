@@ -9,7 +9,8 @@
 
 static const int64_t us = 1000, ms = 1000000;
 
-/* Launches a kernel that begins 6 µs after its launch, or 1 µs after the kernel before it if that is later. */
+/* Launches a kernel that begins 6 µs after its launch, or 1 µs after the end of the kernel before it, whichever is
+ * later. */
 static int64_t launch(struct builder *trace, int64_t host, int64_t *device, int64_t length)
 {
     int64_t from = host + 6 * us > *device + us ? host + 6 * us : *device + us;

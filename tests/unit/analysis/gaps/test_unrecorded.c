@@ -61,8 +61,8 @@ static void losses_may_be_what_ran(void **state)
     }
 }
 
-/* The part of the gap before the end of the launch call is caused by the host, the part after it is not. If a kernel
- * begins 7 µs after its launch, there is no second part. */
+/* The part of the gap before the end of the launch call is caused by the host, the part after the end of that call is
+ * not. If the kernel begins only 7 µs after its launch, there is no second part. */
 static void a_gap_may_have_two_causes(void **state)
 {
     (void)state;
@@ -279,8 +279,8 @@ static void launches_without_operations_ran(void **state)
     }
 }
 
-/* The host is far ahead of the device. The trace has one of every `kept` operations. Correlation ids count calls, and
- * each launch takes six calls. */
+/* The host is far ahead of the device. The trace has one of every `kept` operations. Correlation ids count calls of
+ * the driver, and the program makes six calls for each launch. */
 static void run_sample(struct builder *trace, int64_t kept)
 {
     for (int64_t i = 0; i < 4000; i += kept) {

@@ -7,7 +7,7 @@
 
 static const int64_t us = 1000;
 
-enum { GRAPH = 7, MODEL = 1, HEAD }; /* an executable graph; two frames of the program */
+enum { GRAPH = 7, MODEL = 1, HEAD }; /* GRAPH: an executable graph; MODEL, HEAD: frames of the program */
 
 static void build_line(struct builder *trace, uint32_t frame, const char *function, uint32_t line)
 {
@@ -113,7 +113,7 @@ static void nodes_have_times_and_lines(void **state)
     check_kernel(&built, 3, "rare", 1, 0, "head (train.py:30)");
     double share;
     assert_true(ws_graphs_matmul_share(built.report, 0, &share));
-    assert_true(share > 0.93 && share < 0.94); /* 70 of 75 µs */
+    assert_true(share > 0.93 && share < 0.94); /* the gemm nodes take 70 of 75 µs */
     char *text = built_text(&built, "graphs", false);
     assert_non_null(
         strstr(text, "launched 2 times, 75.0 µs each. Launched one by one, its 4 nodes take 75.0 µs (those"));
@@ -166,7 +166,7 @@ static void few_times_tell_nothing_of_the_whole(void **state)
 /* A kernel's time outside of the graph tells nothing about the graph, if it is far from the graph's own time. */
 static void times_outside_must_fit_the_graph(void **state)
 {
-    /* us; the graph takes 70 us */
+    /* in µs; the graph takes 70 µs */
     static const int64_t lengths[] = { 10, 70, 150, 70 }, errors[] = { 0, 1, 1, 18 };
     (void)state;
     for (int i = 0; i < 4; i++) {

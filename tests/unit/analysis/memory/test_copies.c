@@ -27,8 +27,8 @@ static const struct ws_advice *advice(const struct built *built, const char *nam
     return NULL;
 }
 
-/* A kernel runs during the middle of a copy, and another copy during its end. Exposed time (a copy runs and no kernel
- * does) counts once, even where two copies run. */
+/* A kernel runs during the middle of a copy, and another copy runs during the end of the first. Exposed time (a copy
+ * runs and no kernel does) counts once, even where two copies run. */
 static void what_nothing_hides_is_counted_once(void **state)
 {
     struct built built;
@@ -152,7 +152,7 @@ static void the_best_rate_is_one_that_is_sure(void **state)
     built_report(&built);
     for (size_t i = 0; i < 2; i++) {
         double best = ws_copy_best_rate(copies_of(&built), row(&built, i));
-        assert_true(best <= 20 && best > 19.8); /* 10 MB in 500 µs, the longest duration */
+        assert_true(best <= 20 && best > 19.8); /* 10 MB in 500 µs, the longest duration that the errors allow */
     }
     built_finish(&built);
 }

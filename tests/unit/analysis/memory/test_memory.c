@@ -46,9 +46,9 @@ static void what_lives_at_most_is_found(void **state)
     call(trace, "cuMemAlloc_v2", 1, 0x1000, 10 * MB, 1000);
     call(trace, "cuMemFree_v2", 1, 0x2000, 0, 4000);
     call(trace, "cuMemFreeAsync", 1, 0x3000, 0, 5000);
-    call(trace, "cuMemAlloc_v2", 1, 0x2000, 20 * MB, 6000);  /* the same address again */
-    call(trace, "cuMemFree_v2", 1, 0x9000, 0, 7000);         /* was allocated before the recording */
-    call(trace, "cuMemAlloc_v2", 2, 0x2000, 100 * MB, 2000); /* on the other device */
+    call(trace, "cuMemAlloc_v2", 1, 0x2000, 20 * MB, 6000); /* an address that was freed before */
+    call(trace, "cuMemFree_v2", 1, 0x9000, 0, 7000);        /* freed memory that was allocated before the recording */
+    call(trace, "cuMemAlloc_v2", 2, 0x2000, 100 * MB, 2000); /* the same address on the other device */
     built_report(&built);
     const struct ws_memory_use *use = pool(&built, WS_MEMORY_DEVICE);
     assert_int_equal(use->peak, 45 * MB);
@@ -99,7 +99,7 @@ static void the_timeline_has_a_bounded_number_of_points(void **state)
     built_finish(&built);
 }
 
-/* Makes one step each millisecond. A step allocates `count` buffers and does not free `kept` of them. */
+/* Makes one step per millisecond. A step allocates `count` buffers and does not free `kept` of them. */
 static void write_steps(struct builder *trace, int count, int kept, const char *take, const char *give)
 {
     uint64_t address = 0x100000;

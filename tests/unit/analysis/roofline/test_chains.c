@@ -145,7 +145,7 @@ static void what_is_read_in_part_moves_again_in_part(void **state)
 }
 
 /* Three kernels read and write eight arrays. One fused kernel would need four of them: the first kernel's input, the
- * second inputs of the others, and the last kernel's output. */
+ * second input of each other kernel, and the last kernel's output. */
 static void what_one_kernel_would_take_follows_from_its_arrays(void **state)
 {
     struct built built;
@@ -161,8 +161,8 @@ static void what_one_kernel_would_take_follows_from_its_arrays(void **state)
     built_finish(&built);
 }
 
-/* For 1000 floats, gelu moves 8000 bytes in 2000 ns. If gelu were fused with add, half of that would be saved. The
- * kernel add moves 12000 bytes in 3000 ns, of which a third would be saved. */
+/* For 1000 floats, gelu moves 8000 bytes in 2000 ns. If gelu were fused with add, half of its bytes and time would be
+ * saved. The kernel add moves 12000 bytes in 3000 ns, of which a third would be saved. */
 static void what_operators_were_given_tells_the_waste_and_its_time(void **state)
 {
     struct built built;
@@ -212,7 +212,7 @@ static void no_more_is_moved_again_than_was_allocated(void **state)
     (void)state;
     enum { PLENTY = 1 << 30, LITTLE = 4096, TWICE = 2 };
     static const struct {
-        uint64_t bytes, before; /* before: 1: memory that was allocated before the recording is freed during it */
+        uint64_t bytes, before; /* before: 1 if memory that was allocated before the recording is freed during it */
         enum ws_bytes_source source;
     } cases[] = { { PLENTY, 0, WS_BYTES_TIME },
                   { LITTLE, 0, WS_BYTES_ALLOCATED },
@@ -330,8 +330,9 @@ static void the_end_of_a_step_ends_a_chain_and_savings_are_of_steady_steps(void 
     assert_int_equal(chains_of(&built)->chains.count, 1);
     assert_int_equal(chain(&built, 0)->count, 8);
     assert_int_equal(chain(&built, 0)->steady, chains_of(&built)->steps);
-    /* By the grids, half of the bytes of gelu could be saved, and a third of those of add. In the seven steady steps,
-     * add takes 120000 ns in all. The eighth step is not steady, because the trace does not show where it ends. */
+    /* According to the grids, half of the bytes of gelu could be saved, and a third of those of add. In the seven
+     * steady steps, add takes 120000 ns in all. The eighth step is not steady, because the trace does not show where
+     * it ends. */
     assert_int_equal(chain(&built, 0)->steady_saving, (int64_t)chains_of(&built)->steps * 5000 + 120000 / 3);
     built_finish(&built);
 }

@@ -107,8 +107,8 @@ static void where_tf32_is_used_other_reasons_are_named(void **state)
     built_finish(&built);
 }
 
-/* A half-precision GEMM with 50257 columns runs on ordinary cores. Of its three sizes only the columns need padding.
- */
+/* A half-precision GEMM with 50257 columns runs on ordinary cores. Of its three sizes, only that of the columns needs
+ * padding. */
 static void half_precision_on_ordinary_cores_is_padded(void **state)
 {
     struct built built;
@@ -142,14 +142,14 @@ static void slow_sizes_are_held_against_products_alike(void **state)
     assert_int_equal(finding(&built, 1).issue,
                      WS_GEMM_FINE); /* its rows are aligned, and 4094 rows need no padding */
     assert_int_equal(finding(&built, 2).issue, WS_GEMM_FINE);
-    /* there is no similar product with which to compare it */
+    /* there is no similar GEMM to compare this one with */
     assert_int_equal(finding(&built, 3).issue, WS_GEMM_SLOW);
     assert_int_equal(finding(&built, 3).judge, WS_JUDGED_BY_ROOF);
     assert_true(finding(&built, 3).saving <= 100000);
     built_finish(&built);
 }
 
-/* The rate of a similar product is its FLOPs divided by the longest time that its errors allow. */
+/* The rate of a similar GEMM is its FLOPs divided by the longest time that its errors allow. */
 static void the_rate_of_products_alike_is_one_that_is_sure(void **state)
 {
     (void)state;

@@ -3,8 +3,8 @@
 
 #include "analysis/roofline/roofline_judge.c" // NOLINT(bugprone-suspicious-include)
 
-/* A kernel seems to reach twice the bandwidth. Only a tenth of its launches have known work, and each of these moves
- * 100 MiB, more than the L2 cache holds. So the cache does not explain the rate. */
+/* A kernel seems to reach twice the GPU's memory bandwidth. Only a tenth of its launches have known work, and each of
+ * these moves 100 MiB, more than the L2 cache holds. So the cache does not explain the rate. */
 static void bytes_are_those_of_a_launch_with_known_work(void **state)
 {
     const struct ws_gpu *gpu = ws_gpu_named("h100");

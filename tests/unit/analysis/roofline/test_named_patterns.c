@@ -7,8 +7,8 @@
 
 static const int64_t us = 1000, ms = 1000000;
 
-/* Names of PyTorch's kernels, in three forms: demangled, as nsys writes them, and mangled. For each name: the piece
- * of a pattern (a series of kernels that computes a norm, for example) that this kernel is. */
+/* Names of PyTorch's kernels, in three forms: demangled, as nsys writes them, and mangled. With each name: which
+ * piece of a pattern the kernel is. A pattern is a series of kernels that computes a norm, for example. */
 static const struct {
     const char *name;
     uint32_t piece;
@@ -136,8 +136,8 @@ static void a_sequence_is_whole_and_comes_again(void **state)
     }
 }
 
-/* A sequence without an end has more pieces than the analysis keeps for a stream. The analysis must not lose a norm
- * (a pattern of eight pieces), and must count none twice. */
+/* An endless sequence has more pieces than the analysis keeps for a stream. The analysis must not lose a norm (a
+ * pattern of eight pieces), and must not count a norm twice. */
 static void long_sequences_lose_nothing(void **state)
 {
     (void)state;

@@ -9,8 +9,8 @@ enum { STEPS = 12, KERNELS = 4 };
 
 static char names[STEPS * KERNELS][32];
 
-/* How a test's ranges lie in time. Each lasts 8 ms and begins 10 ms after the one before. Only the two ranges with
- * the numbers `late` begin `delay` ns later than that. */
+/* How a test's ranges lie in time. Each range lasts 8 ms and begins 10 ms after the range before it. Only the two
+ * ranges whose numbers are in `late` begin another `delay` ns later. */
 struct recipe {
     const char *name, *inner; /* name of a range of 3 ms inside each range; NULL: no such range */
     int late[2];

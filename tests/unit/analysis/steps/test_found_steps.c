@@ -242,7 +242,8 @@ static void replays_outweigh_the_steps_before_the_capture(void **state)
         struct built built;
         struct program program = program_of(&built);
         program.graph_length = 1000000;
-        play(&program, "xy", 80); /* sets parameters, by chance as often as the graph will run */
+        /* kernels that set parameters; by chance there are as many as later launches of the graph */
+        play(&program, "xy", 80);
         program.stream = 2;
         for (int step = 0; step < warm_up[i]; step++)
             train_eagerly(&program);
@@ -337,7 +338,7 @@ static void kernels_in_no_order_have_no_steps(void **state)
 }
 
 /* If with_steps is false, each kernel has a different name. If it is true, a copy comes before every hundred kernels.
- * The first fifty of a hundred have the same names as the first fifty of the hundred before. */
+ * The first fifty kernels of each hundred have the same names as the first fifty of the hundred before. */
 static void run_distinct(struct built *built, uint32_t count, bool with_steps)
 {
     struct builder *trace = built_begin_on(built, "Test GPU", 1);

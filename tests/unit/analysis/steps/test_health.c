@@ -67,7 +67,7 @@ static void clocks_held_down_are_told_from_an_idle_device(void **state)
     assert_int_equal(health->samples, 21);
     assert_int_equal(health->counted, 10);
     assert_int_equal(health->with_reason, 10);
-    assert_int_equal(health->held, 4); /* not the samples at 1990 of 2000 MHz: their reason costs nothing */
+    assert_int_equal(health->held, 4); /* not the samples at 1990 of 2000 MHz, whose reason costs almost nothing */
     assert_int_equal(health->reasons[WS_HEALTH_POWER_CAP], 4);
     assert_int_equal(health->held_mhz, 1500);
     assert_int_equal(health->most_mhz, 2000);
@@ -130,7 +130,7 @@ static void advice_is_given_only_where_it_matters(void **state)
     assert_false(is_advised(1850, 0x4)); /* a power cap that costs 7.5 % is usual */
     assert_true(is_advised(1850, 0x40));
     assert_false(is_advised(1500, WS_HEALTH_REASON_IDLE));
-    assert_false(is_advised(1500, 0x2)); /* 0x2: a clock that the user chose */
+    assert_false(is_advised(1500, 0x2)); /* 0x2: the user set the clock */
     assert_false(is_advised(1500, 0));
 }
 

@@ -155,7 +155,7 @@ static void work_launched_before_the_recording_is_not_in_the_step(void **state)
     struct ws_op op =
         build_op(trace, &(struct launch){ .kernel = gemm, .stream = 2, .begin = 9 * ms, .end = 9600 * us });
     op.thread = 0;
-    build_row(trace, WS_FAMILY_op, &op); /* on another stream, and the trace lacks its launch */
+    build_row(trace, WS_FAMILY_op, &op); /* this operation is on another stream, and the trace lacks its launch */
     build_call(trace, "cuCtxSynchronize", WS_CALL_SYNC, 100 * us, 9600 * us);
     for (int64_t i = 10; i < 40; i++)
         launch(trace, i * ms - 200 * us, i * ms, (i + 1) * ms - 50 * us);

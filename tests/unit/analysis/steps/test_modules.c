@@ -157,7 +157,7 @@ static void instances_in_each_are_not_an_average(void **state)
             call(trace, MAIN, name, 1000 * model + 10 * i, 1000 * model + 10 * i + 5);
         }
     }
-    call(trace, MAIN, "nn.Module: Odd_name_", 5000, 5010); /* the name has no number of an instance */
+    call(trace, MAIN, "nn.Module: Odd_name_", 5000, 5010); /* the name lacks an instance's number */
     call(trace, MAIN, "nn.Module: _3", 5020, 5030);
     launch(trace, MAIN, 1, 5);
     built_report(&built);
@@ -280,7 +280,7 @@ static void without_modules_there_is_no_section(void **state)
     struct builder *trace = begin(&built);
     (void)state;
     call(trace, MAIN, "train.py(7): main", 0, 400);
-    /* an operator's range, not a call of Python */
+    /* this is an operator's range, not a Python call */
     build_range(trace, WS_RANGE_OPERATOR, MAIN, "nn.Module: Model_0", 10 * us, 90 * us);
     build_range(trace, WS_RANGE_OPERATOR, AUTOGRAD, "autograd::engine::evaluate_function: MmBackward0", 200 * us,
                 250 * us);

@@ -207,7 +207,7 @@ static void a_device_far_behind_gives_a_piece_as_long_as_an_iteration(void **sta
         }
     for (int i = 0; i < 24; i++)
         block(trace, &recipe, i, ms + i * BLOCK_MS * ms);
-    for (int i = 0; i < 6; i++) { /* ranges whose work the device had not reached */
+    for (int i = 0; i < 6; i++) { /* ranges whose work the device had not reached when the recording ended */
         snprintf(names[64 + i], sizeof(names[0]), recipe.name, i);
         build_range(trace, WS_RANGE_ANNOTATION, 1, names[64 + i], ms + (24 + i) * BLOCK_MS * ms,
                     2 * ms + (24 + i) * BLOCK_MS * ms);

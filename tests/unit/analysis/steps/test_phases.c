@@ -79,8 +79,8 @@ static void expect_text(const struct built *built, const char *section, const ch
     free(text);
 }
 
-/* Decode takes most of the time. So the figures per step are those of decode steps only, and vary no more than these
- * do. */
+/* Decode takes most of the time. So the figures per step are those of decode steps only, and vary no more than decode
+ * steps do. */
 static void figures_do_not_mix_phases(void **state)
 {
     struct built built;
@@ -143,7 +143,7 @@ static void marked_steps_have_phases(void **state)
     built_finish(&built);
 }
 
-/* All steps are of one phase. No step is left out, but the report has the table of phases. */
+/* All steps are of one phase. So the figures leave no step out, but the report still has the table of phases. */
 static void one_phase_leaves_nothing_out(void **state)
 {
     struct built built;
@@ -185,8 +185,8 @@ static void drafts_have_no_phases(void **state)
     built_finish(&built);
 }
 
-/* A single iteration is too little for figures per step, but the table of phases has it. Ranges inside it do not
- * count again. */
+/* A single iteration is too little for figures per step, but the table of phases lists it. Ranges inside the
+ * iteration do not count as further iterations. */
 static void one_iteration_is_in_the_table(void **state)
 {
     struct built built;

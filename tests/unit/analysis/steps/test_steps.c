@@ -19,7 +19,7 @@ static void a_step_begins_when_the_work_before_its_marker_has_ended(void **state
         int64_t at = 1000000 * (i + 1);
         build_kernel(trace, 1, "before", at - 5000, at + 15000);
         mark(trace, at - 12000, at + 988000);
-        build_copy(trace, 2, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, at + 10000); /* copies a later batch */
+        build_copy(trace, 2, WS_SPACE_PINNED, WS_SPACE_DEVICE, 4096, at, at + 10000); /* the copy of a later batch */
         build_kernel(trace, 1, "first", at + 20000, at + 80000);
         build_kernel(trace, 1, "second", at + 80000, at + 100000);
         build_kernel(trace, 1, "third", at + 100000, at + 120000);
@@ -39,8 +39,8 @@ static void a_step_begins_when_the_work_before_its_marker_has_ended(void **state
     assert_int_equal(steps->kinds[WS_STEP_STEADY], 5);
     assert_int_equal(steps->median, 1000000);
     assert_true(steps->stable);
-    /* All 20 µs of the kernel "before" are in one step. It was launched before the next step's marker, so that step
-     * begins only when "before" ends. */
+    /* All 20 µs of the kernel "before" are in one step. This kernel was launched before the next step's marker, so
+     * the next step begins only when the kernel ends. */
     assert_int_equal(built_step(steps, 0)->split.busy, 250000);
     assert_int_equal(steps->comm.median, 100000);
     assert_int_equal(steps->exposed_comm.median, 80000);

@@ -174,7 +174,7 @@ static void the_wall_says_which_copies_are_exposed(void **state)
 {
     static const struct {
         enum ws_space from, to;
-        int64_t length;   /* length of the copy, ns; a kernel of 10 ms follows */
+        int64_t length;   /* ns of the copy; a kernel of 10 ms follows it */
         int64_t opposite; /* ns of a second copy, from the device to pinned memory; 0: none */
         const char *said;
     } cases[] = {

@@ -112,7 +112,7 @@ static void few_rows_are_bandwidth(void **state)
         struct built built;
         struct builder *trace = built_begin_on(&built, H100, 1);
         build_thread(trace, 1, 100, "python");
-        /* with few rows, the rate is 2 TB/s; with many, 700 TFLOP/s */
+        /* the product reaches 2 TB/s with few rows, and 700 TFLOP/s with many */
         int64_t length = is_few ? 60 * us : 200 * us;
         for (int64_t i = 0; i < 10; i++)
             build_operator(trace, "aten::mm", is_few ? few : large, gemm, ms + i * length, length);

@@ -123,7 +123,7 @@ static void test_again(void **state)
     assert_int_equal(call(life_one), 10);
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(patch_remove(&first), PATCH_OK);
-    for (unsigned i = 0; i < 2000; i++) { /* more patches than a block of memory has trampolines */
+    for (unsigned i = 0; i < 2000; i++) { /* more patches than there are trampolines in a block of memory */
         prepare(&second, life_one, twenty);
         assert_ptr_equal(patch_trampoline(&second), patch_trampoline(&first));
     }
