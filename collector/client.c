@@ -128,7 +128,7 @@ static int make_recording(struct client *client)
     snprintf(recording->rank, sizeof(recording->rank), "%s", client->hello.rank);
     client->file = file;
     /* Write the recording into the job's manifest before any byte of the trace. If the collector is killed and
-     * started again, it then knows from the manifest which process the file belongs to. */
+     * started again, the manifest then tells the new collector which process the file belongs to. */
     job->changed = true;
     manifest_note(job, recording);
     client_watch(client);
@@ -180,7 +180,8 @@ static int take_unit(void *data, const uint8_t *unit, size_t size)
     return status;
 }
 
-/* Notes how many bytes of the trace are stored, and tells the client. Returns whether the number has changed. */
+/* Sets recording->bytes to the number of bytes of the trace that are stored, and sends this number to the client.
+ * Returns whether the number has changed. */
 static bool note_taken(struct client *client)
 {
     struct recording *recording = client->recording;
@@ -215,8 +216,8 @@ static void after_units(struct client *client, int status, size_t bytes)
 
 /* --- messages ----------------------------------------------------------------------------------- */
 
-/* Closes an older connection of the same process. The process may have reconnected before the collector has seen the
- * end of that connection. */
+/* Closes an older connection of the same process. A process may reconnect before the collector has seen the end of
+ * the older connection. */
 static void close_older(struct client *client, const struct recording *recording)
 {
     for (struct client *other = client->all->first; other; other = other->next)
@@ -292,8 +293,7 @@ static void greet(struct client *client, const struct ws_channel_hello *hello)
         welcome(client);
 }
 
-/* `how` is the text in which a relaying collector tells how the trace ended. Without a text, the trace ended
- * normally. */
+/* `how` is a text from a relaying collector: how the trace ended. If there is no text, the trace ended normally. */
 static void say_goodbye(struct client *client, const uint8_t *how, size_t size)
 {
     char ended[sizeof(client->recording->ended)] = "goodbye";
@@ -340,8 +340,8 @@ static void handle(struct client *client, const uint8_t *bytes, size_t size)
 }
 
 /* The process gave up waiting for this collector, and has written the whole trace into a file of its own. Removes the
- * part of the trace that the collector has, so that no report counts it twice. That part stays if it was relayed or
- * is being relayed (--relay), or if it is only in the flight recorder's memory. */
+ * part of the trace that the collector has, so that no report counts it twice. The part is not removed if it was
+ * relayed or is being relayed (--relay), or if it is only in the flight recorder's memory. */
 static void drop_duplicate(struct client *client)
 {
     struct recording *recording = client->recording;
@@ -385,7 +385,8 @@ void client_read(struct client *client, unsigned most)
         if (size > 0) {
             handle(client, bytes, (size_t)size);
         } else if (size < 0 && errno == ECONNRESET && !reset) {
-            /* The client closed its socket before it read all answers. Its own messages can still be read. */
+            /* The client closed its socket before it read all answers. The messages that it had sent can still be
+             * read. */
             reset = true;
         } else if (size < 0 && (errno == EAGAIN || errno == EINTR)) {
             return;
@@ -415,7 +416,7 @@ static void on_event(uv_poll_t *poll, int status, int events)
     if (client->owes && (events & UV_WRITABLE))
         answer(client, WS_CHANNEL_TAKEN, client->stream.taken);
     if (status < 0)
-        /* After an error libuv stops polling. client_wait starts it again, because messages may still come. */
+        /* After an error libuv stops polling. client_wait makes libuv poll again, because messages may still come. */
         client->events = 0;
     if (status < 0 || (events & UV_READABLE))
         client_read(client, MESSAGES_A_TURN);
@@ -455,7 +456,7 @@ void client_retry(struct client *client)
 {
     after_units(client, stream_retry(&client->stream, take_unit, client), 0);
     if (client->stuck && (client->all->ending || peer_is_gone(client)))
-        client_close(client, "disk full"); /* the client is gone or standard input has ended: give up waiting */
+        client_close(client, "disk full"); /* the client is gone or standard input has ended: wait no longer */
     if (!client->closing && !client->stuck)
         client_read(client, MESSAGES_A_TURN);
     client_wait(client);

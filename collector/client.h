@@ -41,13 +41,13 @@ struct client {
     struct client *next;
     struct clients *all;
     int fd;
-    int events;              /* events that `poll` waits for; 0: `poll` is stopped */
-    struct ucred peer;       /* ids of the process, from the kernel; if it is relayed: pid from its HELLO, uid -1 */
-    char from[FROM_SIZE];    /* name of the collector that relays the client (gate.h); "": it is on this machine */
-    uint64_t since;          /* when the client connected, in ms of uv_now() */
-    bool greeted;            /* HELLO, the first message of a shim, has come */
-    bool asks;               /* the client has sent ASK, so it is `wallshim ctl` */
-    unsigned dumps, dumped;  /* dumps that the client has requested: those not written yet (dumps), all (dumped) */
+    int events;           /* events that `poll` waits for; 0: `poll` is stopped */
+    struct ucred peer;    /* ids of the process, from the kernel; for a relayed process: pid from its HELLO, uid -1 */
+    char from[FROM_SIZE]; /* name of the collector that relays the client (gate.h); "": the client is local */
+    uint64_t since;       /* when the client connected, in ms of uv_now() */
+    bool greeted;         /* HELLO, the first message of a shim, has come */
+    bool asks;            /* the client has sent ASK, so it is `wallshim ctl` */
+    unsigned dumps, dumped;  /* number of dumps that the client has requested: not yet written, and in all */
     enum client_state state; /* whether the process records now, as its last message STATE says */
     bool stuck;              /* a write failed because the disk is full; clients_tick tries again */
     bool owes;               /* the message TAKEN must be sent again, because the socket was full */
@@ -83,7 +83,7 @@ void client_retry(struct client *client);
 void client_wait(struct client *client);
 
 /* Starts to count the trace's records for the live figures (figures.h), if the collector keeps such figures. The
- * client must have a recording. Records that are in its file already are not counted again. */
+ * client must have a recording. Records that are already in the recording's file are not counted again. */
 void client_watch(struct client *client);
 
 #endif

@@ -16,9 +16,10 @@ enum {
 
 /* --- memory ------------------------------------------------------------------------------------- */
 
-/* stream_memory.reclaim: frees the buffers of idle clients. If that frees nothing, finds the client whose frame has
- * been incomplete for longest, and cuts this client off if that time exceeds HURRY_MS. A client that works properly
- * needs less time, because it sends a frame as fast as the collector reads. */
+/* stream_memory.reclaim: frees the buffers of idle clients. If there are no such buffers, finds the client whose
+ * frame has been incomplete for longest, and cuts this client off if its frame has been incomplete for more than
+ * HURRY_MS. A client that works properly completes a frame in less time, because it sends a frame as fast as the
+ * collector reads. */
 static bool reclaim(void *data, const struct stream *asking)
 {
     struct clients *clients = data;
@@ -108,7 +109,7 @@ void clients_tick(struct clients *clients)
     dump_soon_look(clients);
     hang_tick(clients);
     for (struct client *client = clients->first, *next; client; client = next) {
-        next = client->next; /* a client that is closed meanwhile is freed only later, by the loop */
+        next = client->next; /* a client that this loop closes is freed only later, by the event loop */
         if (client->closing)
             continue;
         if (client->stuck)

@@ -8,12 +8,12 @@
 void clients_init(struct clients *clients);
 
 /* Takes over the connection. If there are too many connections, closes the oldest one that has sent no part of a
- * trace yet. If all have sent one, refuses the new connection. */
+ * trace yet. If all connections have sent a part, refuses the new connection. */
 void client_accept(struct clients *clients, int fd);
 
 /* Like client_accept, for a connection from another collector, which has authenticated as `from`. That collector
- * passes on the messages of a recorded process. It may not send ASK (a request of `wallshim ctl`) or file
- * descriptors. */
+ * passes on the messages of a recorded process. The other collector may not send ASK (a request of `wallshim ctl`) or
+ * file descriptors. */
 void client_accept_remote(struct clients *clients, int fd, const char *from);
 
 /* To be called once a second. Retries failed writes, ends connections that are too slow, looks for hangs, and writes

@@ -4,8 +4,8 @@
 
 #include "collector/client.h"
 
-/* Answers the message ASK, which holds one such request. Returns 0, -EBADMSG if the command is unknown, or -EPIPE if
- * the answer cannot be sent. */
+/* Answers the message ASK, which holds one of these requests. Returns 0, -EBADMSG if the command is unknown, or
+ * -EPIPE if the answer cannot be sent. */
 int control_answer(struct client *asking, const struct ws_channel_message *message);
 
 #endif

@@ -32,9 +32,9 @@ struct dump {
     struct dump *next;
     struct dumps *all;
     uv_work_t work;
-    struct job *of;         /* the job that is dumped */
-    struct job job;         /* the dump as a job, for manifest_write: its folder, and the recordings in `copy` */
-    struct recording *copy; /* array of copies of the job's recordings, which dump.job lists */
+    struct job *of; /* the job that is dumped */
+    struct job job; /* represents the dump for manifest_write: the dump's folder, and the recordings in `copy` */
+    struct recording *copy; /* array of copies of the recordings of the job `of` */
     struct part *parts;
     unsigned count;
     enum dump_kind kind;

@@ -36,7 +36,7 @@ struct dumps {
     struct flight_memory flights; /* without --flight, its window_ms is 0 and traces go to files */
     struct dump *first;           /* list of the dumps that are being written */
     struct dump_wait *waiting;    /* list of the dumps that wait for answers of processes (dump_soon.h) */
-    uint64_t hour_ms;             /* when the hour began that in_hour covers, in ms of uv_now(); 0: no dump yet */
+    uint64_t hour_ms; /* start of the hour in which in_hour counts dumps, in ms of uv_now(); 0: no dump yet */
     unsigned in_hour[DUMP_KIND_COUNT];
     uint64_t written[DUMP_KIND_COUNT];
 };

@@ -6,17 +6,17 @@
 
 #include "collector/job.h"
 
-/* Calls `each` for every dump in the job's folder. That includes dumps that the manifest does not list any more,
- * because it keeps only the newest events; their folders are recognized by their names. */
+/* Calls `each` for every dump in the job's folder. Recognizes these folders by their names, because the manifest
+ * lists only the newest dumps. */
 void dumps_each(const struct job *job, void (*each)(void *data, const struct job *job, const char *folder),
                 void *data);
 
-/* Finds the size of the dump's files in bytes, and when the last one was modified, in ns since 1970. Returns 0, or
- * -errno if the folder does not exist or is not named like a dump. */
+/* Finds the size of the dump's files in bytes, and the latest time at which one of them was modified, in ns since
+ * 1970. Returns 0, or -errno if the folder does not exist or is not named like a dump. */
 int dump_size(const struct job *job, const char *folder, uint64_t *bytes, int64_t *written);
 
-/* Removes the dump's files, and then its folder if that is empty. Adds `bytes` to the job's count of removed bytes.
- * Returns 0 or -errno. */
+/* Removes the dump's files, and then the dump's folder if it is empty. Adds `bytes` to the job's count of removed
+ * bytes. Returns 0 or -errno. */
 int dump_remove(struct job *job, const char *folder, uint64_t bytes);
 
 #endif

@@ -89,7 +89,7 @@ void dump_soon_forget(struct clients *clients, const void *data)
 }
 
 /* A slow step is slow in all ranks of a job, and one dump holds the records of all ranks. So a job gets at most one
- * dump for slow steps within the flight recorder's window (the time that it keeps). */
+ * dump for slow steps within the flight recorder's window (the time whose frames are in its memory). */
 void dump_slow_step(struct client *client)
 {
     struct clients *all = client->all;

@@ -1,5 +1,5 @@
-/* Delays dumps until all processes of the job have sent what they had recorded. So a dump holds everything up to the
- * time of its request. Processes that do not answer within a few seconds are not waited for. */
+/* Delays a dump until all processes of the job have sent what they had recorded. So the dump holds everything that
+ * was recorded before it was requested. Processes that do not answer within a few seconds are not waited for. */
 #ifndef WALLSHIM_COLLECTOR_DUMP_SOON_H
 #define WALLSHIM_COLLECTOR_DUMP_SOON_H
 
@@ -8,9 +8,9 @@
 struct client;
 struct clients;
 
-/* Queues a dump. dump_soon_look later calls dump_begin for it. If that fails, `done` gets the error. Returns 0;
- * -ENODATA: the collector has nothing of the job in memory; -EALREADY: a dump of the job is queued already; or
- * -ENOMEM. */
+/* Queues a dump. Later dump_soon_look calls dump_begin for this dump. If dump_begin fails, `done` gets the error.
+ * Returns 0; -ENODATA: the collector has nothing of the job in memory; -EALREADY: a dump of the job is queued
+ * already; or -ENOMEM. */
 int dump_soon(struct clients *clients, struct job *job, const struct dump_cause *cause, dump_done done, void *data);
 
 /* To be called once a second, and after each answer of a process. Begins the dumps whose processes have all answered,

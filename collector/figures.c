@@ -77,7 +77,8 @@ static void forget(struct figures *figures, struct figures_process *process)
     free_process(process);
 }
 
-/* Makes room for one more process, by forgetting the process that ended first. Returns whether there is room. */
+/* Makes room for one more process by dropping the figures of the process that ended first. Returns whether there is
+ * room. */
 static bool make_room(struct figures *figures)
 {
     struct figures_process *oldest = NULL;

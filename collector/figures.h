@@ -67,7 +67,7 @@ struct figures {
 struct figures_source {
     const char *job, *host, *rank;
     pid_t pid;
-    bool here;        /* the process runs on this machine, so its times are of the CLOCK_MONOTONIC that we read */
+    bool here;        /* the process runs on this machine, so its CLOCK_MONOTONIC is also the collector's */
     int64_t earliest; /* if `here`: when the process started, in ns of CLOCK_MONOTONIC; 0: not known */
 };
 

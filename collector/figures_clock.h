@@ -18,11 +18,12 @@ struct figures_clock {
     bool begun;
     int64_t device_ns, host_ns; /* times of both clocks in the last good comparison, where the conversion is exact */
     int64_t error_ns;
-    int64_t first_device_ns, first_host_ns; /* the same in the first comparison; the slope is measured from there */
+    /* Times of both clocks in the first comparison. The slope is measured from this comparison on. */
+    int64_t first_device_ns, first_host_ns;
     double skew; /* the conversion's slope minus 1: ns that the host's clock gains per device ns */
 };
 
-/* Clamps a time, so that two of them can be subtracted without overflow. Clients may send any number. */
+/* Clamps a time, so that two clamped times can be subtracted without overflow. Clients may send any number. */
 static inline int64_t figures_clock_limit(int64_t time)
 {
     const int64_t most = (int64_t)1 << 60;

@@ -75,7 +75,7 @@ static int64_t queued_from(const struct figures_op *op, int64_t begin)
 {
     bool long_call = overlap(op, begin, op->begin) > DISPATCH_MOST;
     int64_t until = ws_clamp(long_call ? op->launch_end : op->launch_begin, begin, op->begin);
-    bool usual = until > begin && op->begin - until <= DISPATCH_MOST; /* what a launch on an idle device takes */
+    bool usual = until > begin && op->begin - until <= DISPATCH_MOST; /* a launch on an idle device takes this long */
     return usual ? op->begin : until;
 }
 

@@ -80,10 +80,10 @@ struct figures_window {
 struct figures_device {
     struct figures_device *next;
     char uuid[FIGURES_UUID_SIZE]; /* "unknown" if the client gives none */
-    bool used;                    /* false: the driver names the device, but the process has run nothing on it */
+    bool used;                    /* false: the driver lists the device, but the process has run nothing on it */
     uint64_t launches[FIGURES_CLASSES];
     uint64_t copied_bytes[FIGURES_DIRECTIONS];
-    int64_t busy_ns, group_ns[FIGURES_GROUPS], exposed_ns; /* exposed_ns: communication ran, but no compute */
+    int64_t busy_ns, group_ns[FIGURES_GROUPS], exposed_ns; /* exposed_ns: time of communication without compute */
     int64_t gap_ns[FIGURES_CAUSE_COUNT];
     uint64_t late;
     bool storm;

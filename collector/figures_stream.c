@@ -23,7 +23,7 @@ enum {
     DECODE_SHARE = 4,
     DECODE_MOST_NS = 500000000
 };
-static const uint64_t copy_most = (uint64_t)1 << 48; /* largest copy that is believed, in bytes */
+static const uint64_t copy_most = (uint64_t)1 << 48; /* bytes of the largest copy; larger numbers must be wrong */
 
 struct figures_stream {
     struct figures_process *process;
@@ -150,8 +150,8 @@ static void place_op(struct figures_stream *stream, const struct figures_shape *
         figures_clock_guess(shape->clock, begin, op.launch_begin);
     op.begin = figures_clock_to_host(shape->clock, begin);
     op.end = op.begin + (end - begin);
-    /* An operation cannot begin before its launch call. If it seems to, by no more than the errors of its time and of
-     * the clock conversion, take the begin of the call as its begin. */
+    /* An operation cannot begin before its launch call. If its begin is earlier than the call's, by no more than the
+     * errors of its begin and of the clock conversion, use the call's begin. */
     int64_t early = row->thread ? op.launch_begin - op.begin : 0;
     if (early > 0 && early <= (int64_t)row->begin_error + shape->clock->error_ns)
         op.begin = ws_min(op.launch_begin, op.end);

@@ -46,7 +46,8 @@ static bool add_device(struct figures_tables *tables, struct figures_process *pr
     char uuid[FIGURES_UUID_SIZE] = "";
     if (row->id >= FIGURES_ORDINALS_MAX)
         return false;
-    if (row->uuid.length && row->uuid.length < sizeof(uuid)) /* an empty text has data NULL, unfit for memcpy */
+    /* An empty text may have data NULL, which memcpy forbids. */
+    if (row->uuid.length && row->uuid.length < sizeof(uuid))
         memcpy(uuid, row->uuid.data, row->uuid.length);
     tables->devices[row->id] = figures_device_of(process, uuid);
     return tables->devices[row->id] != NULL;

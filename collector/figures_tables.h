@@ -38,7 +38,7 @@ struct figures_tables {
     struct figures_context contexts[FIGURES_CONTEXTS_MAX];
 };
 
-/* Does figures_tables_add keep anything of rows of this family (kind of record)? */
+/* Does figures_tables_add store anything from rows of this family (kind of record)? */
 bool figures_tables_want(uint32_t family);
 
 /* Returns the number of rows that were refused, because of their ids or for lack of memory. */

@@ -17,7 +17,8 @@ void *figures_resize(struct figures_memory *memory, void *old, size_t old_size, 
     return bytes;
 }
 
-/* Returns the thread's entry. If it has none, returns an unused entry, or NULL if other threads have all entries. */
+/* Returns the thread's entry. If the thread has no entry, returns an unused entry, or NULL if other threads have all
+ * entries. */
 static const struct figures_wait_thread *find_thread(const struct figures_waits *waits, uint32_t id)
 {
     for (uint32_t i = 0; i < FIGURES_WAIT_THREADS; i++) {

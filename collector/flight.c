@@ -83,7 +83,8 @@ static uint32_t largest_family(const struct flight *flight)
     return largest;
 }
 
-/* Drops the oldest frame of the largest family. Dictionaries stay. Returns false if there is nothing to drop. */
+/* Drops the oldest frame of the family whose frames take most memory. Drops no dictionaries. Returns false if there
+ * is nothing to drop. */
 static bool shrink(struct flight *flight)
 {
     uint32_t family = largest_family(flight);

@@ -35,7 +35,8 @@ struct flight;
 
 /* All flight recorders of a collector. */
 struct flight_memory {
-    uint64_t window_ms; /* how long before the newest frame of its family a frame is kept; 0: no flight recorder */
+    /* A frame is dropped if it came more than this before the newest frame of its family. 0: no flight recorder. */
+    uint64_t window_ms;
     size_t each;        /* limit of bytes for one process */
     size_t limit, used; /* bytes of all processes; `used` includes frames that only a dump still holds */
     struct flight *first;
@@ -65,7 +66,7 @@ void flight_destroy(struct flight *flight);
 int flight_add(struct flight *flight, const uint8_t *unit, size_t size, uint64_t now_ms);
 
 /* To be called about once a second. Drops frames that came more than window_ms before the newest frame of their
- * family. Dictionaries and clock comparisons stay. */
+ * family. Does not drop dictionaries and clock comparisons. */
 void flight_tick(struct flight *flight);
 
 /* A snapshot of a flight recorder's frames, in the order of a trace file. */

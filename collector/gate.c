@@ -106,7 +106,7 @@ static void on_pair(uv_poll_t *poll, int status, int events)
 {
     struct gate *gate = poll->data;
     if (status < 0)
-        gate->events = 0; /* after an error libuv has stopped polling; watch_pair starts it again */
+        gate->events = 0; /* after an error libuv has stopped polling; watch_pair makes it poll again */
     if ((status < 0 || (events & UV_READABLE)) && !take_answers(gate))
         return;
     if ((events & UV_WRITABLE) && gate->full) {

@@ -64,7 +64,7 @@ static bool missing_ranks_work(struct job *job, uint64_t now)
 }
 
 /* Writes the text that describes a hang to a file in the job's folder. Called only if no dump was begun, because a
- * dump holds the text itself. */
+ * dump contains the same text. */
 static void write_text(const struct job *job, const struct job_event *event, const char *text)
 {
     char name[64];
@@ -97,7 +97,7 @@ static void tell(struct clients *clients, struct job *job, uint64_t now)
     free(text);
 }
 
-/* Looks for a hang of the job, once a second. Before it reports a hang, it asks all processes of the job for their
+/* Looks for a hang of the job, once a second. Before a hang is reported, all processes of the job are asked for their
  * progress once more, because some may have moved on since their last answer, and because all answers should describe
  * the same moment. */
 static void watch(struct clients *clients, struct job *job, uint64_t now)

@@ -7,12 +7,12 @@
 #include "collector/job.h"
 #include "wire/channel.h"
 
-/* Identifies a process of this machine. `pid` comes from the kernel. Returns false if HELLO (the first message of the
- * process) tells another start time or boot id than the kernel. */
+/* Identifies a process of this machine. `pid` comes from the kernel. Returns false if the start time or boot id in
+ * HELLO (the first message of the process) differs from the kernel's. */
 bool identify_process(struct identity *identity, pid_t pid, const struct ws_channel_hello *hello);
 
-/* Identifies a process whose trace the collector `from` relays. Only HELLO, the first message, tells which process it
- * is. Returns false if a manifest could not hold the values in HELLO. */
+/* Identifies a process whose trace the collector `from` relays. Only the values in HELLO, the first message, identify
+ * the process. Returns false if a manifest could not hold the values in HELLO. */
 bool identify_relayed(struct identity *identity, const char from[FROM_SIZE], const struct ws_channel_hello *hello);
 
 #endif

@@ -174,8 +174,8 @@ void jobs_each(struct jobs *jobs, void (*each)(void *data, const char *name), vo
         closedir(folder);
 }
 
-/* Loads a job. manifest_read corrects recordings that a killed collector left as "still recording". If there were
- * any, job_write writes the manifest again. */
+/* Loads a job. manifest_read corrects recordings that a killed collector left as "still recording". If it has
+ * corrected any, job_write writes the manifest again. */
 static void begin_job(void *data, const char *name)
 {
     struct job *job = jobs_get(data, name, false);
@@ -370,8 +370,8 @@ int job_reopen(struct job *job, struct recording *recording, struct stream *stre
         close(file);
         return -EINVAL;
     }
-    /* recording->stream is the position at which the last connection ended. Use it only if nobody has shortened the
-     * file since then. */
+    /* recording->stream is the position at which the last connection ended. This position is valid only if nobody has
+     * shortened the file since then. */
     if (recording->stream.begun && recording->stream.taken <= (uint64_t)about.st_size)
         *stream = recording->stream;
     return file;

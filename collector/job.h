@@ -75,7 +75,7 @@ struct job {
 
 struct jobs {
     int folder;         /* a descriptor of the folder of all jobs */
-    const char *always; /* name of the only job; NULL: clients name theirs */
+    const char *always; /* name of the only job; NULL: each client tells the name of its job */
     struct job *first;
     unsigned count;
     /* Number of clients that were refused before they had a recording, and number of bytes that they had sent. */

@@ -84,7 +84,8 @@ static int take_factor(const char *name, const char *value, double *factor)
                : wrong(name, value, "give a number above 1, as 3 or 2.5");
 }
 
-/* Accepts unix:PATH, PATH and HOST:PORT. A text of the form HOST:PORT without a slash is not taken as a path. */
+/* Accepts unix:PATH, PATH and HOST:PORT. A text of the form HOST:PORT without a slash is taken as an address, not as
+ * a path. */
 static int take_listen(struct server_options *options)
 {
     char host[ADDRESS_HOST_SIZE];

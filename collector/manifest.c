@@ -1,5 +1,5 @@
-/* Reads and writes DIR/JOB/manifest.json. It tells which recordings the folder holds, of which processes, and how
- * each recording ended. */
+/* Reads and writes DIR/JOB/manifest.json. The manifest lists the recordings in the folder: the process of each
+ * recording, and how the recording ended. */
 #include "collector/job.h"
 
 #include <errno.h>

@@ -108,7 +108,7 @@ static enum MHD_Result answer_metrics(struct metrics_http *http, struct MHD_Conn
     enum metrics_format format = metrics_negotiate(accept);
     struct MHD_Response **answer = &http->answers[format];
     if (*answer && now_ms(http) - http->answered[format] > FRESH_MS) {
-        MHD_destroy_response(*answer); /* connections that still send it hold references of their own */
+        MHD_destroy_response(*answer); /* connections that still send this answer hold references to it */
         *answer = NULL;
     }
     if (!*answer) {
@@ -198,8 +198,8 @@ static void on_event(uv_poll_t *poll, int status, int events)
     run(poll->data);
 }
 
-/* Ends old connections. The library itself ends only silent ones, so a client that sends a byte now and then would
- * stay forever. */
+/* Ends old connections. The library ends only silent connections, so without this function a client that sends a byte
+ * now and then would stay forever. */
 void metrics_http_tick(struct metrics_http *http)
 {
     if (!http)

@@ -7,8 +7,9 @@
 
 enum { NAME_SIZE = 160 };
 
-/* Makes a file name of the text after the last slash. A first dot, spaces, and characters that are not printable
- * ASCII become '_'. If nothing is left, the name is `otherwise`. Long names are cut. The name ends with `ending`. */
+/* Makes a file name of the text after the last slash. A dot at the start, spaces, and characters that are not
+ * printable ASCII become '_'. If nothing follows the slash, the name is `otherwise`. Long names are cut. The name
+ * ends with `ending`. */
 void name_make_safe(const char *text, const char *otherwise, const char *ending, char name[NAME_SIZE]);
 
 /* May the user give a job's folder this name (--job)? Spaces and letters of any language are allowed. */

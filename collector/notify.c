@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* Sends one datagram. The library libsystemd is not needed for that. A path that begins with '@' is in the abstract
+/* Sends one datagram. This does not need the library libsystemd. A path that begins with '@' is in the abstract
  * namespace. */
 void notify(const char *text)
 {

@@ -2,7 +2,8 @@
 #ifndef WALLSHIM_COLLECTOR_NOTIFY_H
 #define WALLSHIM_COLLECTOR_NOTIFY_H
 
-/* Sends a text such as "READY=1" to the socket that NOTIFY_SOCKET names. Does nothing if that is not set. */
+/* Sends a text such as "READY=1" to the socket whose path is in the environment variable NOTIFY_SOCKET. Does nothing
+ * if this variable is not set. */
 void notify(const char *text);
 
 #endif

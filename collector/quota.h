@@ -12,8 +12,8 @@ struct quota {
     uint64_t age_ns;               /* limit of the time since a trace or dump was last written to; 0: no limit */
 };
 
-/* Removes traces and dumps, oldest first, until the limits are kept, and names them on stderr. Traces of recordings
- * that have not ended count for the limits, but are not removed. */
+/* Removes traces and dumps, oldest first, until the limits are kept, and prints their names on stderr. Traces of
+ * recordings that have not ended count for the limits, but are not removed. */
 void quota_keep(const struct quota *quota, struct jobs *jobs);
 
 #endif

@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Receives one message. Like recv, but does not wait. If a descriptor comes with the message, stores it in *memory,
- * if *memory is -1 and the descriptor can be read safely. Closes any other descriptor. `memory` may be NULL. */
+/* Receives one message. Like recv, but does not wait. Stores a descriptor that comes with the message in *memory, if
+ * *memory is -1 and the descriptor can be read safely. Closes any other descriptor. `memory` may be NULL. */
 ssize_t receive_message(int fd, uint8_t *bytes, size_t size, int *memory);
 
 #endif

@@ -38,14 +38,14 @@ struct relay {
     uv_getaddrinfo_t asking;
     bool asks;              /* `asking`, the look-up of the address, is under way */
     struct addrinfo *found; /* addresses of `host`; NULL: not looked up */
-    unsigned tries;         /* chooses an address in `found`; grows until the other collector is reached */
+    unsigned tries;         /* number of attempts to connect before one succeeded; selects an address in `found` */
     bool reached;           /* WELCOME has come on a connection since the last failure */
     /* When to connect again, and when to search all folders again, in ms of uv_now(). `backoff` is the length of the
      * last wait between two attempts to connect, in ms, or 0. */
     uint64_t next_try, next_survey, backoff;
     char said[256]; /* the last failure that was logged; "": none since WELCOME */
     unsigned said_refused;
-    unsigned count, ended, unanswered; /* numbers of streams: all; with relay_stream.begins set; not welcomed yet */
+    unsigned count, ended, unanswered; /* number of streams; of those with `begins`; of those that wait for WELCOME */
     struct relay_stream *streams[RELAY_STREAMS_MAX];
 };
 
@@ -232,8 +232,9 @@ static void visit_job(struct relay *relay, struct job *job)
         visit_recording(relay, job, one);
 }
 
-/* Notes how much of each trace is final and may be sent. If a process that shares its live memory with the collector
- * is killed, the collector may replace the end of its trace with what that memory holds (remains.h). */
+/* Sets for each recording how many bytes of its trace are final and may be sent. If a process that shares its live
+ * memory with the collector is killed, the collector may replace the end of its trace with what that memory holds
+ * (remains.h). */
 static void settle(struct clients *clients)
 {
     for (const struct client *client = clients->first; client; client = client->next)

@@ -36,7 +36,7 @@ static const int64_t RHYTHM_STEADY_NS = 3000000000;
 static const int64_t RHYTHM_NS = 500000; /* ns; intervals that are shorter on average are no steps */
 
 struct rhythm_launch {
-    uint32_t shape, thread, stream; /* ids; `stream` is that of the shape */
+    uint32_t shape, thread, stream; /* ids; `stream` is the stream of the shape */
     bool on_device;                 /* `begin` is of the device's clock, not of the host's */
     int64_t begin;                  /* ns, within ±2^60 */
 };

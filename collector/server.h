@@ -11,16 +11,16 @@
 struct server_options {
     const char *path;    /* path of the socket for programs; NULL: there is none */
     const char *address; /* HOST:PORT at which to listen for other collectors; NULL: none */
-    const char *relay;   /* HOST:PORT of the collector that gets all traces; NULL: none */
+    const char *relay;   /* HOST:PORT of the other collector to which all traces are sent; NULL: none */
     struct tls_files tls;
     const char *folder;
-    const char *job;      /* NULL: clients name their jobs */
+    const char *job;      /* name of the only job; NULL: each client tells the name of its job */
     uint64_t size_limit;  /* largest size of a trace, in bytes */
     uint64_t patience_ns; /* longest time for a frame to arrive completely */
     struct quota quota;
     uint64_t flight_ns;   /* how many ns of each trace the flight recorder keeps; 0: traces go to files */
     uint64_t hang_ns;     /* a job hangs after this time without progress; 0: hangs are not looked for */
-    double slow_factor;   /* a step that takes this many times the median causes a dump; 0: none does */
+    double slow_factor;   /* a step that takes this many times the median causes a dump; 0: no step does */
     uint64_t flight_size; /* flight recorder's memory for one process, in bytes */
     const char *metrics;  /* address at which metrics are served; NULL: they are not served */
     bool metrics_for_all;

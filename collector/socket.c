@@ -38,8 +38,8 @@ static int make_folder(struct listening *listening)
     return 0;
 }
 
-/* Returns NULL if nothing at the path hinders a new socket. Otherwise returns what does: a socket on which a program
- * listens, or a file that is no socket. */
+/* Returns NULL if nothing at the path hinders a new socket. Otherwise returns a text that names the obstacle: a
+ * socket on which a program listens, or a file that is no socket. */
 static const char *what_is_there(const struct sockaddr_un *address, int type)
 {
     struct stat about;

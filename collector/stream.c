@@ -10,7 +10,7 @@
 
 enum {
     SMALLEST_BUFFER = 4 << 10,
-    LARGEST_BUFFER = WS_FRAME_HEADER_SIZE + WS_FRAME_BYTES_MAX + (64 << 10), /* a frame, and one more message */
+    LARGEST_BUFFER = WS_FRAME_HEADER_SIZE + WS_FRAME_BYTES_MAX + (64 << 10), /* the largest frame and a message */
 };
 
 void stream_init(struct stream *stream, struct stream_memory *memory)

@@ -307,7 +307,7 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     struct tcp *tcp = poll->data;
     int error = 0;
     if (status < 0)
-        tcp->events = 0; /* after an error libuv has stopped polling; wait_for_events starts it again */
+        tcp->events = 0; /* after an error libuv has stopped polling; wait_for_events makes it poll again */
     if (tcp->connecting) {
         error = begin(tcp);
     } else {

@@ -1,5 +1,5 @@
-/* Writes the manual page and the shells' completions from the tables that the command itself is made
- * of, so that they cannot disagree: make_manual man|bash|zsh >FILE */
+/* Writes the manual page and the shells' completions from the tables that define the command itself, so that the
+ * manual and the command cannot disagree: make_manual man|bash|zsh >FILE */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* --- the manual page --------------------------------------------------------------------------- */
 
-/* Text for roff: backslashes and hyphens escaped, a newline a new paragraph. */
+/* Prints the text for roff: escapes what roff would interpret, and begins a new paragraph at each newline. */
 static void put_roff(const char *text)
 {
     bool line_begins = true;
@@ -174,7 +174,8 @@ static void put_bash(void)
           stdout);
 }
 
-/* What _arguments takes as it stands, brackets, colons and quotes aside. */
+/* Prints the text for zsh's function _arguments: with spaces in place of the characters that _arguments
+ * interprets. */
 static void put_zsh_text(const char *text)
 {
     for (; *text; text++)

@@ -1,5 +1,5 @@
-/* Declares the functions of the driver and of NCCL that the C samples use. Includes the toolkit's headers if they
- * exist. Else declares the functions here with the types of src/abi/, so that the samples build without a toolkit. */
+/* Declares the functions of the driver and of NCCL that the C samples use. Includes the headers of the CUDA toolkit
+ * if they exist. Without a toolkit, declares the functions here with the types of src/abi/. */
 #ifndef WALLSHIM_SAMPLES_DRIVER_H
 #define WALLSHIM_SAMPLES_DRIVER_H
 

@@ -104,7 +104,8 @@ static int probe_costs(void)
     TIME_CALL(launch, LAUNCH("spin", 1, 1, 1, 1, stream, &none));
 
     /* Records two events with nothing between them. The time between them is the smallest interval that can be
-     * measured. Differences between these times show the resolution of event times. */
+     * measured. The smallest difference between the times of two successive rounds shows the resolution of event
+     * times. */
     static double apart[ROUNDS];
     CUevent second = event_create(CU_EVENT_DEFAULT);
     double step = 1e9;

@@ -8,7 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Exit status if the machine lacks something that a sample needs. It is not the status of a failure. */
+/* Exit status if the machine lacks something that a sample needs. After a failed call the status is another one, so
+ * that tests can tell the two cases apart. */
 #define SAMPLE_UNABLE 77
 
 #define CHECK(call) sample_check((call), #call)

@@ -9,7 +9,7 @@
 
 struct tool_member {
     struct ws_process_facts process;
-    uint64_t start_time; /* identifies the process together with its id, because ids are used again */
+    uint64_t start_time; /* distinguishes the process from later ones: the system uses process ids again */
     bool refused;        /* the process cannot be attached to, and was not touched */
     bool announced;      /* the user was told that the process is recorded */
     struct tool_worker worker;
@@ -22,9 +22,9 @@ struct tool_crew {
     struct ws_attach_message wish; /* holds the value of the option `overhead` to record with */
     const char *wanted; /* path of the folder from --job; NULL: the folder is named NAME-PID after the launcher */
     char folder[TOOL_JOB_PATH]; /* absolute path of the folder; "": not made yet */
-    bool made;                  /* tool_crew_find made the folder: it was not there before */
-    sigset_t mask;              /* signal mask of the workers */
-    struct ws_vector members;   /* elements: struct tool_member */
+    bool made;     /* tool_crew_find has made the folder; false: the folder existed before, or is not made yet */
+    sigset_t mask; /* signal mask of the workers */
+    struct ws_vector members; /* elements: struct tool_member */
 };
 
 /* Looks at the launcher and all of its descendants. Starts a worker for each process that uses CUDA and has no

@@ -8,7 +8,8 @@
 /* Was the manifest in this folder written by another process that still runs? */
 bool tool_attach_manifest_is_foreign(const char *folder);
 
-/* Replaces the manifest. Keeps its rows of earlier recordings in the same folder. Returns 0 or -errno. */
+/* Replaces the manifest. Keeps the manifest's rows of earlier recordings into the same folder. Returns 0 or
+ * -errno. */
 int tool_attach_manifest_write(const struct tool_crew *crew);
 
 void tool_attach_manifest_remove(const char *folder);

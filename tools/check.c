@@ -45,8 +45,8 @@ static int list_figures(const struct tool_arguments *arguments)
 
 /* --- text ---------------------------------------------------------------------------------------- */
 
-/* Does the report have several devices or processes? If so, each finding (the result of a rule for one device) must
- * name its own. */
+/* Does the report have several devices or processes? If so, each finding (the result of a rule for one device) is
+ * printed with its device and process. */
 static bool has_several(const json_t *report)
 {
     size_t index, devices = 0;

@@ -73,7 +73,8 @@ static bool names(const char *name, const char *word, const char **value)
     return true;
 }
 
-/* Does the word name this switch? Sets *value to the text after '=' or after the letter, or to NULL. */
+/* Is the word this switch, in its long or short form? Sets *value to the text after '=' or after the letter; NULL:
+ * there is no such text. */
 static bool names_switch(const struct tool_command *command, const struct tool_switch *candidate, const char *word,
                          const char **value)
 {

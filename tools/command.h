@@ -40,9 +40,10 @@ struct tool_command {
     const char *summary;  /* one line without a full stop */
     const char *text;     /* paragraphs of --help and the manual */
     const struct tool_switch *(*switches)(size_t *count);
-    const char *(*old_name)(const char *name); /* maps a former name of a switch to the present one; may be NULL */
-    const char *repeats;                       /* name of the switch that may be repeated; NULL: none */
-    bool passes_on;                            /* switches end at the first operand; the rest is the command to run */
+    /* returns the former name of a switch, or NULL if the switch has none; NULL: no switch has a former name */
+    const char *(*old_name)(const char *name);
+    const char *repeats; /* name of the switch that may be repeated; NULL: none */
+    bool passes_on;      /* switches end at the first operand; the rest is the command to run */
     int (*run)(const struct tool_arguments *arguments);
 };
 

@@ -54,7 +54,7 @@ static int diff_show(const struct tool_arguments *arguments, const struct ws_com
 }
 
 /* Loads one recording, and keeps only the figures that are compared. Two recordings in memory at once would take
- * twice the memory. `side` holds its own copies of all texts. */
+ * twice the memory. The texts in `side` are copies, so the recording is freed on return. */
 static int load(struct ws_report_side *side, const char *path, const struct tool_window *window,
                 const struct ws_report_options *wanted)
 {

@@ -29,7 +29,7 @@ static int64_t dump_number(const struct ws_column *column, const char *row)
     return wide;
 }
 
-/* Prints a text in quotes. Bytes that would break the line or the terminal become \xNN. */
+/* Prints a text in quotes. Quotes, backslashes and all bytes other than printable ASCII become \xNN. */
 static void dump_print_text(const struct ws_text *text)
 {
     putchar('"');

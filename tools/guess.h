@@ -14,8 +14,8 @@ struct tool_guess {
  * word. */
 void tool_guess_try(struct tool_guess *guess, const char *word);
 
-/* Writes "did you mean --top?" and returns it. `before` stands before the word, such as "--". If no word is near,
- * returns `otherwise`. */
+/* Writes a text such as "did you mean --top?" and returns it. `before` is put before the word, such as "--". If no
+ * word is near, returns `otherwise`. */
 const char *tool_guess_text(const struct tool_guess *guess, const char *before, const char *otherwise, char *text,
                             size_t capacity);
 

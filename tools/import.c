@@ -13,7 +13,7 @@
 #include "traces.h"
 #include "wire/columns.h"
 
-enum { UNREADABLE = -1 }; /* a result besides those of enum tool_status: the input cannot be read */
+enum { UNREADABLE = -1 }; /* a further result, not in enum tool_status: the input cannot be read */
 
 static const struct tool_switch *import_switches(size_t *count)
 {
@@ -71,8 +71,8 @@ static int import_copy(struct ws_source *source, const char *from, struct ws_wri
     return status ? tool_error("%s: cannot be written: %s", to, strerror(-status)) : TOOL_DONE;
 }
 
-/* Converts one process of a trace. `file` is the path to open, `from` its name in messages. Returns UNREADABLE, with
- * a line in message, if the file cannot be read. */
+/* Converts one process of a trace. `file` is the path to open, `from` the trace's name in messages. Returns
+ * UNREADABLE, with a line in message, if the file cannot be read. */
 static int convert(const char *from, const char *file, size_t process, const char *to, char *message, size_t capacity)
 {
     struct ws_source *source;

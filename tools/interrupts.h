@@ -9,16 +9,17 @@
 /* Installs the signal handler. Signals that are ignored, such as SIGHUP under nohup, stay ignored. */
 void tool_interrupts_start(void);
 
-/* Names the file, or the folder, to remove when a signal comes; NULL: none. The folder is removed only if it is
- * empty. A path of PATH_MAX or more bytes is ignored. */
+/* Sets the path of the file or folder that is removed when a signal comes; NULL: none. The folder is removed only if
+ * it is empty. A path of PATH_MAX or more bytes is ignored. */
 void tool_interrupts_file(const char *path);
 void tool_interrupts_folder(const char *path);
 
-/* Names a folder to remove, with its files, when a signal comes. The files are called 0 to count - 1. */
+/* Sets the path of a folder that is removed with its files when a signal comes. The folder has `count` files, with
+ * the names 0, 1, 2 … */
 void tool_interrupts_scratch(const char *path, unsigned count);
 
 /* tool_interrupts_hold blocks the signals, tool_interrupts_release unblocks them. Between these two calls a command
- * creates a file or folder and names it with the functions above, so that no signal leaves the file or folder
+ * creates a file or folder and passes its path to a function above, so that no signal leaves the file or folder
  * behind. */
 void tool_interrupts_hold(sigset_t *before);
 void tool_interrupts_release(const sigset_t *before);

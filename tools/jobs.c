@@ -41,7 +41,7 @@ static uint32_t jobs_newest(const struct ws_model *model, const uint32_t *jobs, 
     return best;
 }
 
-/* Writes the start as ", of 2026-11-21 21:04:38", or "" if it is not known. */
+/* Writes the start as ", of 2026-11-21 21:04:38", or "" if the start is not known. */
 static void write_time(int64_t start, char *text, size_t capacity)
 {
     time_t seconds = (time_t)(start / 1000000000);

@@ -12,7 +12,7 @@
     "Different job ids or world sizes, the same rank twice, or times that do not overlap keep them apart. Of "       \
     "several jobs the newest is read; stderr names the others. Recordings named one by one count as one job."
 
-/* If all traces were found in folders and belong to several jobs, keeps only the newest job in the model. Names the
+/* If all traces were found in folders and belong to several jobs, keeps only the newest job in the model. Lists the
  * other jobs on stderr, and says how to read them. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_keep_one_job(struct ws_model *model, const struct tool_traces *traces);
 

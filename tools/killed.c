@@ -24,7 +24,7 @@ static bool find_memory(const char *link, char *memory, size_t capacity)
 }
 
 /* Do the file of live memory `fd` and the trace at `path` belong to this user? Also returns false if another command
- * has completed the trace meanwhile and has removed that file. */
+ * has completed the trace meanwhile, and so has removed the file of live memory. */
 static bool is_own(int fd, const char *path)
 {
     struct stat memory, trace;
@@ -64,7 +64,8 @@ void tool_complete_killed(const char *path)
     if (fd < 0) {
         return; /* the live memory is on another machine, or was lost at a restart */
     }
-    /* The program holds the lock while it lives, so whoever gets the lock knows that the program has ended. */
+    /* The program holds a lock on its live memory while it runs. If this process gets the lock, the program has
+     * ended. */
     if (!flock(fd, LOCK_EX | LOCK_NB) && is_own(fd, path))
         complete(fd, path, link, memory);
     close(fd);

@@ -31,8 +31,8 @@ bool tool_manifest_is_beside(const char *path)
     return found;
 }
 
-/* Returns a text on whether the writer of the manifest (a collector, or attach --all) still runs. That is not known
- * if the writer ran on another machine or before the last boot. */
+/* Returns a text on whether the writer of the manifest (a collector, or attach --all) still runs. Whether it still
+ * runs is not known if it ran on another machine or before the last boot. */
 static const char *collector_state(const json_t *root)
 {
     char boot[WS_BOOT_ID_SIZE];

@@ -70,7 +70,7 @@ static void list(const struct tool_outputs *outputs, char ***paths, size_t *coun
         *paths = calloc(found.gl_pathc, sizeof(**paths));
     }
     for (size_t i = 0; *paths && i < found.gl_pathc; i++) {
-        if (*count && !strcmp((*paths)[*count - 1], found.gl_pathv[i])) /* both patterns have found this file */
+        if (*count && !strcmp((*paths)[*count - 1], found.gl_pathv[i])) /* the file matches both patterns */
             continue;
         (*paths)[*count] = strdup(found.gl_pathv[i]);
         *count += (*paths)[*count] != NULL;
@@ -142,8 +142,8 @@ static bool was_there(const struct tool_outputs *outputs, const char *path)
     return false;
 }
 
-/* Does `said` name this recording, or a recording nested in it? The name of a nested recording begins with the name
- * of the outer one. */
+/* Is `said` the name of this recording, or of a recording nested in it? The name of a nested recording begins with
+ * the name of the outer recording. */
 static bool outputs_is_ours(const char *recording, const struct ws_text *said)
 {
     size_t length = strlen(recording);
@@ -151,7 +151,8 @@ static bool outputs_is_ours(const char *recording, const struct ws_text *said)
            (said->length == length || said->data[length] == '/');
 }
 
-/* The most blocks of a trace to read in search of the name of its recording, which is near the start of the trace. */
+/* How many blocks of a trace are read at most to find the name of its recording. The name is near the start of the
+ * trace. */
 enum { LOOKED_AT = 64 };
 
 /* Does the trace belong to another recording, or hold nothing yet? A trace that holds nothing yet must belong to

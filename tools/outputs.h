@@ -7,7 +7,7 @@
 #include "wire/options.h"
 
 struct tool_outputs {
-    char recording[WS_RECORDING_SIZE]; /* name of this recording, which its traces contain; empty: no name */
+    char recording[WS_RECORDING_SIZE]; /* name of this recording, which is also in its traces; empty: no name */
     char *pattern;                     /* pattern for glob(3) that matches the traces */
     char *counted;                     /* pattern for names with a counter: "NAME-1.wst" */
     char **before;                     /* files that matched a pattern before the command ran */
@@ -17,9 +17,9 @@ struct tool_outputs {
     size_t count;
 };
 
-/* To be called before the command runs. Lists the files that match already. Names this recording, and passes the name
- * to the command in the environment variable WS_RECORDING. `name` is the value of WALLSHIM_OUTPUT; NULL: the default.
- * Returns 0, or TOOL_ERROR after a line on stderr. */
+/* To be called before the command runs. Lists the files that match already. Gives this recording a name, and passes
+ * the name to the command in the environment variable WS_RECORDING. `name` is the value of WALLSHIM_OUTPUT; NULL: the
+ * default. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_outputs_init(struct tool_outputs *outputs, const char *name);
 
 /* To be called after the command. Finds the files that are new. Leaves out the traces of other recordings that write

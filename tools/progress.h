@@ -6,7 +6,7 @@
 
 struct tool_progress {
     int64_t started; /* when the work started, in ns; 0: stderr is not a terminal, and nothing is shown */
-    int64_t shown;   /* when the line was last shown, in ns; 0: it is not on the terminal */
+    int64_t shown;   /* when the line was last shown, in ns; 0: the line is not on the terminal */
 };
 
 void tool_progress_start(struct tool_progress *progress);

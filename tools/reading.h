@@ -13,7 +13,7 @@ struct tool_reading {
 };
 
 /* Reads the traces. Shows progress on a terminal until the caller calls tool_progress_end. Leaves out unreadable
- * traces that were found in a folder, and names them on stderr. `references_only`: loads only the tables that
+ * traces that were found in a folder, and lists them on stderr. `references_only`: loads only the tables that
  * operations and calls refer to (streams, kernels …), but no operations or calls. On failure ends the progress,
  * prints a line on stderr and returns TOOL_ERROR. Otherwise returns 0. */
 int tool_read(struct tool_reading *reading, struct ws_model **model, const struct tool_traces *traces,

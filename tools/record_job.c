@@ -155,7 +155,7 @@ static bool choose_socket(char path[SOCKET_SIZE])
 }
 
 /* Makes the descriptor the standard stream with the number `place`. If the user had closed that stream, the
- * descriptor may have this number already. Then it only has to stay open at exec. */
+ * descriptor may have this number already. Then the descriptor only has to stay open at exec. */
 static void move_to(int descriptor, int place)
 {
     if (descriptor == place)
@@ -192,7 +192,7 @@ static void pause_ms(int ms)
     nanosleep(&pause, NULL);
 }
 
-/* Waits until the collector listens. That is when the socket's path appears. Returns false if the collector does not
+/* Waits until the collector listens: from then on, the socket's path exists. Returns false if the collector does not
  * start. */
 static bool listens(struct tool_job *job, const char *socket)
 {
@@ -277,8 +277,8 @@ int tool_job_start(struct tool_job *job, const char *folder, const char *flight,
     return pass_names(job);
 }
 
-/* Has the collector ended? If so, removes its socket, if that is still there, and prints a line if a signal ended the
- * collector. */
+/* Has the collector ended? If so, removes its socket, if the socket still exists, and prints a line if a signal ended
+ * the collector. */
 static bool job_has_ended(struct tool_job *job)
 {
     int status;

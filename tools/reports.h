@@ -9,7 +9,7 @@
 #include "window.h"
 
 struct tool_loaded {
-    struct ws_windows windows; /* the spans of time that were read, if the user asked for one */
+    struct ws_windows windows; /* the spans of time that were read, if the user asked for a window */
     struct ws_model *model;
     struct ws_report *report;
 };
@@ -20,8 +20,8 @@ struct tool_loaded {
 int tool_load(struct tool_loaded *loaded, const struct tool_traces *traces, const struct tool_window *window,
               const struct ws_report_options *options);
 
-/* If a trace is cut or damaged and the report has a verdict for no device, prints a line on stderr and returns
- * TOOL_ERROR. Else returns 0. */
+/* Returns 0 if no trace is cut or damaged, or if the report has a verdict for at least one device. Otherwise prints a
+ * line on stderr and returns TOOL_ERROR. */
 int tool_judge_rest(const struct tool_loaded *loaded);
 
 void tool_unload(struct tool_loaded *loaded);
@@ -39,8 +39,8 @@ struct tool_gpu {
     struct ws_calibrations all;
 };
 
-/* Returns 0, or TOOL_ERROR after a line on stderr. Reads --gpu. Call tool_gpu_finish after a success; after an error,
- * that call is optional. */
+/* Reads --gpu. Returns 0, or TOOL_ERROR after a line on stderr. Call tool_gpu_finish after a success; after an error,
+ * tool_gpu_finish is optional. */
 int tool_gpu_init(struct tool_gpu *gpu, const struct tool_arguments *arguments);
 
 void tool_gpu_finish(struct tool_gpu *gpu);
@@ -52,9 +52,9 @@ void tool_gpu_finish(struct tool_gpu *gpu);
             "calibrated (what wallshim calibrate measured on the trace's own GPU)"                                \
     }
 
-/* Returns standard output as a page. Its width is the variable COLUMNS, else the width of the terminal, else 100
- * columns; but at least 60 and at most 400. It has colour only on a terminal, if TERM is set and is not "dumb", and
- * if NO_COLOR is unset or empty. */
+/* Returns a page that prints to standard output. The page's width is the variable COLUMNS, else the width of the
+ * terminal, else 100 columns; but at least 60 and at most 400. It has colour only on a terminal, if TERM is set and
+ * is not "dumb", and if NO_COLOR is unset or empty. */
 struct ws_page tool_page(const struct tool_arguments *arguments, size_t top);
 
 /* Prints the object on standard output and releases it. NULL means that memory ran out. */

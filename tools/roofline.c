@@ -55,9 +55,9 @@ struct question {
     const struct ws_gpu *gpu;
     enum ws_precision precision;
     double element_bytes;
-    struct variant variants[2]; /* without fusion; as one fused kernel, if that is compared */
-    bool ordinary;              /* no matrix work: runs on CUDA cores, not on tensor cores */
-    double m, n, k;             /* sizes of a GEMM's matrices; 0: not a GEMM */
+    struct variant variants[2]; /* [0]: without fusion; [1]: as one fused kernel, if the two are compared */
+    bool ordinary;  /* the operation is no matrix product, so it runs on CUDA cores, not on tensor cores */
+    double m, n, k; /* sizes of a GEMM's matrices; 0: not a GEMM */
     size_t count;
     char what[160];
 };

@@ -16,8 +16,8 @@ int tool_target_connect(const char *command, const struct ws_process_facts *proc
 /* Can the process be attached to? Changes nothing in the process. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_target_check(const struct ws_process_facts *process);
 
-/* Like tool_target_connect, but if no shim listens in the process, first loads a shim into it. Then stores the token
- * that this shim expects in the message BEGIN in *message. */
+/* Like tool_target_connect, but if no shim listens in the process, first loads a shim into it. In this case, stores
+ * in *message the token that the shim expects in the message BEGIN. */
 int tool_target_attach(const struct ws_process_facts *process, struct ws_attach_message *message);
 
 /* Loads the shim into the process if no shim listens there. Does not connect. The caller must call tool_target_attach

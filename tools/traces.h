@@ -10,13 +10,13 @@ struct tool_traces {
     char **paths; /* paths for messages, as the user knows them */
     char **files; /* files to open: the path itself, or a temporary file that was copied or unpacked from it */
     size_t count;
-    bool *found; /* by index: true if the trace was found in a folder, false if the command line names it */
+    bool *found; /* found[i]: true if the trace was found in a folder, false if the command line names it */
 };
 
 /* Finds the traces of all operands. In a folder or an archive, finds wallshim's traces; if there are none, those of
  * other profilers. "-" is standard input. Pipes are copied and packed files unpacked (unpack.h). Without operands,
- * finds the newest trace in the current folder and names it on stderr. Returns 0, or TOOL_ERROR after a line on
- * stderr. */
+ * finds the newest trace in the current folder and prints its name on stderr. Returns 0, or TOOL_ERROR after a line
+ * on stderr. */
 int tool_find_traces(struct tool_traces *traces, const struct tool_arguments *arguments);
 
 /* Like tool_find_traces, for one path. */

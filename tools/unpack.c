@@ -249,7 +249,8 @@ static int unpack_members(struct unpacking *unpacking)
     return status;
 }
 
-/* Prints how far a file could be unpacked. `status` is the result of unpack_members. */
+/* Prints an error if the file could not be unpacked, or only a part of it. `status` is the result of unpack_members.
+ * Returns 0, or TOOL_ERROR. */
 static int unpack_judge(struct unpacking *unpacking, int status)
 {
     const char *name = unpacking->name, *why = archive_error_string(unpacking->archive);

@@ -6,7 +6,8 @@
 
 #include "wire/options.h"
 
-/* Reads a word of --steps. Returns false if the text is no such word. */
+/* Reads the value of a --steps that is a word (auto, marked, found or none). Returns false if the text is none of
+ * these words. */
 static bool read_word(const char *text, enum ws_steps_choice *choice)
 {
     static const char *const names[] = { [WS_STEPS_AUTO] = "auto",
@@ -22,7 +23,8 @@ static bool read_word(const char *text, enum ws_steps_choice *choice)
     return false;
 }
 
-/* Reads a number if there is one, and moves *at past the number. Returns false if the number is too large. */
+/* Reads the number at *at, if there is one, and moves *at past the number. Returns false if the number is too
+ * large. */
 static bool read_step(const char **at, uint64_t *number)
 {
     char *end;
@@ -50,7 +52,7 @@ static bool read_steps(const char *text, struct ws_window_request *request)
     return !*at && request->first_step <= request->last_step;
 }
 
-/* Reads every --steps that was given. */
+/* Reads the values of all --steps: at most one word, and at most one range of numbers. */
 static int take_steps(struct tool_window *window, const struct tool_arguments *arguments)
 {
     bool has_word = false;

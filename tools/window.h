@@ -17,9 +17,9 @@ struct tool_window {
 /* Reads these switches into *window. Returns 0, or TOOL_ERROR after a line on stderr. */
 int tool_window_init(struct tool_window *window, const struct tool_arguments *arguments);
 
-/* Does nothing if no window was asked for. Else *model holds the whole recording. Finds the window in that recording,
- * and replaces *model by a model of the window alone. Call ws_windows_finish after the model is destroyed. Returns 0,
- * or TOOL_ERROR after a line on stderr; *model may then be NULL. */
+/* Does nothing if the user asked for no window. At the call, *model holds the whole recording. Finds the window in
+ * this recording, and replaces *model by a model of the window alone. Call ws_windows_finish after the model is
+ * destroyed. Returns 0, or TOOL_ERROR after a line on stderr; *model may then be NULL. */
 int tool_window_apply(const struct tool_window *window, struct tool_reading *reading, struct ws_model **model,
                       struct ws_windows *windows, const struct ws_report_options *options, bool references_only);
 

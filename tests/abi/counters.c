@@ -1,5 +1,5 @@
-/* Checks the metrics of src/record/counters.c by libcupti's host API, which needs no GPU. Every chip in the table
- * must have every metric under its name, and every group must need one pass.
+/* Checks the metrics of src/record/counters.c by libcupti's host API, which needs no GPU. libcupti must know every
+ * metric that the table lists for a chip. The metrics of a group must need only one pass.
  *
  *   counters LIBCUPTI */
 #include <dlfcn.h>
@@ -31,7 +31,7 @@ static bool open_library(const char *path)
     return true;
 }
 
-/* Returns the number of passes, or -1 if a call failed. */
+/* Returns the number of passes that the metrics of the host object need, or -1 if a call failed. */
 static long passes_of(ws_CUpti_Host *host)
 {
     struct ws_cupti_host_config_size size = WS_CUPTI(host_config_size, .pHostObject = host);
@@ -70,7 +70,7 @@ static bool check_group(const char *chip, const struct ws_metric *rows, uint32_t
     return passes == 1;
 }
 
-/* Returns the number of the chip's groups, or -1 if a group is wrong. */
+/* Returns how many groups of metrics the chip has, or -1 if a group is wrong. */
 static int check_chip(const char *chip)
 {
     struct ws_metric rows[WS_METRICS_MOST];

@@ -130,8 +130,9 @@ int main(int argc, char **argv)
         printf("skipped: %s\n", argc > 1 ? dlerror() : "no library named");
         return 77;
     }
-    /* Without look-up, dlvsym finds the shim's definitions of this version, as the linker would for a program that is
-     * linked with libcudnn. Without the shim it finds none, and the library's own definitions are used. */
+    /* Without look-up, dlvsym finds the shim's definitions, which have the symbol version libcudnn.so.9, as the
+     * linker would for a program that is linked with libcudnn. If the shim is not loaded, dlvsym finds nothing, and
+     * cuDNN's own definitions are used. */
     bool look_up = argc > 2 && !strcmp(argv[2], "look-up");
 #define CUDNN_ROW(part, symbol, parameters, ...)                                                  \
     symbol = look_up ? NULL : (__typeof__(symbol))dlvsym(RTLD_DEFAULT, #symbol, "libcudnn.so.9"); \

@@ -43,8 +43,8 @@ static struct lt_library lt;
 static ws_cublasLtMatmulDesc *desc;
 static ws_cublasLtMatrixLayout *layouts[3];
 
-/* Does the shim recognize the product of the descriptors? new: the shim must call gemm_label once, with these values;
- * else it must find the label in its cache, without a call. */
+/* Does the shim recognize the product of the descriptors? If `new` is true, the shim must call gemm_label once, with
+ * these values. If it is false, the shim must find the label in its cache, without calling gemm_label. */
 static bool is(bool new, uint64_t m, uint64_t n, uint64_t k, ws_cublasEnum compute, unsigned epilogue)
 {
     unsigned before = asked;

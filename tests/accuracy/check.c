@@ -131,7 +131,8 @@ static int64_t report_side(const char *name, struct side *side)
     return median;
 }
 
-/* Compares a device's busy time, over all its contexts. Each context has its own clock, and so its own shift. */
+/* Compares a device's busy time, over all its contexts. Each context has its own clock, and so its own shift
+ * (pairs_shift). */
 static void check_busy(const struct pair *pairs, size_t count, uint32_t device, const int64_t *shifts, double percent)
 {
     struct span *is = must_allocate(count, sizeof(*is)), *said = must_allocate(count, sizeof(*said));

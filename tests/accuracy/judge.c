@@ -5,10 +5,11 @@
  *
  * The exit status is 1 if a limit is given and exceeded. The total time of all kernels of one name must be right
  * within --total-percent, or within --total-us per launch. --busy-points limits the error, in percentage points, of
- * the share of time in which a device is busy, from its first begin to its last end. --inside-percent is the least
- * share of begins, and of ends, whose true error must be within the error stated in the trace. As in check.c, a
- * constant is subtracted from the times of each context. Times in the printed line are in ns, except kernel_us.
- * --rows writes a line for each operation, thread by thread and in the order of the calls. */
+ * the share of time in which a device is busy. That time is from the begin of the device's first operation to the end
+ * of its last. --inside-percent is the least share of begins, and of ends, whose true error must be within the error
+ * stated in the trace. As in check.c, a constant is subtracted from the times of each context. Times in the printed
+ * line are in ns, except kernel_us. --rows writes a line for each operation, thread by thread and in the order of the
+ * calls. */
 #include <getopt.h>
 #include <inttypes.h>
 #include <math.h>
@@ -20,8 +21,8 @@
 
 enum { MOST_KERNELS = 256 };
 
-/* Negative: no limit. But kernel_badness uses total_percent and total_us without their signs, to find the kernel with
- * the largest error. */
+/* A negative value means that there is no limit. But kernel_badness uses the absolute values of total_percent and
+ * total_us, to find the kernel with the largest error. */
 struct limits {
     double total_percent, total_us, busy_points, inside_percent, untimed_percent;
 };
@@ -31,12 +32,13 @@ static const char *rows_path;
 struct kernel {
     const char *name;
     uint64_t launches;
-    int64_t is, said; /* total times: true (is), and in the trace (said) */
+    int64_t is, said; /* total time of all launches, ns: the true one (is), and the one in the trace (said) */
 };
 
 struct side {
     size_t count, inside, untimed;
-    int64_t *errors, *offs; /* stated errors, and true errors, of begins or ends that have a time */
+    int64_t *errors, *offs; /* of begins or ends that have a time: the error that the trace states (errors), and the
+                               true error (offs) */
     size_t by_quality[4];
 };
 
@@ -46,7 +48,7 @@ static int by_value(const void *a, const void *b)
     return *one < *two ? -1 : *one > *two;
 }
 
-/* The quantile of the sorted values for this share. */
+/* The quantile of the sorted values: for the share 0.5, the median. */
 static int64_t part(const int64_t *values, size_t count, double share)
 {
     size_t at = (size_t)((double)count * share);
@@ -97,8 +99,8 @@ static double kernel_us(const struct kernel *kernel)
     return kernel->launches ? (double)(kernel->said - kernel->is) / (double)kernel->launches / 1000 : 0;
 }
 
-/* The error of a kernel's total time, divided by the limit: 1 is at the limit. Only one of the two limits (per cent,
- * µs per launch) must hold, so the smaller quotient counts. */
+/* The error of a kernel's total time, divided by the largest error that the limits allow. There are two limits, in
+ * per cent and in µs per launch. It is enough to keep one of them, so the smaller quotient counts. */
 static double kernel_badness(const struct kernel *kernel, const struct limits *limits)
 {
     return fmin(fabs(kernel_percent(kernel)) / fabs(limits->total_percent),

@@ -79,7 +79,8 @@ bool has_end(const struct ws_op *op)
     return ws_op_end_quality(op) != WS_TIME_NONE;
 }
 
-/* One end of the interval of shifts with which a record agrees. step is 1 at the lower end, -1 at the upper end. */
+/* One end of the interval of shifts (pairs_shift) with which a record's times are right within their stated errors.
+ * step is 1 at the lower end, -1 at the upper end. */
 struct bound {
     int64_t shift;
     int step;

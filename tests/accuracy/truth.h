@@ -39,8 +39,8 @@ struct truth {
  * new stream, too. */
 struct traced_op {
     uint32_t tid, device, context;
-    uint64_t order; /* host time before the call: correlation ids do not order calls, because a later thread may get
-                       the same tid */
+    uint64_t order; /* host time before the call. Correlation ids cannot replace it: they do not order the calls of
+                       two threads that had the same tid one after the other */
     uint64_t stream;
     uint32_t stream_life; /* identifier of the stream's row in the trace */
     struct ws_op row;

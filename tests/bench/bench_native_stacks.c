@@ -135,6 +135,6 @@ int main(void)
         fprintf(stderr, "%s\n", why_not);
         return 77;
     }
-    /* The rest of the stack is main, three functions around it, and the functions that measure. */
+    /* The other frames of the stack are main, the three functions that call main, and the functions that measure. */
     return recurse(FRAMES - 5);
 }

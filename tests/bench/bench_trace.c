@@ -35,7 +35,7 @@ static void fail(const char *what)
     exit(1);
 }
 
-/* The rate in million rows a second, if all ROWS took the time from `start` until now. */
+/* The rate in million rows a second of work on ROWS rows that began at `start` and ends now. */
 static double rate(int64_t start)
 {
     return ROWS * 1e3 / (double)(ws_clock_ns() - start);

@@ -3,8 +3,8 @@
  *   collector_load SOCKET TRACE PRODUCERS TIMES
  *
  * Each of the PRODUCERS processes sends the trace TIMES times, as one recording after the other. The collector
- * accepts at most 16 recordings of one process. Once the collector has taken all, the program prints how many seconds
- * that took, and ends with status 0. */
+ * accepts at most 16 recordings of one process. Once the collector has received all recordings, the program prints
+ * how many seconds that took, and ends with status 0. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,7 +55,8 @@ static int load_connect(const char *path, uint64_t stream)
     return fd;
 }
 
-/* Reads an answer. Returns how much of the trace the collector has. */
+/* Reads an answer of the collector. Returns how many bytes of the trace the collector has received; 0: there is no
+ * answer yet (only if the flags are MSG_DONTWAIT). */
 static uint64_t read_answer(int fd, int flags)
 {
     uint8_t bytes[WS_CHANNEL_START_SIZE + 1];

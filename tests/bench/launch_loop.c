@@ -40,7 +40,7 @@ static double median(double *values, size_t count)
 
 enum { FLOOR_ROUNDS = 31, FLOOR_CALLS = 20000 };
 
-/* Prints how many ns one `work` takes, including the loop around it: the median of the rounds. */
+/* Prints how many ns one execution of `work` takes in the median round, including the loop around it. */
 #define FLOOR(name, work)                                                  \
     do {                                                                   \
         double rounds[FLOOR_ROUNDS];                                       \

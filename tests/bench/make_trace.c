@@ -17,7 +17,8 @@ static int add_surroundings(struct ws_encoder *encoder)
     int status = ws_encoder_add(encoder, WS_FAMILY_device, &device);
     if (!status)
         status = ws_encoder_add(encoder, WS_FAMILY_context, &context);
-    /* The device's clock gains 12 µs a second on the host's clock. Both are compared once a second. */
+    /* The device's clock gains 12 µs a second on the host's clock. The trace compares the two clocks once a
+     * second. */
     for (int64_t i = 0; i < CLOCK_COMPARISONS && !status; i++) {
         const struct ws_clock clock = { .context = 1,
                                         .device_ns = 1000000000000 + i * 1000012000,

@@ -31,8 +31,9 @@ EXPORT void stack_prepare(void)
 typedef ws_CUresult (*launch_function)(ws_CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
                                        unsigned, ws_CUstream, void **, void **);
 
-/* launches: 1 launches kernels, and the shim takes a stack for few of them; 0 makes calls for which it always takes
- * one. In the pause, the shim's thread empties the ring (the buffer of records). */
+/* If `launches` is 1, launches kernels; the shim takes a stack for few of these launches. If it is 0, makes calls for
+ * which the shim always takes a stack. In the pause after each burst, the shim's thread empties the ring (the buffer
+ * of records). */
 EXPORT double stack_calls(int launches, int bursts, int calls)
 {
     double fastest = INFINITY;
@@ -91,8 +92,8 @@ static int step_all(void **frames, int most)
     return count;
 }
 
-/* Returns the ns of taking a stack of `depth` calls and their callers. kind: 0 glibc's backtrace(3), 1 libunwind's
- * unw_backtrace, 2 libunwind's unw_step. Returns -1 if that function is not installed. */
+/* Returns the ns of taking one stack, which has `depth` frames besides those of the callers. kind: 0 glibc's
+ * backtrace(3), 1 libunwind's unw_backtrace, 2 libunwind's unw_step. Returns -1 if that function is not installed. */
 EXPORT double stack_native(int kind, int depth)
 {
     backtrace_function trace = backtrace;

@@ -12,7 +12,7 @@ enum {
     STREAMS = 3,
     THREADS = 2,
     DEVICE_TICK = 32,
-    PARAMS_A_SECOND = 64, /* how many launches of each shape have parameters in each second */
+    PARAMS_A_SECOND = 64, /* in each second, the trace holds the parameters of this many launches of each shape */
     SAMPLE = 64,
 };
 
@@ -73,8 +73,8 @@ static struct training training_start(uint64_t seed)
             .spread = 0.004 + 0.02 * uniform(&training),
         };
     }
-    /* 12 layers of 20 kernels in the forward pass and of 27 in the backward pass; 10 kernels come before them, and
-     * the rest of the step (the optimizer) after them. */
+    /* 12 layers of 20 kernels in the forward pass and of 27 in the backward pass; 10 kernels come before the layers,
+     * and the optimizer's kernels after them. */
     uint32_t at = 0;
     for (uint32_t i = 0; i < 10; i++)
         training.step[at++] = (uint16_t)(1 + i);

@@ -3,9 +3,9 @@
  * Each step has 600 kernels of 90 shapes on 3 streams: a forward pass launched by one thread, a backward pass by
  * another thread, communication beside it, and an optimizer at the end. The host is ahead of the device most of the
  * time, and behind it now and then. Host times jitter like those of real launches. Device times are multiples of 32
- * ns. Begins are inferred and ends measured, as with an event behind each launch. One launch in 64 has a pair of
- * events, so its begin is measured, too. The first launches of each shape in a second have parameters. The same seed
- * gives the same rows. */
+ * ns. Ends are measured and begins inferred, as if the shim had put one event behind each launch. One launch in 64
+ * has a pair of events, so its begin is measured, too. The trace holds the parameters of the first launches of each
+ * shape in each second. The same seed gives the same rows. */
 #ifndef WALLSHIM_BENCH_TRAINING_H
 #define WALLSHIM_BENCH_TRAINING_H
 

@@ -1,6 +1,6 @@
-/* Fuzz target: the input is what a client sends to the collector. Each message is a u16 of its size, and its bytes.
- * Heads and hashes are corrected; otherwise nearly every message that the fuzzer has changed would be refused at
- * once. */
+/* Fuzz target: the input is what a client sends to the collector. Each message is a u16 with the message's size, and
+ * the message's bytes. Before the collector gets a message, the message's head and its hashes are corrected. Without
+ * that, the collector would refuse nearly every message that the fuzzer has changed. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static uint64_t taken;
 
-/* Checks what the collector relies on: units follow each other without a gap, and all their bytes can be read. */
+/* Checks what the collector relies on: units (the file header, frames) follow each other without a gap, and all their
+ * bytes can be read. */
 static int take(void *data, const uint8_t *unit, size_t size)
 {
     static volatile uint64_t sum;
@@ -33,8 +34,8 @@ static void put_hash(uint8_t *bytes, size_t size)
     memcpy(bytes + size - sizeof(hash), &hash, sizeof(hash));
 }
 
-/* Corrects the hash of a file header. Makes a frame the next one of this trace: corrects its file id, its sequence
- * number and its hashes. */
+/* Corrects the hash of a file header. Corrects the file id, sequence number and hashes of a frame, so that it is
+ * valid as the next frame of this trace. */
 static void mend(const struct stream *stream, uint8_t *bytes, size_t size)
 {
     enum { FILE_ID_AT = 8, SEQUENCE_AT = 12, STORED_SIZE_AT = 28, PAYLOAD_HASH_AT = 56 }; /* see FORMAT.md */
@@ -53,8 +54,8 @@ static void mend(const struct stream *stream, uint8_t *bytes, size_t size)
     }
 }
 
-/* Handles one message. Copies it to memory of exactly its size first, so that a sanitizer detects a read beyond it.
- * Returns false if the collector would refuse the message. */
+/* Handles one message. Copies the message to memory of exactly its size first, so that a sanitizer detects a read
+ * beyond the message. Returns false if the collector would refuse the message. */
 static bool handle(struct stream *stream, const uint8_t *data, size_t size)
 {
     struct ws_channel_message message;

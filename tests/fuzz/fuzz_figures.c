@@ -1,5 +1,5 @@
-/* Fuzz target: the input is the frames of a client, as the live figures of the collector get them. The first byte
- * says whether the client runs on this machine (bit 0), so that its clock is the collector's, and whether the
+/* Fuzz target: the input is the frames of a client, from which the collector computes its live figures. The first
+ * byte says whether the client runs on the collector's machine and so has the same clock (bit 0), and whether the
  * collector looks for slow steps (bit 2). The byte divided by 2 also selects the format of the page with the figures.
  * Each frame is a head of 10 bytes (family, flags, u16 rows, u16 size, u32 size when decompressed), and its
  * payload. */
@@ -17,8 +17,8 @@ enum { HEAD = 10 };
 
 static const struct metrics_collector collector = { .dumps = { { "a", 1 }, { "b", 2 }, { "c", 3 } } };
 
-/* Adds a frame, copied to memory of exactly its size, so that a sanitizer detects a read beyond it. Returns how many
- * bytes of the input the frame took. */
+/* Adds a frame. Copies it to memory of exactly its size first, so that a sanitizer detects a read beyond the frame.
+ * Returns how many bytes of the input the frame took. */
 static size_t add(struct figures_stream *stream, const uint8_t *data, size_t size)
 {
     struct ws_frame_header header = { .major = WS_FORMAT_MAJOR, .host_first = 1 };

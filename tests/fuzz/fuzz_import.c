@@ -1,5 +1,5 @@
 /* Fuzz target: the input is a whole file of another profiler (JSON, gzipped JSON, SQLite). check() aborts if a row
- * read from it breaks a rule. */
+ * that was read from the file breaks a rule of wallshim's own traces. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

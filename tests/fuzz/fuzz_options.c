@@ -1,4 +1,4 @@
-/* Fuzz target: the input is set as the value of each option. */
+/* Fuzz target: the input is set as the value of each of the shim's options, one after the other. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,6 +1,7 @@
-/* Fuzz target: the input is code, which the patcher reads as a function. If the patcher makes a trampoline, the
- * trampoline must have the same instructions with the same targets. If the function's size is known, no jump of the
- * function may then lead into the bytes that the patch overwrites.
+/* Fuzz target: the input is machine code. The patcher (the part of `wallshim attach` that redirects a function by
+ * overwriting its first bytes) reads the code as a function. If the patcher makes a trampoline, the trampoline must
+ * have the same instructions as the overwritten bytes, with the same targets. If the function's size is known, no
+ * jump of the function may then lead into the bytes that the patch overwrites.
  *
  * The first two bytes are not code. The first says whether the patcher knows the function's size, the second how far
  * from the code the trampoline is. */

@@ -1,5 +1,5 @@
 /* Fuzz target: the input is what two processes of a job answer when the collector asks for their progress. Each
- * answer is a byte (the number of the process), a u16 of its size, and its bytes. */
+ * answer is a byte (the number of the process), a u16 with the answer's size, and the answer's bytes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { PROCESSES = 2, HEAD = 3 };
 
-/* Handles an answer, copied to memory of exactly its size, so that a sanitizer detects a read beyond it. */
+/* Handles an answer. Copies it to memory of exactly its size first, so that a sanitizer detects a read beyond the
+ * answer. */
 static void take(struct progress *progress, const uint8_t *data, size_t size, uint64_t now)
 {
     uint8_t *bytes = malloc(size + !size);

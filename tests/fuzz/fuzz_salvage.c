@@ -1,6 +1,6 @@
-/* Fuzz target: the input changes the live memory of a process that was killed. Each change is a u24 offset, and the
- * eight bytes that are put there. If the input's size is odd, a collector had already taken the beginning of the
- * trace. */
+/* Fuzz target: the input changes the live memory of a process that was killed. Each change is a u24 offset in the
+ * memory, and eight bytes to write there. If the input's size is odd, the trace's file has only the part that a
+ * collector had received. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* Fuzz target: the input is what another collector sends over TCP, in pieces of any size. The first byte says which
- * messages the receiver refuses the first time. Each piece is a u16 of its size, and its bytes. */
+ * messages the receiver refuses when they arrive the first time. Each piece is a u16 with the piece's size, and the
+ * piece's bytes. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -32,8 +33,8 @@ static void on_space(void *data)
     (void)data;
 }
 
-/* Checks that whole messages come, in the order in which they were sent, and none twice. A message that was refused
- * must come again. */
+/* Checks that whole messages arrive, in the order in which they were sent, and that none is delivered again after it
+ * was accepted. A message that was refused must be delivered again. */
 static bool on_message(void *data, const uint8_t *bytes, size_t size)
 {
     (void)data;

@@ -14,7 +14,7 @@ struct input {
     uint8_t *data;
     size_t size, capacity;
     uint64_t random;
-    size_t starts[STARTS_MOST + 1]; /* where each item begins, and where the last one ends */
+    size_t starts[STARTS_MOST + 1]; /* where each item begins, and after them where the last item ends */
     size_t count;
 };
 

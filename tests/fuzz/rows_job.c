@@ -12,7 +12,7 @@ enum { ROWS_MOST = 512 };
 struct writing {
     struct rows_job *job;
     size_t rows;
-    struct ws_writer *writer; /* writes the trace of the last process so far */
+    struct ws_writer *writer; /* writes the trace of the process that the input began last */
 };
 
 void rows_must(bool holds, const char *what)

@@ -10,7 +10,7 @@ enum { ROWS_JOB_PROCESSES = 4, ROWS_JOB_NAME = 64 };
 
 struct rows_job {
     char paths[ROWS_JOB_PROCESSES][ROWS_JOB_NAME];
-    const char *names[ROWS_JOB_PROCESSES]; /* points at the paths */
+    const char *names[ROWS_JOB_PROCESSES]; /* the first `count` elements point to paths[0], paths[1] … */
     size_t count;
 };
 

@@ -4,8 +4,8 @@
  *   WAY NAME VERSION FLAGS: RESULT STATUS SYMBOL LIBRARY
  *
  * SYMBOL and LIBRARY are the result of dladdr for the address. The names come from a file with lines SYMBOL BASE
- * VERSION. The functions of the wrapper tables are also found by plain linking. lookups.py compares two such
- * lists. */
+ * VERSION. The functions that the shim wraps (driver_table.h) are also found by plain linking. lookups.py compares
+ * two such lists. */
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* Measures the shortest pause that `wallshim attach` can cause: stops all threads of a process, as attach does, and
- * lets them continue at once, again and again. Prints for how many µs a thread stood still at most: the median and
- * the 99th percentile.
+ * lets them continue at once, again and again. For each stop, measures the longest time that a thread stood still.
+ * Prints the median and the 99th percentile of these times, in µs.
  *
  * bare_stop PID TIMES */
 #include <stdint.h>

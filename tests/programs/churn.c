@@ -20,7 +20,8 @@ static void crowd(int threads, void *(*function)(void *))
         for (int i = 0; i < AT_ONCE; i++)
             pthread_join(running[i], NULL);
         if (done % 128 == 0)
-            /* Gives the shim's thread time, as real programs do: they also do other work than start threads. */
+            /* Gives the shim's thread time to work. Real programs do so, too, because they do not only start
+             * threads. */
             usleep(5000);
     }
     dprintf(STDOUT_FILENO, "%d threads\n", threads);

@@ -97,8 +97,8 @@ static descriptor tensor(bool in_memory, int64_t rank, const int64_t *size)
         __VA_ARGS__                                                   \
     }
 
-/* A kind of operation: the attributes for its three tensors, and a further descriptor (`how`) with one attribute
- * (`how_value`). */
+/* A kind of operation: the attributes for its three tensors (`operands`), and the attribute for a further descriptor
+ * (`how`), which itself gets the attribute `how_name` with the value `how_value`. */
 struct kind {
     ws_cudnnEnum type, operands[3], how, how_type, how_name, how_value_type;
     ws_cudnnEnum how_value;

@@ -11,8 +11,8 @@
 
 enum { THREADS = 16, LAUNCHES_A_KERNEL = 700 };
 
-/* The counts of one thread, in the shared file. `copies` counts memsets. A test reads them after the process was
- * killed. */
+/* The counts of one thread, in the shared file. `copies` counts memsets. A test reads the counts after it has killed
+ * the process. */
 struct counted {
     _Atomic uint64_t launches, copies, waits, kernels;
     char padding[32];

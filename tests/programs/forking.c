@@ -119,8 +119,8 @@ static void forked(const char *mode)
         _exit(92);
     }
     if (!strcmp(mode, "fork-cuda")) {
-        /* CUDA does not work in a child that is forked after the first CUDA call. The shim must pass these calls on,
-         * so that their results come from the driver. */
+        /* CUDA does not work in a child that is forked after the first CUDA call. The shim must pass the child's
+         * calls on to the driver, so that the driver determines their results. */
         ws_CUevent event;
         TRY(cuInit(0));
         TRY(spin(gpu.spin, gpu.stream, 1000));

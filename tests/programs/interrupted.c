@@ -249,7 +249,7 @@ static bool step_over(pid_t child, struct range shim, int *signal, bool *lives)
     struct user_regs_struct registers;
     ptrace(PTRACE_GETREGS, child, NULL, &registers);
     unsigned long back_at = (unsigned long)ptrace(PTRACE_PEEKDATA, child, (void *)registers.rsp, NULL);
-    if (back_at < shim.low || back_at >= shim.high) /* no call: the shim has returned, or a jump has left it */
+    if (back_at < shim.low || back_at >= shim.high) /* the shim called no function: it returned, or a jump left it */
         return true;
     long text = ptrace(PTRACE_PEEKTEXT, child, (void *)back_at, NULL);
     ptrace(PTRACE_POKETEXT, child, (void *)back_at, (void *)((text & ~0xffL) | TRAP));
@@ -279,7 +279,8 @@ static bool step_over(pid_t child, struct range shim, int *signal, bool *lives)
 }
 #endif
 
-/* Lets the child step to the place with this number. Returns false if the call has fewer places. */
+/* Lets the child step to the place (instruction of the shim) with this number. Returns false if the call has fewer
+ * places. */
 static bool step_to(pid_t child, struct range shim, long number, bool *lives)
 {
     long places = 0;

@@ -217,8 +217,8 @@ static void leave_launches_and_vanish(void)
     TRY(cuStreamSynchronize(gpu.stream));
 }
 
-/* As go_deeper(), but in a sandbox that kills the process if it calls process_vm_readv: the shim must read the frames
- * of abandoned calls without this system call. */
+/* Like go_deeper(), but in a sandbox that kills the process if it calls process_vm_readv: the shim must read the
+ * frames of abandoned calls without this system call. */
 static void go_deeper_guarded(void)
 {
     struct sock_filter filter[] = {

@@ -17,7 +17,8 @@ enum {
     STEPS = 10,
     LARGE = 32 << 20, /* elements */
     SMALL = 2000,
-    /* Launches per step. All steps together have so many that the shim does not keep the parameters of each. */
+    /* Launches per step. All steps together have so many launches that the shim records the parameters of only some
+     * of them. */
     SMALL_LAUNCHES = 40,
     ROWS = 16384,
     COLUMNS = 4096,
@@ -57,7 +58,7 @@ static const struct label {
     /* Causal attention over sequences of length 1024: only half of the scores are computed. */
     { KERNEL_ATTENTION, 1, "memory-bound", (double)ROWS *HIDDEN, 4, ROWS *HEADS * 4, 2 * 1024 },
     { KERNEL_ATTENTION_BACKWARD, 1, "compute-bound", (double)ROWS *HIDDEN, 8, ROWS *HEADS * 8, 5 * 1024 },
-    { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* * 2: elements of 4 bytes */
+    { KERNEL_ADAM, 1, "memory-bound", (double)PARAMETERS * 2, 7, 0, 0 }, /* elements of 4 bytes count twice */
     /* Kernels whose bytes and FLOPs are unknown: a matrix product without a cuBLAS call; an embedding, which may read
      * a row of its table more than once; and a Triton kernel, whose parameters have no types. */
     { KERNEL_GEMM_SLIM, 1, "unknown", ROWS, 0, 0, 0 },

@@ -26,8 +26,9 @@ ws_cudnnStatus cudnnCreateConvolutionDescriptor(void **descriptor);
 enum { FLOATS = 1 << 16, DEVICES = 2 };
 
 static const float one = 1, zero = 0;
-static struct gpu gpus[DEVICES], gpu;    /* gpu: the first of them */
-static ws_ncclComm alone, pair[DEVICES]; /* communicators of the first device, and of both */
+static struct gpu gpus[DEVICES], gpu;    /* gpu: a copy of gpus[0] */
+static ws_ncclComm alone, pair[DEVICES]; /* alone: a communicator of the first device; pair: one of both devices, an
+                                            element for each device */
 static ws_CUdeviceptr buffers[DEVICES];
 static ws_cublasHandle blas, lt;
 static ws_cublasLtMatmulDesc *desc;

@@ -86,8 +86,8 @@ static long status(const char *name)
     return value;
 }
 
-/* The program locks all its memory, before its first CUDA call or after some work. This must not lock the shim's
- * memory, too, because locked memory is resident. The check's limit on the growth of resident memory includes the
+/* The program locks all its memory, before its first CUDA call or after some work. The shim's own memory must not be
+ * locked with it, because locked memory is resident. The check's limit on the growth of resident memory includes the
  * driver's memory. */
 static void locked(bool early)
 {

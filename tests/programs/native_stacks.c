@@ -77,7 +77,8 @@ NOT_INLINED static void of_any_size(size_t size)
     UNMARK;
 }
 
-/* The compiler aligns the stack in this function: the unwind tables find its frame by a word on the stack. */
+/* The compiler aligns the stack in this function. So the unwind tables find the caller's frame by an address that the
+ * function has stored on the stack. */
 NOT_INLINED static void aligned(size_t size)
 {
     MARK;

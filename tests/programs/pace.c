@@ -19,7 +19,7 @@ static double seconds(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Prints the cost of the profiler's threads since the time `since`. before: their cost at that time. */
+/* Prints the cost of the profiler's threads since the time `since`. `before` is the threads' cost at that time. */
 static void print_cost(const char *what, struct threads_cost before, double since)
 {
     struct threads_cost now = threads_cost();
@@ -49,7 +49,7 @@ static void busy(double length)
     print_cost("busy", before, since);
 }
 
-/* Launches once after a long pause, and is killed after a further time (`after`). */
+/* Launches once after a long pause, and is killed `after` seconds later. `pause` is also in seconds. */
 static void killed(double pause, double after)
 {
     spin_times(&gpu, 1, 2000);
@@ -59,8 +59,8 @@ static void killed(double pause, double after)
     kill(getpid(), SIGKILL);
 }
 
-/* After some work, opening a file kills the process, as in the sandbox of a program that has opened all its files
- * before. */
+/* Does some work, then forbids to open files: from then on, opening a file kills the process. Sandboxes do this to
+ * programs that have already opened all files that they need. */
 static void no_more_files(void)
 {
     struct sock_filter filter[] = {

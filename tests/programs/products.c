@@ -138,7 +138,7 @@ int main(void)
     for (int step = 0; step < STEPS; step++) {
         cublasGemmEx(handle, WS_CUBLAS_OP_T, WS_CUBLAS_OP_N, 4096, 1024, 2048, &one, NULL, WS_CUDA_R_16BF, 2048, NULL,
                      WS_CUDA_R_16BF, 2048, &zero, NULL, WS_CUDA_R_16BF, 4096, WS_CUBLAS_COMPUTE_32F, -1);
-        /* the same kernel and grid as the product above, but a shorter one */
+        /* the kernel and the grid are those of the product above, but k is smaller */
         cublasGemmEx(handle, WS_CUBLAS_OP_T, WS_CUBLAS_OP_N, 4096, 1024, 256, &one, NULL, WS_CUDA_R_16BF, 256, NULL,
                      WS_CUDA_R_16BF, 256, &zero, NULL, WS_CUDA_R_16BF, 4096, WS_CUBLAS_COMPUTE_32F, -1);
         cublasGemmEx_64(handle, WS_CUBLAS_OP_N, WS_CUBLAS_OP_N, 1000, 3000, 500, &one, NULL, WS_CUDA_R_16F, 1000,

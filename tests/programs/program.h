@@ -96,7 +96,7 @@ static inline ws_CUresult tried(const char *call, ws_CUresult result)
     return result;
 }
 
-/* As TRY, but prints nothing on success, and ends the program on failure. */
+/* Like TRY, but prints nothing on success, and ends the program on failure. */
 #define MUST(call)                        \
     do {                                  \
         ws_CUresult must_result = (call); \

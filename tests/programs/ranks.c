@@ -1,7 +1,7 @@
 /* Ranks that meet in communicators made in different ways:
  *
- *   ranks processes   four processes with one communicator of all. From it are made one without the last rank, and then
- *                     one for each pair of ranks
+ *   ranks processes   four processes with one communicator of all, which is shrunk to a communicator without the last
+ *                     rank, and then split into one communicator for each pair of ranks
  *   ranks devices     one process with two devices and a communicator of both, used in groups
  *
  * Each rank joins ROUNDS collectives of each of its communicators. */

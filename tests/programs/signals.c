@@ -61,7 +61,7 @@ static void waited(void)
     }
 }
 
-/* As waited(), but the program blocks the signal only after CUDA has started. Threads that the shim started before
+/* Like waited(), but the program blocks the signal only after CUDA has started. Threads that the shim started before
  * that must block the signal, too. */
 static void blocked_later(void)
 {

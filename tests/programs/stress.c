@@ -32,8 +32,8 @@ ws_CUresult cuStreamSynchronize_ptsz(ws_CUstream stream);
 
 enum { SIGNAL_NS = 200000, WORKERS = 6, THREADS_OF_ONE = 4, WORDS = 256, LOADED = 20 };
 
-/* What a handler may do when it interrupts a worker now (worker.may). In functions of the C library it may do
- * nothing. */
+/* What a signal handler may do if it interrupts the worker at this moment (worker.may). If it interrupts a function
+ * of the C library, it may do nothing. */
 enum { MAY_CALL = 1, MAY_FORK = 2, MAY_JUMP = 4, MAY_END = 8, MAY_EXIT = 16 };
 
 struct worker {
@@ -64,7 +64,7 @@ static const char *self_path;
 static __thread struct worker *self __attribute__((tls_model("initial-exec")));
 static volatile sig_atomic_t is_child;
 static int allowed = ~0;
-static atomic_int bad_status; /* status that waitpid gave for the last child that did not end as it should; 0: none */
+static atomic_int bad_status; /* waitpid's status of the last child that ended with an error; 0: no child has */
 static atomic_uint signals, side_calls, side_refused, children, bad_children, jumps, ended;
 
 static uint64_t next(uint64_t *seed)

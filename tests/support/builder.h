@@ -15,9 +15,9 @@ enum { BUILD_NAMES = 256, BUILD_CALLS = 64, BUILD_SHAPES = 512 };
 struct builder {
     struct ws_writer *writer;
     int64_t clock_offset; /* host time − device time, as given to the latest build_device */
-    /* number of launches and of collectives so far; also the ids of the latest ones */
+    /* number of launches and of collectives so far, which is also the id of the latest one */
     uint64_t launches, collectives;
-    /* the latest identifiers of functions, driver functions … */
+    /* the highest identifier so far of functions, driver functions … */
     uint32_t functions, driver_functions, shapes, labels, params;
     /* names[i] has identifier i + 1; the texts are not copied */
     const char *names[BUILD_NAMES], *driver_names[BUILD_CALLS];
@@ -54,13 +54,13 @@ struct launch {
     const char *kernel;      /* the kernel's name; NULL: a copy */
     enum ws_space from, to;  /* of a copy: kinds of memory; both 0: from pinned memory to the device */
     const char *call;        /* name of the driver function; NULL: cuLaunchKernel or cuMemcpyAsync */
-    uint32_t stream, thread; /* identifiers; 0 means 1 */
+    uint32_t stream, thread; /* identifiers of the stream and the thread; 0 stands for 1 */
     uint32_t grid, block;    /* of a kernel: sizes along x; 0: grid 64 and block 256 */
-    uint32_t params;         /* of the kernel's arguments: an identifier from build_params */
+    uint32_t params;         /* identifier of the kernel's arguments, from build_params; 0: none are recorded */
     uint64_t bytes;
     int64_t begin, end;           /* times on the device's clock */
     int64_t host_begin, host_end; /* times of the host's call; both 0: from 10 to 6 µs before `begin` */
-    uint32_t error;               /* by how many ns begin and end may be wrong, as the trace says */
+    uint32_t error;               /* the error of begin and of end that the trace states, ns */
     uint32_t flags;               /* further WS_OP_… flags; begin and end are always flagged as measured */
 };
 
@@ -78,8 +78,8 @@ void build_kernel(struct builder *builder, uint32_t stream, const char *name, in
 void build_copy(struct builder *builder, uint32_t stream, enum ws_space from, enum ws_space to, uint64_t bytes,
                 int64_t begin, int64_t end);
 
-/* Adds a driver call that launches nothing. build_call_row fills in the row's function and correlation, and the
- * thread if that is 0. */
+/* Add a driver call that launches nothing. build_call_row fills in the row's function and correlation, and also its
+ * thread if the caller has set the thread to 0. */
 void build_call_row(struct builder *builder, const char *function, enum ws_call_family family,
                     const struct ws_call *row);
 void build_call(struct builder *builder, const char *function, enum ws_call_family family, int64_t begin,

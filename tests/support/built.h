@@ -35,7 +35,7 @@ void built_read(struct built *built);
  * (built_print). */
 void built_report(struct built *built);
 
-/* Makes the whole report as text and as JSON and discards both, to test only that this works. */
+/* Makes the whole report as text and as JSON and discards both, only to test that this does not fail. */
 void built_print(const struct built *built);
 
 /* Frees everything and removes the files. */

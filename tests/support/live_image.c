@@ -97,7 +97,8 @@ static void make_trace(void)
             op.begin = op.end = 0;
         }
         if (i == LIVE_FLUSHED + 1)
-            op.flags |= WS_OP_POOL_DRY; /* no event was free, but its neighbours' events gave it times */
+            op.flags |= WS_OP_POOL_DRY; /* no event was free for this operation, but the events of its neighbours gave
+                                           it times */
         ws_row_log_add(&live->journal, (char *)live + JOURNAL, WS_FAMILY_op, 0, &op);
         ws_encoder_add(encoder, WS_FAMILY_op, &op);
     }

@@ -12,9 +12,9 @@
 /* How many operations, calls and names are in the trace file, and how many only in the live memory. */
 enum {
     LIVE_FLUSHED = 5, /* operations in the file up to the last flush that the live memory records */
-    LIVE_JOURNAL = 3, /* operations in the journal; the file has them as well, written after that flush */
+    LIVE_JOURNAL = 3, /* operations in the journal; they are also in the file, written after that flush */
     LIVE_WAITING = 2, /* operations that wait for device times; one of them is in the journal too */
-    LIVE_RING = 4,    /* operations in the ring; the first one is also among those that wait */
+    LIVE_RING = 4,    /* operations in the ring; the first one is also one of the LIVE_WAITING */
     LIVE_DRY = 2,     /* operations without times, as no event was free: the journal's first, one more in the ring */
     LIVE_CALLS = 1,   /* calls in the ring */
     LIVE_NESTED = 5,  /* calls made inside other calls, which the trace does not count yet */

@@ -21,7 +21,7 @@ static const uint8_t per_round[WS_FAMILY_COUNT] = {
 };
 enum {
     ROUNDS = 3,
-    DIGITS = 6, /* the row's number in base 4 has this many digits, if its column is a text */
+    DIGITS = 6, /* digits of a row's number if its column is a text: the number is written in base 4 */
 };
 
 static uint32_t data_factor = 1;

@@ -31,7 +31,7 @@ struct small_trace {
     size_t piece_count;
     uint32_t rows[WS_FAMILY_COUNT]; /* rows of each family that were given to the encoder */
     uint64_t lost[WS_FAMILY_COUNT]; /* rows of each family that the encoder counted as lost */
-    int fail_from, fail_to;         /* the sink fails for pieces whose number is ≥ fail_from and < fail_to */
+    int fail_from, fail_to; /* the sink returns an error for the pieces from number fail_from to fail_to - 1 */
     int piece_number;
 };
 

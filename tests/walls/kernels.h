@@ -59,7 +59,7 @@ void launch_gemm(ws_CUstream stream, enum kernel kernel, ws_CUdeviceptr out, ws_
 void launch_pointwise(ws_CUstream stream, enum kernel kernel, uint32_t elements, ws_CUdeviceptr out,
                       ws_CUdeviceptr in, ws_CUdeviceptr other);
 
-/* Adds the same row to each of the rows, as for a bias. Elements have 2 bytes. */
+/* Adds the vector `row` to each of `rows` rows, as for a bias. Elements have 2 bytes. */
 void launch_add_row(ws_CUstream stream, uint32_t rows, uint32_t columns, ws_CUdeviceptr out, ws_CUdeviceptr in,
                     ws_CUdeviceptr row);
 
@@ -70,7 +70,8 @@ void launch_cast(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws_C
 void launch_triton(ws_CUstream stream, uint32_t elements, ws_CUdeviceptr out, ws_CUdeviceptr in,
                    ws_CUdeviceptr other);
 
-/* Norms, softmax, reductions, embeddings: rows of 2-byte elements from one buffer into another. */
+/* Norms, softmax, reductions, embeddings: they read rows of 2-byte elements from one buffer and write into
+ * another. */
 void launch_rows(ws_CUstream stream, enum kernel kernel, uint32_t rows, uint32_t columns, ws_CUdeviceptr out,
                  ws_CUdeviceptr in);
 

@@ -25,7 +25,7 @@ struct run {
     double scale; /* multiplies the kernels' durations */
 };
 
-double uniform(struct run *run); /* between 0 and 1 */
+double uniform(struct run *run); /* a random number between 0 and 1 */
 int64_t later(int64_t a, int64_t b);
 
 void kernel(struct run *run, uint32_t stream, const char *name, double length); /* length: µs */

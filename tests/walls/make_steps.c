@@ -55,7 +55,8 @@ struct run {
     struct plan plan;
     uint64_t random;
     int64_t first;                              /* begin of the first operation */
-    int64_t host, stream_end[4], recent[QUEUE]; /* recent: ends of the last QUEUE operations */
+    int64_t host, stream_end[4], recent[QUEUE]; /* host: time of the next call; stream_end: end of each stream's last
+                                                   operation; recent: ends of the last QUEUE operations */
     uint64_t launches;
     double scale; /* multiplies the durations of this batch's kernels */
     uint32_t length;

@@ -10,19 +10,19 @@
 enum { MOST_LAYERS = 32, MODEL_BATCH = 8 << 20 };
 
 struct layer {
-    ws_CUdeviceptr weights, gradients; /* the optimizer's moments follow the gradients in memory */
+    ws_CUdeviceptr weights, gradients; /* the optimizer's moments lie behind the gradients in the same buffer */
     ws_CUdeviceptr input, normed, mixed, attended, wide, active, output;
 };
 
 struct model {
     uint32_t layers, hidden, tokens, vocabulary;
     ws_CUstream stream;
-    /* How many pointwise kernels follow the activation between the two products of the MLP. fused: one kernel does
-     * the work of the activation and of these kernels. */
+    /* chain: how many pointwise kernels follow the activation between the two matrix products of the MLP. fused: one
+     * kernel does the work of the activation and of these kernels. */
     uint32_t chain;
     bool fused;
     struct layer layer[MOST_LAYERS];
-    uint64_t table_parameters; /* parameters of a large embedding that only the optimizer uses */
+    uint64_t table_parameters; /* number of parameters of a large embedding, which only the optimizer uses */
     ws_CUdeviceptr batch, table, logits, gradient, loss, big_table;
     void (*in_forward)(void *context, uint32_t layer), *context;
     void (*after_backward)(void *context, uint32_t layer); /* called when a layer's gradients are complete */

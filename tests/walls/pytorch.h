@@ -157,7 +157,7 @@ static inline struct reduce_op reduce_rows(uint32_t rows, uint32_t columns, int3
     return op;
 }
 
-/* Fills the list with one tensor's first chunks, as many as one launch takes. Returns how many. */
+/* Fills the list with one tensor's first chunks, as many as one launch takes. Returns the number of these chunks. */
 static inline uint32_t list_tensor(struct tensor_list *list, uint64_t elements)
 {
     uint64_t blocks = (elements + LIST_CHUNK - 1) / LIST_CHUNK;

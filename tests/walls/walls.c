@@ -31,42 +31,42 @@ enum { MOST_RANKS = 8, MOST_STEPS = 1000, GRAPH_AFTER = 2 };
 
 /* X(name, default). Times are host times in µs; dispatch_ns is in ns, and is spent at each launch. A setting that is
  * only for certain walls has their names before its meaning. */
-#define SETTINGS(X)                                                        \
-    X(layers, 4)                                                           \
-    X(hidden, 1024)                                                        \
-    X(tokens, 4096)                                                        \
-    X(vocabulary, 8192)                                                    \
-    X(table_millions, 0) /* million parameters only the optimizer uses */  \
-    X(inference, 0)      /* 1: forward passes only */                      \
-    X(steps, 40)                                                           \
-    X(warmup, 3) /* steps at the beginning that take the host longer */    \
-    X(warmup_us, 8000)                                                     \
-    X(eval_every, 0) /* after how many steps; 0: never */                  \
-    X(eval_batches, 2)                                                     \
-    X(log_every, 10)                                                       \
-    X(seed, 1)                                                             \
-    X(host_jitter, 10)  /* per cent, up or down */                         \
-    X(device_jitter, 3) /* per cent, up or down */                         \
-    X(dispatch_ns, 2000)                                                   \
-    X(flops_percent, 65) /* share of the GPU's peak that products reach */ \
-    X(bytes_percent, 88) /* share of its peak memory bandwidth */          \
-    X(batch_bytes, 262144)                                                 \
-    X(prefetch, 0) /* 1: batches are copied on a stream of their own */    \
-    X(pinned, 1)                                                           \
-    X(wait_us, 0)    /* input: how long the loader takes for a batch */    \
-    X(background, 0) /* input: 1: the loader works beside the loop */      \
-    X(busy, 0)       /* input: 1: the loop's thread makes the batch */     \
-    X(count, 1)      /* sync, allocation: how many per step */             \
-    X(way, 0)        /* sync: 0 stream, 1 context, 2 event, 3 read */      \
-    /* allocation: way 0 device memory, 1 pinned, 2 a module */            \
-    X(after_us, 20)    /* sync, allocation: host work after each */        \
-    X(bytes, 33554432) /* allocation: bytes of each */                     \
-    X(length, 4)       /* chain: kernels beyond the first */               \
-    X(ranks, 1)                                                            \
-    X(same_stream, 0)  /* communication: 1: on the computing stream */     \
-    X(slow_rank, 0)    /* straggler: which rank it is */                   \
-    X(slow_percent, 0) /* straggler: how much slower its GPU is */         \
-    X(slow_us, 0)      /* straggler: more host work per step */
+#define SETTINGS(X)                                                                 \
+    X(layers, 4)                                                                    \
+    X(hidden, 1024)                                                                 \
+    X(tokens, 4096)                                                                 \
+    X(vocabulary, 8192)                                                             \
+    X(table_millions, 0) /* millions of parameters that only the optimizer uses */  \
+    X(inference, 0)      /* 1: forward passes only */                               \
+    X(steps, 40)                                                                    \
+    X(warmup, 3) /* steps at the beginning that take the host longer */             \
+    X(warmup_us, 8000)                                                              \
+    X(eval_every, 0) /* steps from one evaluation to the next; 0: no evaluation */  \
+    X(eval_batches, 2)                                                              \
+    X(log_every, 10)                                                                \
+    X(seed, 1)                                                                      \
+    X(host_jitter, 10)  /* per cent, up or down */                                  \
+    X(device_jitter, 3) /* per cent, up or down */                                  \
+    X(dispatch_ns, 2000)                                                            \
+    X(flops_percent, 65) /* share of the GPU's peak FLOP/s that products reach */   \
+    X(bytes_percent, 88) /* share of the GPU's peak bandwidth that kernels reach */ \
+    X(batch_bytes, 262144)                                                          \
+    X(prefetch, 0) /* 1: batches are copied on a stream of their own */             \
+    X(pinned, 1)                                                                    \
+    X(wait_us, 0)    /* input: how long the loader takes for a batch */             \
+    X(background, 0) /* input: 1: the loader works while the loop runs */           \
+    X(busy, 0)       /* input: 1: the loop's thread makes the batch */              \
+    X(count, 1)      /* sync, allocation: syncs or allocations per step */          \
+    X(way, 0)        /* sync: waits for 0 stream, 1 context, 2 event, 3 read */     \
+    /* way for allocation: 0 device memory, 1 pinned, 2 a module */                 \
+    X(after_us, 20)    /* sync, allocation: host work after each of these */        \
+    X(bytes, 33554432) /* allocation: bytes of each allocation */                   \
+    X(length, 4)       /* chain: kernels that follow the first one */               \
+    X(ranks, 1)                                                                     \
+    X(same_stream, 0)  /* communication: 1: it runs on the computing stream */      \
+    X(slow_rank, 0)    /* straggler: number of the slow rank */                     \
+    X(slow_percent, 0) /* straggler: by how much the rank's GPU is slower */        \
+    X(slow_us, 0)      /* straggler: the rank's additional host work per step */
 
 struct settings {
 #define FIELD(name, value) long name;
@@ -110,7 +110,7 @@ struct run {
 
 struct wall {
     const char *name;
-    bool graph_without; /* without the wall, the step is one graph */
+    bool graph_without; /* the variant without the wall launches each step as one graph */
     void (*before_step)(struct run *run);
     void (*in_forward)(struct run *run);
 };
@@ -186,8 +186,8 @@ static void synchronise(struct run *run)
     }
 }
 
-/* Without the wall, the host does the same work on the value that the previous step computed, and need not wait for
- * it. */
+/* In the variant without the wall, the host does the same work, but on the value that the previous step computed. So
+ * it need not wait. */
 static void sync_in_forward(struct run *run)
 {
     if (run->with)

@@ -1,5 +1,5 @@
 /* Replaces cuDNN by functions that compute nothing, so that only the shim's work is measured. Backend descriptors are
- * only addresses. Tensor and filter descriptors are arrays of sizes. */
+ * unique addresses with nothing stored behind them. Tensor and filter descriptors are arrays of sizes. */
 #include "abi/cuda.h"
 #include "abi/cudnn.h"
 

@@ -128,7 +128,7 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
     X(30, 512) /* alignment of surfaces, bytes */                                                            \
     X(31, 1) /* can run kernels at the same time */                                                          \
     X(32, 1) /* ECC is on */                                                                                 \
-    X(33, device->ordinal * 16 + 0x1b) /* number of its PCI bus */                                           \
+    X(33, device->ordinal * 16 + 0x1b) /* number of the PCI bus */                                           \
     X(36, model->memory_clock_khz)                                                                           \
     X(37, model->bus_bits)                                                                                   \
     X(38, model->l2_bytes)                                                                                   \
@@ -151,7 +151,7 @@ API(cuDeviceGetP2PAttribute, (int *value, ws_CUenum attribute, ws_CUdevice from,
     X(83, 1) /* supports managed memory */                                                                   \
     X(85, device->ordinal)                                                                                   \
     X(86, 1) X(87, 2) X(88, 1) X(89, 1) X(90, 1) X(91, 1)                                                    \
-    /* always 0: 92 to 94 (version 1 of stream memory operations), 98 (flushing remote writes) */            \
+    /* attributes that stay 0: 92 to 94 (stream memory operations, version 1), 98 (flushing remote writes) */ \
     X(95, 1) X(96, 1)                                                                                        \
     X(97, model->max_shared - 1024) /* bytes of shared memory that a block can opt into */                   \
     X(99, 1) X(101, 1) X(102, 1) X(103, 1)                                                          \

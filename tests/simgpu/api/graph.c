@@ -117,7 +117,7 @@ API(cuGraphGetEdges, (struct sim_graph * graph, struct sim_node **from, struct s
             list(&targets, graph->nodes[i]);
         }
     list_end(&sources, count);
-    *count = targets.room; /* list_end changed *count; restores the size of the caller's arrays */
+    *count = targets.room; /* list_end has changed *count, so this sets it to the size of the caller's arrays again */
     return list_end(&targets, count);
 }
 

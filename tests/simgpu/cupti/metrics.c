@@ -46,7 +46,7 @@ static bool instruction_count(const char *chip, const char *rest, const struct s
                                    !strcmp(rest, "ffma2_pred_on.sum"));
 }
 
-/* For each chip and precision: the one tensor core metric that shows the work. All other tensor core metrics of that
+/* For each chip and precision: the one tensor core metric that counts the FLOPs. All other tensor core metrics of the
  * precision are 0. */
 static const struct {
     const char *chip, *name;

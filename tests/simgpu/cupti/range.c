@@ -14,7 +14,7 @@ struct ws_CUpti_RangeProfiler {
     void *context;
     uint8_t *data; /* the counter data image, in the caller's memory */
     uint32_t passes;
-    uint64_t metrics; /* hash of the metrics' names in the first call that asks for a size; 0: no such call */
+    uint64_t metrics; /* hash of the metrics' names in the first GetCounterDataSize; 0: no such call yet */
     bool popped;      /* the session's one range has ended */
     struct simgpu_counters before, after;
 };

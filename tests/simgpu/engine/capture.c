@@ -124,8 +124,8 @@ ws_CUresult sim_capture_forbids_event(struct sim_event *event)
     return captured ? WS_CUDA_ERROR_CAPTURED_EVENT : sim_capture_unsafe();
 }
 
-/* Returns the error for a call that is unsafe while any stream captures. Whether it fails depends on the modes of the
- * captures and of this thread. */
+/* Returns the error for a call that is unsafe while any stream captures. Whether the call fails depends on the modes
+ * of the captures and of the calling thread. */
 ws_CUresult sim_capture_unsafe(void)
 {
     if (none_active() || sim_capture_mode == WS_CU_STREAM_CAPTURE_MODE_RELAXED)
@@ -184,8 +184,8 @@ static ws_CUenum node_type(enum sim_kind kind)
     }
 }
 
-/* With sim_lock held: whether the stream accepts work now. *captured is set if the work becomes part of a graph or is
- * refused, so that the caller does not queue it. */
+/* With sim_lock held: returns the error if the stream does not accept work now. Sets *captured to true if the work
+ * becomes part of a graph or is refused; then the caller must not queue the work. */
 static ws_CUresult entry(struct sim_stream *stream, bool *captured)
 {
     ws_CUresult result = implicit(stream);

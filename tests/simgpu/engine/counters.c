@@ -1,6 +1,6 @@
 /* Sums of the FLOPs and bytes of a device's kernels, for the simulated CUPTI's counters. A kernel counts only once it
- * has ended. If a profiler ends a range before its kernels have ended, or begins it too late, it gets wrong
- * figures. */
+ * has ended. So a profiler gets wrong figures if it begins a range too late, or ends the range before its kernels
+ * have ended. */
 #include "engine/engine.h"
 
 /* For built-in kernels, which work on floats, all FLOPs count as fp32 and all bytes as read. */

@@ -64,7 +64,7 @@ struct sim_unit {
     unsigned count, capacity;
 };
 
-/* A real GPU model. Durations of kernels and device attributes are computed from it. */
+/* A real GPU model. Durations of kernels and values of device attributes follow from its figures. */
 struct sim_model {
     const char *name;
     int major, minor, sms, clock_khz, memory_clock_khz, bus_bits, l2_bytes, max_shared;
@@ -137,7 +137,7 @@ struct sim_arguments {
 struct sim_launch {
     struct sim_function *function;
     unsigned grid[3], block[3], shared_bytes;
-    struct sim_arguments *arguments; /* copies of the kernel's arguments; NULL: not needed */
+    struct sim_arguments *arguments; /* copies of the kernel's arguments; NULL: no copies are needed */
     struct simgpu_work counted;
 };
 
@@ -182,19 +182,20 @@ enum sim_state { SIM_WAITING, SIM_STARTED, SIM_RUNNING, SIM_POLLED, SIM_TIMED };
 struct sim_op {
     struct sim_op *next;
     struct sim_stream *stream;
-    uint64_t number; /* its place in the order of its stream, from 1 */
+    uint64_t number; /* the operation's number in its stream: 1 is the first */
     enum sim_state state;
     int tid;
     uint64_t correlation;
     int64_t submit, ready, start, end;
-    struct sim_dependency *dependencies; /* operations whose real work must be done before this one's */
+    struct sim_dependency *dependencies; /* operations whose real work must be done before that of this operation */
     unsigned dependency_count, dependency_capacity;
-    struct sim_op **waiters; /* operations to notify when the end of this one is known */
+    struct sim_op **waiters; /* operations to notify when the end of this operation is known */
     unsigned waiter_count, waiter_capacity;
     unsigned unresolved; /* number of dependencies whose end is not known yet */
     struct sim_op *next_watched;
     bool ran;         /* the operation's real work is done */
-    int64_t there_at; /* of a wait for a value: when the value was first seen in memory; 0: absent at the last look */
+    int64_t there_at; /* of a wait for a value: when the value was first seen in memory; 0: the last look has not
+                         found it */
     struct sim_work work;
 };
 
@@ -223,7 +224,7 @@ struct sim_event {
     _Atomic enum sim_magic magic;
     struct sim_context *_Atomic context;
     atomic_uint flags;
-    uint64_t generation; /* number of the newest record; only that one gives the event its time */
+    uint64_t generation; /* number of the event's newest cuEventRecord; only this record gives the event its time */
     bool recorded, timed;
     struct sim_stream *stream;
     uint64_t number;
@@ -266,11 +267,11 @@ extern struct sim_stream *sim_busy; /* list of all streams with work, in no orde
 extern struct sim_device sim_devices[];
 extern int sim_device_count;
 
-/* What sim_gate returns, plus 1; 0 means NOT_INITIALIZED. A forked child must not use the driver, because another
- * thread may have held the driver's locks at the fork. So the operating system zeroes this page in every forked child
- * (MADV_WIPEONFORK), even if the child was made by a bare system call. */
+/* The result of sim_gate plus 1. The value 0 means that sim_gate returns NOT_INITIALIZED. A forked child must not use
+ * the driver, because another thread may have held the driver's locks at the fork. So the operating system zeroes
+ * this page in every forked child (MADV_WIPEONFORK), even if the child was made by a bare system call. */
 struct sim_gate_page {
-    _Alignas(65536) _Atomic int answer; /* alone on its page, however large pages are */
+    _Alignas(65536) _Atomic int answer; /* aligned to the largest page size, so that nothing else is on its page */
 };
 extern struct sim_gate_page sim_gate_page;
 
@@ -348,8 +349,8 @@ ws_CUresult sim_finish_through(struct sim_stream *stream, uint64_t number);
 uint64_t sim_last_queued(void);
 void sim_finish_queued(struct sim_stream *stream, uint64_t last);
 
-/* execute.c. sim_drain does the real work of operations that have ended in the model. sim_copy_meanwhile is for a
- * caller that waits for a copy: it moves the bytes during the time that the copy takes in the model. Otherwise the
+/* execute.c. sim_drain does the real work of operations that have ended in the model. A caller that waits for a copy
+ * calls sim_copy_meanwhile, which moves the bytes during the time that the copy takes in the model. Without it, the
  * call would take the model's time plus the time to move the bytes. */
 void sim_drain(void);
 void sim_copy_meanwhile(struct sim_stream *stream, uint64_t number);
@@ -359,16 +360,17 @@ bool sim_work_is_free(const struct sim_work *work);
 void sim_arguments_release(struct sim_arguments *arguments);
 void sim_work_finish(struct sim_work *work);
 
-/* watch.c: the driver thread looks again and again whether operations have ended whose end nobody can compute: waits
- * for values, collectives. sim_watch (with sim_lock held) hands it such an operation. */
+/* watch.c: the ends of some operations cannot be computed: waits for values, collectives. The driver thread looks
+ * again and again whether they have ended. sim_watch (with sim_lock held) gives such an operation to the driver
+ * thread. */
 void sim_watch(struct sim_op *op);
 /* sim_values_end (with sim_lock held) and sim_values_look (without) end the waits whose value is in memory. */
 extern _Atomic unsigned sim_values_watched;
 void sim_values_end(void);
 
 /* Called when a wait for a value was put into its stream. From then on each driver call that queues, waits or queries
- * looks whether the value is in memory, because the driver thread may look much later. So a value stored before such
- * a call is seen in that call at the latest. */
+ * looks whether the value is in memory, because the driver thread may look much later. So a value that was stored
+ * before such a driver call is seen in this call at the latest. */
 void sim_value_queued(struct sim_op *op);
 static inline void sim_values_look(void)
 {
@@ -424,12 +426,12 @@ void sim_memory_unshare(uint64_t start);
 void sim_memory_release_context(struct sim_context *context);
 void *sim_memory_map(struct sim_device *device, uint64_t bytes, uint64_t alignment);
 
-/* transfer.c. What the caller of a copy says about its source or destination. ANY: the address shows whether it is
- * host or device memory. */
+/* transfer.c. What the caller of a copy function says about the source or destination of the copy. ANY: the address
+ * shows whether it is host or device memory. */
 enum sim_side { SIM_SIDE_ANY, SIM_SIDE_HOST, SIM_SIDE_DEVICE };
 /* Whether the calling thread waits for a copy. SYNC: only in a synchronous call. ALWAYS: also in an asynchronous
- * call. NEVER: it does not wait; for copies inside and between devices. STAGED: it does not wait, because the small
- * pageable source is copied into a buffer at once. */
+ * call. NEVER: the thread does not wait; for copies inside and between devices. STAGED: the thread does not wait,
+ * because the small pageable source is copied into a buffer at once. */
 enum sim_hold { SIM_HOLD_SYNC, SIM_HOLD_ALWAYS, SIM_HOLD_NEVER, SIM_HOLD_STAGED };
 ws_CUresult sim_transfer(struct sim_stream *stream, const struct sim_copy *copy, enum sim_side from_side,
                          enum sim_side to_side, bool async);
@@ -470,7 +472,8 @@ int64_t sim_jitter(int64_t duration, uint64_t key);
 
 #include "engine/module.h"
 
-/* capture.c: what a stream capture does to a call. *captured: the call was added to a graph, or was refused. */
+/* capture.c: what a stream capture does to a call. Sets *captured to true if the call was added to a graph or was
+ * refused. */
 ws_CUresult sim_capture_forbids(struct sim_context *context);
 ws_CUresult sim_capture_implicit(const struct sim_stream *stream);
 ws_CUresult sim_capture_forbids_sync(struct sim_stream *stream);

@@ -13,9 +13,9 @@ struct sim_node {
     struct sim_node **dependencies;
     unsigned dependency_count, dependency_capacity;
     struct sim_graph *child;
-    unsigned index; /* the node's index in graph->nodes; not kept up to date: functions set it before they use it */
+    unsigned index; /* the node's index in graph->nodes; only valid within a function that has set it */
     bool marked;
-    struct sim_node *original; /* in a cloned graph: the node that this one is a copy of */
+    struct sim_node *original; /* in a cloned graph: the node of which this node is a copy */
     /* parameters of a copy or memset as the program gave them; the GetParams functions return them */
     ws_CUDA_MEMCPY3D copy;
     ws_CUDA_MEMSET_NODE_PARAMS memset;
@@ -25,7 +25,7 @@ struct sim_graph {
     enum sim_magic magic;
     struct sim_node **nodes; /* in the order in which they were created */
     unsigned count, capacity;
-    bool owned; /* it is a child graph, and is freed with its node */
+    bool owned; /* the graph is a child graph, and is freed with its node */
     bool capturing;
 };
 
@@ -33,11 +33,11 @@ struct sim_graph {
 struct sim_step {
     const struct sim_node *source;
     struct sim_work work;
-    unsigned *dependencies; /* indices of the earlier steps that it waits for */
+    unsigned *dependencies; /* indices of the earlier steps that this step waits for */
     unsigned dependency_count;
-    unsigned branch;    /* index of the stream in `branches` that runs it */
+    unsigned branch;    /* index in `branches` of the stream that runs this step */
     bool enabled, last; /* last: no other step depends on it */
-    struct sim_op *op;  /* its operation in the launch that is being queued */
+    struct sim_op *op;  /* the step's operation in the launch that is being queued */
 };
 
 struct sim_exec {

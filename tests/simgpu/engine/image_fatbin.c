@@ -37,7 +37,7 @@ static bool long_length(const unsigned char **at, const unsigned char *end, size
     return true;
 }
 
-/* Unpacks one LZ4 block. Returns whether it gave exactly `room` bytes. */
+/* Unpacks one LZ4 block. Returns whether the block unpacks to exactly `room` bytes. */
 static bool unpack_lz4(const unsigned char *at, size_t bytes, char *to, size_t room)
 {
     const unsigned char *end = at + bytes;

@@ -204,7 +204,7 @@ ws_CUresult sim_memory_allocate(struct sim_context *context, struct sim_device *
     uint64_t size = footprint(kind, bytes), start;
     bool counted = kind != SIM_MEMORY_PINNED;
     pthread_mutex_lock(&memory_lock);
-    /* the context's memory is being freed: a range added now would never be freed */
+    /* if the context is destroyed, its memory is being freed, and a range that is added now would never be freed */
     if (context && context->destroyed) {
         pthread_mutex_unlock(&memory_lock);
         return WS_CUDA_ERROR_CONTEXT_IS_DESTROYED;

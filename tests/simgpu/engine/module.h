@@ -31,7 +31,7 @@ struct sim_function {
 struct sim_global {
     const char *name;
     uint64_t address, bytes;
-    void *initial; /* bytes of its initial value; NULL: zeros */
+    void *initial; /* bytes of the variable's initial value; NULL: all bytes are 0 */
     struct sim_global *next;
 };
 struct sim_module {
@@ -48,7 +48,7 @@ struct sim_module {
 };
 struct sim_library {
     enum sim_magic magic;
-    struct sim_module image;    /* its kernels, as CUkernel handles, which belong to no context */
+    struct sim_module image;    /* holds the library's kernels as CUkernel handles, which belong to no context */
     struct sim_module *modules; /* list of modules, one for each context in which the library was used */
 };
 ws_CUresult sim_image_parse(const void *image, struct sim_module *into);

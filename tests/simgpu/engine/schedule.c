@@ -70,8 +70,8 @@ static int64_t event_start(const struct sim_stream *stream, int64_t ready)
     return stream->last_was_event && ready < next ? next : ready;
 }
 
-/* The start of an operation that the device could begin at `ready`. Behind an event it begins later than behind
- * another operation, as measured on an H200 (shim/timing/dispatch.h). */
+/* The start of an operation that the device could begin at `ready`. An operation directly behind an event begins
+ * later than one behind another operation, as was measured on an H200 (shim/timing/dispatch.h). */
 static int64_t work_start(const struct sim_stream *stream, int64_t ready)
 {
     int64_t start = ready + sim_config.dispatch_ns, after = stream->last_end + sim_config.after_event_ns;

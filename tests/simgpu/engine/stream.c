@@ -6,7 +6,8 @@
 static struct sim_stream *free_streams, *buried_streams;
 static uint64_t stream_ids;
 
-/* The calling thread's own default streams, one for each context in which it used one. */
+/* The calling thread's own default streams: one for each context in which the thread has used its own default
+ * stream. */
 struct thread_stream {
     uint64_t context_id;
     struct sim_stream *stream;

@@ -11,7 +11,7 @@
 enum { COPY_LATENCY_NS = 1000, MEMSET_LATENCY_NS = 1500, STAGED_BYTES = 64 << 10 };
 
 struct end_of {
-    struct sim_device *device; /* NULL: the memory is the host's */
+    struct sim_device *device; /* device whose memory it is; NULL: host memory */
     bool pageable;
 };
 

@@ -107,7 +107,7 @@ void sim_values_end(void)
         }
         unwatch(op);
         sim_op_timed(op);
-        op = watched; /* starts again, because sim_op_timed may have changed the list */
+        op = watched; /* begins at the list's start again, because sim_op_timed may have changed the list */
     }
 }
 

@@ -93,7 +93,7 @@ static ws_ncclResult bind(struct ws_ncclComm_st *comm)
     return result == WS_CUDA_SUCCESS ? WS_ncclSuccess : WS_ncclUnhandledCudaError;
 }
 
-/* Creates this rank's part of the communicator with this name. This does not wait for the other ranks. */
+/* Creates this rank's part of the communicator with this name. Does not wait for the other ranks. */
 static ws_ncclResult comm_new(ws_ncclComm *made, const char *name, int size, int rank)
 {
     if (!made || size < 1 || size > NCCL_RANKS || rank < 0 || rank >= size)
@@ -238,8 +238,8 @@ NCCL_API(ws_ncclResult, ncclCommSplit, ws_ncclComm comm, int color, int key, ws_
     return split_begin(comm, color, key, made);
 }
 
-/* This call cannot wait for all ranks, since the excluded ranks do not call it. It also needs nothing from the
- * excluded ranks: every caller gets their list in its arguments. */
+/* This call cannot wait for all ranks, since the excluded ranks do not call it. The call also needs nothing from the
+ * excluded ranks: every rank that calls passes their list as an argument. */
 NCCL_API(ws_ncclResult, ncclCommShrink, ws_ncclComm comm, int *excluded, int excluded_count, ws_ncclComm *made,
          ws_ncclConfig *config, int flags)
 {

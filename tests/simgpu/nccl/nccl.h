@@ -29,8 +29,8 @@ enum nccl_kind {
     NCCL_POINT_TO_POINT,
 };
 
-/* The state of one collective in the shared file, with a place for each rank. arrived[rank]: the collective's number
- * plus 1 after the rank has arrived. start[rank]: when the rank arrived. taken: number of ranks with the result. */
+/* The state of one collective in the shared file. arrived[rank]: the collective's number plus 1 after the rank has
+ * arrived. start[rank]: when the rank arrived. taken: how many ranks have computed their result. */
 struct nccl_slot {
     _Atomic uint64_t arrived[NCCL_RANKS];
     _Atomic int64_t start[NCCL_RANKS];
@@ -76,7 +76,8 @@ struct nccl_task {
     int root; /* the root rank, or the other rank of a send or receive */
     bool is_send;
     ws_CUstream stream;
-    uint64_t number;        /* the call's number in its communicator; of a send or receive: in its pair of ranks */
+    uint64_t number; /* the call's number among the calls of its communicator; of a send or receive: among those of
+                        its pair of ranks */
     struct nccl_task *next; /* the next task that runs in the same kernel */
 };
 

@@ -1,9 +1,9 @@
 /* The simulated libnvidia-ml. Its devices are those of the simulated driver, and have the same UUIDs. They throttle
  * as SIMGPU_THROTTLE says (engine/throttle.h).
  *
- * SIMGPU_NVML selects a failure. init: nvmlInit_v2 fails. bare: devices support only the SM clock. errors: every call
- * about a device fails. unknown: no device has the given UUID. lost: the GPU is lost after the third sample of its
- * clock.
+ * The variable SIMGPU_NVML selects a failure by a word. init: nvmlInit_v2 fails. bare: devices support only the SM
+ * clock. errors: every call about a device fails. unknown: no device has the given UUID. lost: the GPU is lost after
+ * the third sample of its clock.
  *
  * SIMGPU_NVML_HANG_MS: each call for a clock takes this many ms. */
 #include <string.h>
