@@ -198,7 +198,9 @@ int job_remove(struct job *job, const char *file)
         struct recording *one = *link;
         if (strcmp(one->file, file) || one->open)
             continue;
-        if (!name_is_safe(one->file) || (unlinkat(job->folder, one->file, 0) && errno != ENOENT))
+        if (!name_is_safe(one->file))
+            return -EINVAL;
+        if (unlinkat(job->folder, one->file, 0) && errno != ENOENT)
             return -errno;
         job->count--;
         job->changed = true;
