@@ -107,7 +107,7 @@ static void add_tensor(struct text *text, const struct cudnn_tensor *tensor)
 static const struct heavy {
     const char *name;
     ws_cudnnEnum type, operands[4]; /* operands: names of attributes, in the label's order; 0: no more */
-    int most;                       /* how many operations of this type a graph with a label may have */
+    int most; /* a graph gets a label only if it has at most this many operations of this type */
 } heavies[] = {
     { "cudnnBackendExecute convolution_forward",
       WS_CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,

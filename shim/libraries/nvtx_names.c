@@ -144,8 +144,9 @@ static uint64_t cache_key(uint32_t domain, enum ws_range_kind kind, const char *
     return ws_hash_key(text, length) + domain + ((uint64_t)kind << 32);
 }
 
-/* Finds the name of a range whose whole text is not in the thread's cache. If the text has a counter ("step 12"), the
- * cache's key is made from the part before the counter ("step"), so that all such ranges share one entry. */
+/* Returns the label, kind and number for a range's text that is not in the thread's cache. If the text has a counter
+ * ("step 12"), the cache's key is made from the part before the counter ("step"), so that all such ranges share one
+ * entry. */
 static struct range_label find_name(struct shim_thread *thread, uint32_t domain, const char *text, size_t length)
 {
     struct ws_range_name name = ws_range_name_read(text, length);

@@ -175,9 +175,9 @@ static void a_correction_grows_as_the_uncertainty_does(void **state)
     check_op(&ops[1], 2045, 3090, 9 * 225 + uneven_var(90, 0.5), 0);
 }
 
-/* If both launches of the run are of one kernel, both have the same error: that of the kernel's mean duration. So the
- * run's end tells this error, and the error in the middle is half of that at the end. With two kernels, it is not
- * known which of the two means was wrong. */
+/* Each launch of a run is assumed to take as long as its kernel on average. If both launches are of one kernel, the
+ * error of this average enters twice. So the run's end tells the error, and the error in the middle is half of that
+ * at the end. With two kernels, it is not known which of the two averages was wrong. */
 static void the_run_s_end_tells_the_error_of_a_mean(void **state)
 {
     (void)state;
