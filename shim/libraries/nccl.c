@@ -86,10 +86,10 @@ static uint64_t hash_bytes(const void *data, size_t size)
     return hash;
 }
 
-/* A name for a communicator that was made from another communicator (`from`, the parent). The name is the same on all
- * ranks of the new communicator, because each rank computes it from the same three values: the parent's name, the
- * number of communicators made from the parent in this way so far, and `key`. Returns 0 if the parent's name is not
- * known. */
+/* A name for a communicator that was made from another communicator (`from`, the parent). Each rank of the new
+ * communicator computes it from the same three values: the parent's name, the number of communicators made from the
+ * parent in this way so far, and `key`. After a shrink, a rank that it left out counts one less: a later shrink of
+ * the same parent that includes this rank has no common name. Returns 0 if the parent's name is not known. */
 static uint64_t derived_hash(ws_ncclComm from, enum derivation how, uint64_t key)
 {
     uint64_t words[3] = { 0, 0, key };

@@ -276,9 +276,9 @@ void functions_doubt(void)
         known_at(i + 1)->has_no_room = false;
         known_at(i + 1)->is_doubtful = true;
     }
+    shim_forget_handles();
     if (locked)
         registry_unlock();
-    shim_forget_handles();
 }
 
 void functions_forget_module(const void *module)
@@ -293,7 +293,7 @@ void functions_forget_module(const void *module)
         ws_map_remove(&handles, (uintptr_t)entry->function);
         entry->function = NULL;
     }
+    shim_forget_handles();
     if (locked)
         registry_unlock();
-    shim_forget_handles();
 }

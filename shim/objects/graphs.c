@@ -134,9 +134,10 @@ void graph_describe(ws_CUgraphExec exec, ws_CUgraph graph)
 
 void graph_forget(ws_CUgraphExec exec)
 {
-    if (registry_lock()) {
+    bool locked = registry_lock();
+    if (locked)
         ws_map_remove(&graph_ids, (uintptr_t)exec);
-        registry_unlock();
-    }
     shim_forget_handles();
+    if (locked)
+        registry_unlock();
 }

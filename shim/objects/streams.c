@@ -66,12 +66,13 @@ static struct known_stream *cache_entry(uint64_t key)
 }
 _Static_assert(STREAM_CACHE == 1 << (64 - 60), "cache_entry takes the 4 highest bits");
 
-/* Returns the stream from the thread's cache, or NULL. A signal handler may replace the entry at any time. So the
- * stream is read first: if the entry still has this key afterwards, the stream belongs to the key. */
+/* Returns the stream from the thread's cache, or NULL. A signal handler may fill the entry anew at any time. So the
+ * entry is compared before and after its stream is read. */
 static struct shim_stream *cached_stream(const struct known_stream *entry, uint64_t key, uint32_t handles)
 {
-    if (!entry)
+    if (!entry || entry->key != key || entry->handles != handles)
         return NULL;
+    atomic_signal_fence(memory_order_seq_cst);
     struct shim_stream *stream = entry->stream;
     atomic_signal_fence(memory_order_seq_cst);
     return entry->key == key && entry->handles == handles ? stream : NULL;
@@ -336,22 +337,25 @@ void streams_forget_created(void)
             stream_over(stream_at(id));
         }
     }
+    shim_forget_handles();
     if (locked)
         registry_unlock();
-    shim_forget_handles();
 }
 
 void stream_forget(ws_CUstream handle)
 {
-    if (registry_lock()) {
+    bool locked = registry_lock();
+    if (locked) {
         uint64_t *id = ws_map_get(&stream_ids, (uintptr_t)handle);
         struct shim_stream *stream = id ? stream_at((uint32_t)*id) : NULL;
         ws_map_remove(&stream_ids, (uintptr_t)handle);
         if (stream)
             stream_over(stream);
-        registry_unlock();
     }
+    /* Before the unlock, which delivers signals: a handler may leave by longjmp. */
     shim_forget_handles();
+    if (locked)
+        registry_unlock();
 }
 
 void contexts_forget_green(ws_CUgreenCtx green)
@@ -376,6 +380,7 @@ void context_gone(struct shim_context *context)
             forget_created(stream);
         stream_over(stream);
     }
+    shim_forget_handles();
     if (locked)
         registry_unlock();
     functions_doubt();

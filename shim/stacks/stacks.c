@@ -26,7 +26,7 @@ enum {
     CHARGED_MOST_NS = 3000,
     /* The ns that count as the cost of a stack found in the thread's cache, and of each of its frames. They are twice
      * what tests/bench measures ("stack"), because the processor's caches are colder in real programs. */
-    KNOWN_NS = 20,
+    KNOWN_NS = 13,
     KNOWN_FRAME_NS = 3,
     CODES_MOST = 1 << 17,
     /* Numbers of bits in the key of a frame (frame_id). */

@@ -155,7 +155,14 @@ static bool has_signals(pid_t thread)
  * call's time-out starts anew. Returns whether the call is restarted. */
 static bool begin_anew(pid_t thread, struct user_regs_struct *registers)
 {
+    uint64_t mask;
     if ((long)registers->rax != -EINTR || !ws_answers_interrupted((long)registers->orig_rax) || has_signals(thread))
+        return false;
+    /* If the call has its own signal mask, the program's mask comes back now. Else a signal that only the call lets
+     * through could be handled before the call begins anew, and would not end it. */
+    if (ws_has_own_mask((long)registers->orig_rax) &&
+        (ptrace(PTRACE_GETSIGMASK, thread, (void *)sizeof(mask), &mask) ||
+         ptrace(PTRACE_SETSIGMASK, thread, (void *)sizeof(mask), &mask)))
         return false;
     registers->rax = registers->orig_rax;
     registers->orig_rax = (unsigned long long)-1;
@@ -459,9 +466,14 @@ static bool let_go_listed(struct ws_stopped_all *all, size_t i)
         if (seen < 0 || !WIFSTOPPED(status) || note_stop(all, i, status))
             all->state[i] = WS_GONE;
     }
+    if (all->state[i] == WS_TOLD) {
+        /* The thread has stopped for a signal. The stop that we asked for comes right after the signal, and only then
+         * is it known whether the signal has ended the thread's system call. */
+        ptrace(PTRACE_CONT, all->threads[i], NULL, (void *)(intptr_t)signal_of(status));
+        return false;
+    }
     if (all->state[i] != WS_GONE)
-        ptrace(PTRACE_DETACH, all->threads[i], NULL,
-               (void *)(intptr_t)(all->state[i] == WS_TOLD ? signal_of(status) : 0));
+        ptrace(PTRACE_DETACH, all->threads[i], NULL, NULL);
     return true;
 }
 

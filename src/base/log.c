@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,34 +29,29 @@ void ws_log_set_level(enum ws_log_level level)
 /* --- the file behind stderr -------------------------------------------------------------------- */
 
 struct identity {
-    uint32_t major, minor, device_major, device_minor;
-    uint64_t inode;
+    uint64_t device, special_device, inode;
     uint32_t type; /* file type bits of st_mode; 0: stderr is closed, or its file cannot be examined */
 };
 
 static struct identity at_start;
 static atomic_bool started;
 
-/* Uses statx, because glibc before version 2.33 exports fstat only under another name. On kernels without statx, and
- * in sandboxes that forbid it (older versions of Docker do), all files look the same, so a replaced stderr is not
- * noticed. */
+/* Makes the system call itself, because glibc before version 2.33 exports fstat only under another name. statx would
+ * fail in sandboxes that forbid it, as older versions of Docker do. */
 static struct identity of_stderr(void)
 {
-    struct statx facts = { 0 };
-    if (statx(STDERR_FILENO, "", AT_EMPTY_PATH, STATX_TYPE | STATX_INO, &facts))
-        return (struct identity){ .type = errno != EBADF };
-    return (struct identity){ .major = facts.stx_dev_major,
-                              .minor = facts.stx_dev_minor,
-                              .device_major = facts.stx_rdev_major,
-                              .device_minor = facts.stx_rdev_minor,
-                              .inode = facts.stx_ino,
-                              .type = facts.stx_mode & S_IFMT };
+    struct stat facts;
+    if (syscall(SYS_fstat, STDERR_FILENO, &facts))
+        return (struct identity){ 0 };
+    return (struct identity){
+        .device = facts.st_dev, .special_device = facts.st_rdev, .inode = facts.st_ino, .type = facts.st_mode & S_IFMT
+    };
 }
 
 static bool is_the_same(const struct identity *a, const struct identity *b)
 {
-    return a->major == b->major && a->minor == b->minor && a->device_major == b->device_major &&
-           a->device_minor == b->device_minor && a->inode == b->inode && a->type == b->type;
+    return a->device == b->device && a->special_device == b->special_device && a->inode == b->inode &&
+           a->type == b->type;
 }
 
 void ws_log_start(void)

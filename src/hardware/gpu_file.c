@@ -25,18 +25,15 @@ static void gpu_file_copy(char *to, size_t capacity, const json_t *object, const
 }
 
 /* For a file of `wallshim calibrate`, finds the GPU's row in the table, which has the figures of the data sheet. */
-static void find_sheet(struct ws_gpu_file *file, const json_t *root)
+static void find_sheet(struct ws_gpu_file *file)
 {
     struct ws_gpu *gpu = &file->gpu;
     struct ws_gpu_facts facts = { .name = file->name,
+                                  .cc_major = gpu->cc_major,
+                                  .cc_minor = gpu->cc_minor,
                                   .sms = gpu->sms,
                                   .clock_khz = gpu->boost_mhz * 1000,
                                   .memory_bytes = (uint64_t)gpu->memory_gib << 30 };
-    const char *capability = json_string_value(json_object_get(root, "compute_capability"));
-    if (capability && sscanf(capability, "%u.%u", &facts.cc_major, &facts.cc_minor) == 2) {
-        gpu->cc_major = facts.cc_major;
-        gpu->cc_minor = facts.cc_minor;
-    }
     snprintf(file->date, sizeof(file->date), "%.10s", file->calibrated);
     gpu->calibrated = file->date;
     gpu->measured = WS_GPU_MEASURED_BYTES;
@@ -45,23 +42,30 @@ static void find_sheet(struct ws_gpu_file *file, const json_t *root)
 }
 
 /* Returns the kind of cores to which a peak of the file applies: tensor cores if they support the precision, else
- * ordinary cores. Without a data sheet, tensor cores are assumed to support every precision but fp32. */
+ * ordinary cores. Without a data sheet, tensor cores are assumed to support every precision but fp32, except on GPUs
+ * that have none: those before compute capability 7.0. */
 static enum ws_cores cores_of(const struct ws_gpu *gpu, enum ws_precision precision)
 {
-    bool has_tensor =
-        gpu->sheet ? gpu->sheet->flops_per_ns[precision][WS_CORES_TENSOR] > 0 : precision != WS_PRECISION_FP32;
+    bool has_none = gpu->cc_major && gpu->cc_major < 7;
+    bool has_tensor = gpu->sheet ? gpu->sheet->flops_per_ns[precision][WS_CORES_TENSOR] > 0
+                                 : !has_none && precision != WS_PRECISION_FP32;
     return has_tensor ? WS_CORES_TENSOR : WS_CORES_ORDINARY;
 }
 
-/* Takes the peaks that were not measured from the data sheet. */
+/* Takes the peaks that were not measured from the data sheet. If the peak of a precision was measured on one kind of
+ * cores, the other kind does not reach more: GEMMs would have used it. */
 static void complete(struct ws_gpu *gpu)
 {
-    for (enum ws_precision i = 0; i < WS_PRECISION_COUNT; i++)
-        for (enum ws_cores cores = 0; cores < WS_CORES_COUNT; cores++)
-            if (gpu->flops_per_ns[i][cores] > 0)
-                gpu->measured |= 1U << i;
-            else
-                gpu->flops_per_ns[i][cores] = gpu->sheet ? gpu->sheet->flops_per_ns[i][cores] : 0;
+    for (enum ws_precision i = 0; i < WS_PRECISION_COUNT; i++) {
+        double *peaks = gpu->flops_per_ns[i], measured = ws_gpu_peak(gpu, i);
+        for (enum ws_cores cores = 0; cores < WS_CORES_COUNT && gpu->sheet; cores++)
+            if (!(peaks[cores] > 0)) {
+                double stated = gpu->sheet->flops_per_ns[i][cores];
+                peaks[cores] = measured > 0 && stated > measured ? measured : stated;
+            }
+        if (measured > 0)
+            gpu->measured |= 1U << i;
+    }
 }
 
 static const char *gpu_file_fill(struct ws_gpu_file *file, const json_t *root, const char *path)
@@ -78,6 +82,9 @@ static const char *gpu_file_fill(struct ws_gpu_file *file, const json_t *root, c
     gpu_file_copy(file->source, sizeof(file->source), root, "source", path);
     gpu_file_copy(file->uuid, sizeof(file->uuid), root, "uuid", "");
     gpu_file_copy(file->calibrated, sizeof(file->calibrated), root, "calibrated", "");
+    const char *capability = json_string_value(json_object_get(root, "compute_capability"));
+    if (!capability || sscanf(capability, "%u.%u", &file->gpu.cc_major, &file->gpu.cc_minor) != 2)
+        file->gpu.cc_major = file->gpu.cc_minor = 0;
     file->gpu.name = file->name;
     file->gpu.source = file->source;
     if (!(file->gpu.bytes_per_ns > 0))
@@ -85,7 +92,7 @@ static const char *gpu_file_fill(struct ws_gpu_file *file, const json_t *root, c
     if (!json_object_size(peaks) && !*file->calibrated)
         return "tflops is missing, an object of peaks by precision";
     if (*file->calibrated)
-        find_sheet(file, root);
+        find_sheet(file);
     json_object_foreach((json_t *)peaks, precision, value)
     {
         enum ws_precision which = ws_precision_named(precision);

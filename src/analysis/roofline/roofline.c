@@ -215,6 +215,7 @@ static void add_cost(struct work *work, uint32_t op, const struct ws_operator_co
     if (work->disturbed)
         return;
     row->known = ws_sum(row->known, ws_op_length(&work->process->ops, op));
+    row->known_count++;
     row->unsure += unsure_of(work, op);
     row->flops += cost->flops * share;
     row->bytes += cost->bytes * share;

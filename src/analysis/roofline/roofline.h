@@ -90,8 +90,9 @@ struct ws_roofline_row {
     int64_t known;  /* ns of launches with known work (FLOPs and bytes) */
     /* ns of launches whose work is not known, but for which an upper limit of the arithmetic intensity is known */
     int64_t bounded;
-    double unsure; /* ns by which `known` may be wrong because of errors in the kernels' times */
-    int64_t small; /* ns of launches with fewer blocks than SMs */
+    uint64_t known_count; /* launches with known work */
+    double unsure;        /* ns by which `known` may be wrong because of errors in the kernels' times */
+    int64_t small;        /* ns of launches with fewer blocks than SMs */
     /* ns of launches in a CUDA graph; traces of other profilers have no shapes for these launches */
     int64_t in_graphs;
     double flops; /* FLOPs of launches with known work; 0: not known */

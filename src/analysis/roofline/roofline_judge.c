@@ -52,8 +52,7 @@ static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roof
         return row->intensity_most > 0 && row->intensity_most < ridge ? WS_ROOF_MEMORY : WS_ROOF_UNKNOWN;
     row->of_compute = row->flops / (double)row->known / peak;
     row->of_memory = row->bytes / (double)row->known / gpu->bytes_per_ns;
-    double known_launches = (double)row->count * (double)row->known / (double)row->total;
-    double a_launch = row->bytes / known_launches;
+    double a_launch = row->bytes / (double)row->known_count;
     row->cached = roofline_judge_exceeds(row->of_memory, ROOF_SLACK_PERCENT) && a_launch < gpu->l2_mib * 1048576.0;
     double longest = (double)row->known / ((double)row->known + row->unsure);
     double of_limit = row->of_compute * peak / ws_gpu_limit(gpu, row->precision);

@@ -96,8 +96,8 @@ static void note_signal(int number)
     came = number;
 }
 
-/* Waits for a signal that only ppoll lets through. Without the signal, ppoll would wait for ever. */
-static int waits_with_mask(void)
+/* Waits for a signal that only the call `wait` lets through. */
+static int waits_in_call_with_mask(int (*wait)(const sigset_t *mask))
 {
     sigset_t blocked, none;
     sigemptyset(&none);
@@ -106,10 +106,31 @@ static int waits_with_mask(void)
     sigprocmask(SIG_BLOCK, &blocked, NULL);
     signal(SIGUSR1, note_signal);
     alarm(5);
-    int result = ppoll(NULL, 0, NULL, &none), error = errno;
+    int result = wait(&none), error = errno;
     sigset_t now;
     sigprocmask(SIG_SETMASK, NULL, &now);
     return result == -1 && error == EINTR && came == SIGUSR1 && sigismember(&now, SIGUSR1) ? 0 : 1;
+}
+
+static int polls(const sigset_t *mask)
+{
+    return ppoll(NULL, 0, NULL, mask);
+}
+
+static int waits_with_mask(void)
+{
+    return waits_in_call_with_mask(polls);
+}
+
+static int polls_events(const sigset_t *mask)
+{
+    struct epoll_event event;
+    return epoll_pwait(epoll_create1(0), &event, 1, 3000, mask);
+}
+
+static int waits_for_events_with_mask(void)
+{
+    return waits_in_call_with_mask(polls_events);
 }
 
 static int computes(void)
@@ -204,6 +225,19 @@ static void a_signal_meanwhile_ends_a_call_with_a_mask(void **state)
     kill(child, SIGUSR1);
     assert_int_equal(ws_stopped_call(&stopped, SYS_getpid, (uint64_t[6]){ 0 }), child);
     assert_true(ws_stopped_go_through(&stopped, ws_stopped_back(&stopped)) > 0);
+    assert_int_equal(status_of(child), 0);
+}
+
+/* The call is restarted after the stop, so a signal that comes meanwhile must not be handled before it. */
+static void a_signal_meanwhile_ends_a_restarted_call_with_a_mask(void **state)
+{
+    static struct ws_stopped_all all;
+    (void)state;
+    pid_t child = begin(waits_for_events_with_mask);
+    usleep(50000);
+    assert_int_equal(ws_stop_all(child, 0, 200000000, &all), 0);
+    kill(child, SIGUSR1);
+    ws_let_go_all(&all);
     assert_int_equal(status_of(child), 0);
 }
 
@@ -482,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_waiting_call_is_restarted),
         cmocka_unit_test(a_receive_with_a_time_out_does_not_see_the_stop),
         cmocka_unit_test(a_signal_meanwhile_ends_a_call_with_a_mask),
+        cmocka_unit_test(a_signal_meanwhile_ends_a_restarted_call_with_a_mask),
         cmocka_unit_test(a_signal_before_the_way_through_is_delivered),
         cmocka_unit_test(all_threads_stop_and_go_on),
         cmocka_unit_test(a_try_that_gives_up_is_not_seen),

@@ -110,6 +110,17 @@ static void what_was_not_measured_is_the_data_sheets(void **state)
          h100->flops_per_ns[WS_PRECISION_BF16][WS_CORES_ORDINARY]);
     assert_true(ws_gpu_peak_is_measured(gpu, WS_PRECISION_FP32));
 
+    write_text("gpu.json", "{ \"name\": \"NVIDIA B200\", \"calibrated\": \"2026-11-21\", \"gb_per_s\": 7000, "
+                           "\"tflops\": { \"fp64\": 36 } }");
+    assert_int_equal(ws_gpu_read(&file, "gpu.json", message, sizeof(message)), 0);
+    assert_non_null(gpu->sheet);
+    near(ws_gpu_peak(gpu, WS_PRECISION_FP64), 36e3); /* not the 40 of the data sheet's ordinary cores */
+
+    write_text("gpu.json", "{ \"name\": \"P100\", \"compute_capability\": \"6.0\", \"gb_per_s\": 700, "
+                           "\"tflops\": { \"fp32\": 10, \"fp16\": 20 } }");
+    assert_int_equal(ws_gpu_read(&file, "gpu.json", message, sizeof(message)), 0);
+    near(gpu->flops_per_ns[WS_PRECISION_FP16][WS_CORES_TENSOR], 0);
+
     /* Tensor cores do not run fp32, so fp32's peak bounds pointwise kernels of any precision. */
     write_text("gpu.json", "{ \"name\": \"mine\", \"gb_per_s\": 1000, \"tflops\": { \"fp32\": 20, \"bf16\": 100 } }");
     assert_int_equal(ws_gpu_read(&file, "gpu.json", message, sizeof(message)), 0);
