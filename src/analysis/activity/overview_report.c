@@ -90,8 +90,9 @@ static void print_losses(const struct ws_process *process, struct ws_page *page)
     const struct ws_damage *damage = &process->damage;
     uint64_t lost = 0;
     char count[WS_FORMAT_SIZE];
+    /* What lies outside the time that the user asked for is not lost. */
     for (size_t i = 0; i < process->losses.count; i++)
-        lost += losses[i].count;
+        lost += losses[i].reason != WS_LOSS_RANGE ? losses[i].count : 0;
     bool damaged = damage->lost_frames || damage->lost_bytes || damage->torn_bytes || damage->no_footer;
     if (!lost && !damaged)
         ws_page_fact(page, "lost", "nothing");
