@@ -10,7 +10,8 @@
 static const struct tool_switch *attach_switches(size_t *count)
 {
     static const struct tool_switch list[] = {
-        { "duration", 0, "TIME", "end after this time, such as 10s (default and 0: until Ctrl-C or wallshim detach)" },
+        { "duration", 0, "TIME",
+          "end after this time, such as 10s (default and 0: until Ctrl-C or wallshim detach)" },
         { "all", 0, NULL, "record every CUDA process at and below PID, such as a launcher, into one folder" },
         { "job", 0, "FOLDER", "with --all: the folder (default: NAME-PID)" },
         { "output", 'o', "TRACE", "name of the trace (default: NAME-PID.wst)" },
