@@ -178,8 +178,8 @@ static int add_found(struct tool_traces *traces, const char *folder, const char 
     return 0;
 }
 
-/* Does this folder hold folders of jobs? If so, prints some of them, so that the user can give the command one of them
- * in place of this folder. */
+/* Does this folder hold folders of jobs? If so, prints some of them, so that the user can give the command one of
+ * them in place of this folder. */
 static bool is_folder_of_jobs(const char *folder)
 {
     enum { NAMED = 8 };

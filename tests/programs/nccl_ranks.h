@@ -7,17 +7,17 @@
 #include "program.h"
 #include "abi/nccl.h"
 
-#define NCCL_CALLS(X)                                                                                         \
-    X(ncclGetUniqueId, (ws_ncclUniqueId * id))                                                                \
-    X(ncclCommInitRank, (ws_ncclComm * comm, int size, ws_ncclUniqueId id, int rank))                         \
-    X(ncclCommInitAll, (ws_ncclComm * comms, int count, const int *devices))                                  \
-    X(ncclCommSplit, (ws_ncclComm comm, int color, int key, ws_ncclComm *made, ws_ncclConfig *config))        \
-    X(ncclCommShrink, (ws_ncclComm comm, int *excluded, int excluded_count, ws_ncclComm *made,                \
-                       ws_ncclConfig *config, int flags))                                                     \
-    X(ncclCommDestroy, (ws_ncclComm comm))                                                                    \
-    X(ncclGroupStart, (void))                                                                                 \
-    X(ncclGroupEnd, (void))                                                                                   \
-    X(ncclAllReduce, (const void *send, void *receive, size_t count, ws_ncclEnum type, ws_ncclEnum reduction, \
+#define NCCL_CALLS(X)                                                                                             \
+    X(ncclGetUniqueId, (ws_ncclUniqueId * id))                                                                    \
+    X(ncclCommInitRank, (ws_ncclComm * comm, int size, ws_ncclUniqueId id, int rank))                             \
+    X(ncclCommInitAll, (ws_ncclComm * comms, int count, const int *devices))                                      \
+    X(ncclCommSplit, (ws_ncclComm comm, int color, int key, ws_ncclComm *made, ws_ncclConfig *config))            \
+    X(ncclCommShrink,                                                                                             \
+      (ws_ncclComm comm, int *excluded, int excluded_count, ws_ncclComm *made, ws_ncclConfig *config, int flags)) \
+    X(ncclCommDestroy, (ws_ncclComm comm))                                                                        \
+    X(ncclGroupStart, (void))                                                                                     \
+    X(ncclGroupEnd, (void))                                                                                       \
+    X(ncclAllReduce, (const void *send, void *receive, size_t count, ws_ncclEnum type, ws_ncclEnum reduction,     \
                       ws_ncclComm comm, ws_CUstream stream))
 
 #define DECLARE_NCCL(name, parameters) ws_ncclResult name parameters;

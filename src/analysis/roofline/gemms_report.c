@@ -164,7 +164,8 @@ static void print_held_back(const struct ws_track_roofline *result, const struct
         page,
         "GEMMs that do not run on tensor cores, or run slowly because of their sizes%s. \"to win\" is an upper "
         "limit. GEMMs on other cores are judged by the same share of the tensor cores' peak as they reach of their "
-        "own cores' peak. GEMMs on tensor cores are judged by the rate that GEMMs of aligned sizes reach here, else by "
+        "own cores' peak. GEMMs on tensor cores are judged by the rate that GEMMs of aligned sizes reach here, else "
+        "by "
         "the roof. Aligned sizes are multiples of 16 bytes; from the A100 on, multiples of 128 bytes are best.",
         result->steps ? ", per steady step" : "");
     ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
