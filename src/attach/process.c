@@ -64,22 +64,23 @@ static const unsigned long long NO_EFFECT = BIT(SIGCHLD) | BIT(SIGURG) | BIT(SIG
 
 bool ws_signal_waits(int thread)
 {
-    static const char *const keys[] = { "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt" };
-    unsigned long long sets[5] = { 0 };
+    enum { OWN, SHARED, BLOCKED, IGNORED, HANDLED, SETS };
+    static const char *const keys[SETS] = { "SigPnd", "ShdPnd", "SigBlk", "SigIgn", "SigCgt" };
+    unsigned long long sets[SETS] = { 0 };
     char path[64], line[1024];
     snprintf(path, sizeof(path), "/proc/%d/status", thread);
     FILE *file = fopen(path, "re");
     if (!file)
         return true;
     while (fgets(line, sizeof(line), file))
-        for (size_t i = 0; i < 5; i++) {
+        for (size_t i = 0; i < SETS; i++) {
             const char *value = value_of(line, keys[i]);
             if (value)
                 sets[i] = strtoull(value, NULL, 16);
         }
     fclose(file);
-    unsigned long long pending = sets[0] | sets[1], without_effect = sets[3] | (NO_EFFECT & ~sets[4]);
-    return pending & ~sets[2] & ~without_effect;
+    unsigned long long without_effect = sets[IGNORED] | (NO_EFFECT & ~sets[HANDLED]);
+    return (sets[OWN] | sets[SHARED]) & ~sets[BLOCKED] & ~without_effect;
 }
 
 /* Returns the thread's id in its innermost pid namespace; -1: the thread is gone. */

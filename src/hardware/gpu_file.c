@@ -84,10 +84,8 @@ static const char *gpu_file_fill(struct ws_gpu_file *file, const json_t *root, c
     gpu_file_copy(file->calibrated, sizeof(file->calibrated), root, "calibrated", "");
     const json_t *stated = json_object_get(root, "compute_capability");
     const char *capability = json_string_value(stated);
-    if (stated && !capability)
+    if (stated && (!capability || sscanf(capability, "%u.%u", &file->gpu.cc_major, &file->gpu.cc_minor) != 2))
         return "compute_capability must be a text, as \"6.1\"";
-    if (!capability || sscanf(capability, "%u.%u", &file->gpu.cc_major, &file->gpu.cc_minor) != 2)
-        file->gpu.cc_major = file->gpu.cc_minor = 0;
     file->gpu.name = file->name;
     file->gpu.source = file->source;
     if (!(file->gpu.bytes_per_ns > 0))

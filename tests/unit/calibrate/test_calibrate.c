@@ -124,6 +124,8 @@ static void what_was_not_measured_is_the_data_sheets(void **state)
     write_text("gpu.json", "{ \"compute_capability\": 6.1, \"gb_per_s\": 700, \"tflops\": { \"fp32\": 10 } }");
     assert_int_not_equal(ws_gpu_read(&file, "gpu.json", message, sizeof(message)), 0);
     assert_non_null(strstr(message, "compute_capability must be a text"));
+    write_text("gpu.json", "{ \"compute_capability\": \"six\", \"gb_per_s\": 700, \"tflops\": { \"fp32\": 10 } }");
+    assert_int_not_equal(ws_gpu_read(&file, "gpu.json", message, sizeof(message)), 0);
 
     /* Tensor cores do not run fp32, so fp32's peak bounds pointwise kernels of any precision. */
     write_text("gpu.json", "{ \"name\": \"mine\", \"gb_per_s\": 1000, \"tflops\": { \"fp32\": 20, \"bf16\": 100 } }");
