@@ -22,6 +22,8 @@ struct call {
     struct shim_thread *thread; /* NULL: the call is not recorded */
     struct ws_ring_op *record;  /* the operation's record in the ring, not committed yet; NULL: there is no record */
     int32_t result;
+    /* The record of a call that waits for the device, prepared before the wait and not committed yet; or NULL. */
+    struct ws_ring_call *prepared;
     uint64_t ticks_begin, ticks_end; /* begin and end of a call that is not an operation (launch, copy, memset …) */
     uint64_t nccl_before; /* for NCCL calls: the thread's last correlation id (number of a call) at entry */
 };

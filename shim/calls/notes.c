@@ -17,6 +17,39 @@
  * recorded. */
 enum { CALLS_WITH_STACK = CALL_FAMILY(SYNC) | CALL_FAMILY(MEMORY) | CALL_FAMILY(MODULE) };
 
+/* Fills in what is known before the call returns. */
+static void fill_record(struct ws_ring_call *record, const struct call *call, const struct shim_context *context,
+                        const struct shim_stream *stream, const void *object)
+{
+    *record = (struct ws_ring_call){
+        .header = { .kind = WS_RING_CALL,
+                    .slots = 1,
+                    .detail = (uint16_t)call->id,
+                    .shape = context ? context->id : 0 },
+        .object = AT(object),
+        .stream = stream ? stream->id : 0,
+    };
+}
+
+/* Completes the record, and commits it. NULL: the record did not fit into the ring. */
+static void complete_record(struct shim_thread *thread, const struct call *call, struct ws_ring_call *record)
+{
+    enum ws_call_family family = (enum ws_call_family)resolve_table[call->id].family;
+    activity_called(thread, call->ticks_begin, call->ticks_end);
+    if (family == WS_CALL_SYNC)
+        activity_waited(thread, call->ticks_begin, call->ticks_end);
+    thread->correlation++;
+    if (!record)
+        return;
+    record->ticks_begin = call->ticks_begin;
+    record->ticks_end = call->ticks_end;
+    record->correlation = thread->correlation;
+    record->result = call->result;
+    ws_ring_commit(&thread->ring, 1);
+    if (CALLS_WITH_STACK >> family & 1)
+        stack_note(thread, call->ticks_begin, call->ticks_end, 0);
+}
+
 void host_call(struct call *call, ws_CUstream stream, const void *object, uint64_t address, uint64_t bytes)
 {
     /* A failed call does not start the recording. A nested call (one inside another wrapped call) is not recorded. */
@@ -25,13 +58,9 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     struct shim_thread *thread = call->thread ? call->thread : thread_get();
     if (!thread || !shim_recording())
         return;
-    activity_called(thread, call->ticks_begin, call->ticks_end);
-    if (resolve_table[call->id].family == WS_CALL_SYNC)
-        activity_waited(thread, call->ticks_begin, call->ticks_end);
     if (thread->in_nccl)
         call_is_in_nccl(thread, thread->within, NULL); /* to clear in_nccl if the NCCL call was left by longjmp */
-    uint32_t handles = atomic_load(&shim_page.handles);
-    struct shim_context *context = context_of_thread(thread, handles);
+    struct shim_context *context = context_of_thread(thread, atomic_load(&shim_page.handles));
     /* The stream that was given to a failed call may be invalid. */
     bool about_stream = stream != NO_STREAM && call->result == WS_CUDA_SUCCESS;
     struct shim_stream *found = about_stream ? stream_find(stream, call->per_thread, context) : NULL;
@@ -39,26 +68,12 @@ void host_call(struct call *call, ws_CUstream stream, const void *object, uint64
     /* true: the wrapper has not marked this call as a wrapped call, so frame_guard has marked it */
     bool guarded = frame_guard(thread, &word);
     struct ws_ring_call *record = ws_ring_reserve(&thread->ring, 1);
-    thread->correlation++;
-    if (record)
-        *record = (struct ws_ring_call){
-            .header = { .kind = WS_RING_CALL,
-                        .slots = 1,
-                        .detail = (uint16_t)call->id,
-                        .shape = context ? context->id : 0 },
-            .ticks_begin = call->ticks_begin,
-            .ticks_end = call->ticks_end,
-            .correlation = thread->correlation,
-            .object = AT(object),
-            .address = address,
-            .bytes = bytes,
-            .stream = found ? found->id : 0,
-            .result = call->result,
-        };
-    if (record)
-        ws_ring_commit(&thread->ring, 1);
-    if (record && CALLS_WITH_STACK >> resolve_table[call->id].family & 1)
-        stack_note(thread, call->ticks_begin, call->ticks_end, 0);
+    if (record) {
+        fill_record(record, call, context, found, object);
+        record->address = address;
+        record->bytes = bytes;
+    }
+    complete_record(thread, call, record);
     if (guarded)
         thread->within = 0;
 }
@@ -111,6 +126,48 @@ void waiting_all(struct call *call)
         left -= atomic_load_explicit(&stream_at(id)->held, memory_order_relaxed) != 0;
         op_end_held(call->thread, stream_at(id));
     }
+}
+
+/* Prepares the record of a call that waits for the device, while the device still works. Otherwise all of this would
+ * be done when the device has finished, and the program would go on later. The record is left to wait_ended if the
+ * stream is not known yet, or if the ring has no room. */
+static void prepare_record(struct call *call, ws_CUstream stream, const void *object)
+{
+    struct shim_thread *thread = call->thread;
+    if (!thread || !shim_recording() || thread->in_nccl ||
+        !ws_ring_has_room(&thread->ring, ws_ring_head(&thread->ring) + 1))
+        return;
+    struct shim_context *context = context_of_thread(thread, atomic_load(&shim_page.handles));
+    struct shim_stream *found = stream != NO_STREAM ? stream_known(stream, call->per_thread, context) : NULL;
+    if (stream != NO_STREAM && !found)
+        return;
+    call->prepared = ws_ring_reserve_one(&thread->ring);
+    if (call->prepared)
+        fill_record(call->prepared, call, context, found, object);
+}
+
+void wait_begins(struct call *call, ws_CUstream stream, const void *object)
+{
+    waiting(call, stream);
+    prepare_record(call, stream, object);
+}
+
+void wait_begins_all(struct call *call, const void *object)
+{
+    waiting_all(call);
+    prepare_record(call, NO_STREAM, object);
+}
+
+void wait_ended(struct call *call, ws_CUstream stream, const void *object)
+{
+    struct ws_ring_call *record = call->prepared;
+    if (!record || !call->thread || !shim_recording()) {
+        host_call(call, stream, object, 0, 0);
+        return;
+    }
+    if (call->result != WS_CUDA_SUCCESS)
+        record->stream = 0; /* the stream may be invalid */
+    complete_record(call->thread, call, record);
 }
 
 /* A query that returns "not ready" gets no record: programs poll with such queries. */

@@ -67,6 +67,9 @@ static inline uint64_t pitched(const size_t *pitch, size_t height)
 /* Functions for calls that wait, that make a stream wait, or that capture a stream. */
 void waiting(struct call *call, ws_CUstream stream);
 void waiting_all(struct call *call);
+void wait_begins(struct call *call, ws_CUstream stream, const void *object);
+void wait_begins_all(struct call *call, const void *object);
+void wait_ended(struct call *call, ws_CUstream stream, const void *object);
 void queried(struct call *call, ws_CUstream stream, const void *object);
 void wait_coming(struct call *call, ws_CUstream stream);
 void wait_ordered(struct call *call, ws_CUstream stream, ws_CUevent event);

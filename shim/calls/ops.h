@@ -71,8 +71,10 @@ HOT bool call_enter(struct call *call, uintptr_t *frame, enum ws_function_id id,
     call->phase = phase;
     call->thread = thread;
     call->record = NULL;
-    if (!call_is_op(family))
+    if (!call_is_op(family)) {
         call->nested = nested;
+        call->prepared = NULL;
+    }
     return true;
 }
 

@@ -2,7 +2,7 @@
  * event, or capture a stream. */
 /* clang-format off */
 DRIVER_PTSZ(cuStreamSynchronize, cuStreamSynchronize, 2000, SYNC,
-    (ws_CUstream hStream), (hStream), waiting(&call, hStream), host_call(&call, hStream, NULL, 0, 0))
+    (ws_CUstream hStream), (hStream), wait_begins(&call, hStream, NULL), wait_ended(&call, hStream, NULL))
 DRIVER_PTSZ(cuStreamQuery, cuStreamQuery, 2000, SYNC,
     (ws_CUstream hStream), (hStream), waiting(&call, hStream), queried(&call, hStream, NULL))
 DRIVER_PTSZ(cuStreamWaitEvent, cuStreamWaitEvent, 3020, EVENT,
@@ -19,13 +19,13 @@ DRIVER_PTSZ(cuEventRecordWithFlags, cuEventRecordWithFlags, 11010, EVENT,
     (ws_CUevent hEvent, ws_CUstream hStream, unsigned flags), (hEvent, hStream, flags), waiting(&call, hStream),
     host_call(&call, hStream, hEvent, 0, 0))
 DRIVER(cuEventSynchronize, cuEventSynchronize, 2000, SYNC,
-    (ws_CUevent hEvent), (hEvent), waiting_all(&call), host_call(&call, NO_STREAM, hEvent, 0, 0))
+    (ws_CUevent hEvent), (hEvent), wait_begins_all(&call, hEvent), wait_ended(&call, NO_STREAM, hEvent))
 DRIVER(cuEventQuery, cuEventQuery, 2000, SYNC,
     (ws_CUevent hEvent), (hEvent), waiting_all(&call), queried(&call, NO_STREAM, hEvent))
 DRIVER(cuCtxSynchronize, cuCtxSynchronize, 2000, SYNC,
-    (void), (), waiting_all(&call), host_call(&call, NO_STREAM, NULL, 0, 0))
+    (void), (), wait_begins_all(&call, NULL), wait_ended(&call, NO_STREAM, NULL))
 DRIVER(cuCtxSynchronize_v2, cuCtxSynchronize, 13000, SYNC,
-    (ws_CUcontext ctx), (ctx), waiting_all(&call), host_call(&call, NO_STREAM, ctx, 0, 0))
+    (ws_CUcontext ctx), (ctx), wait_begins_all(&call, ctx), wait_ended(&call, NO_STREAM, ctx))
 DRIVER_PTSZ(cuStreamBeginCapture, cuStreamBeginCapture, 10000, CAPTURE,
     (ws_CUstream hStream), (hStream), capture_beginning(&call, hStream), capture_begun(&call, hStream))
 DRIVER_PTSZ(cuStreamBeginCapture_v2, cuStreamBeginCapture, 10010, CAPTURE,
