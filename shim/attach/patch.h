@@ -61,7 +61,7 @@ enum patch_refusal {
     PATCH_TOO_LONG,            /* the function is longer than 64 KiB, or its end was not found */
     PATCH_OVERLAP,             /* a jump of the function leads into the middle of an instruction */
     PATCH_FIXED_INSTRUCTION,   /* the head has an instruction that cannot be moved, such as a system call */
-    PATCH_CALL,                /* the head contains a call whose return address cannot be kept */
+    PATCH_CALL,                /* the head contains a call that would return to another address from the trampoline */
     /* the head refers to an address that is too far from the trampoline (more than 2 GiB) */
     PATCH_RELATIVE_FAR,
     PATCH_ALREADY,  /* the shim has patched the function already */

@@ -193,7 +193,8 @@ static void graphs_alone(struct run *run)
     }
 }
 
-/* A step is a graph with kernels before and after it. The size of the batch decides which of several graphs. */
+/* A step is a graph with kernels before and after it. The batch size decides which of several graphs
+ * is launched. */
 static void graphs_of_sizes(struct run *run)
 {
     for (int step = 0; step < 80; step++) {

@@ -10,7 +10,8 @@
 /* A trace by Wallshim counts as complete if at most one in LOST_MOST operations was lost. The value is our choice. */
 enum { LOST_MOST = 1000 };
 
-/* ws_recorded_apart compares at most this many correlation ids, which are enough to find the median difference. */
+/* ws_recorded_apart sorts at most this many correlation ids. That is enough to find the median difference between
+ * consecutive ids. */
 enum { MOST_IDS = 1000000 };
 
 /* Does a loss for this reason mean that the device ran operations whose times are not in the trace? Returns false for
