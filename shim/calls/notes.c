@@ -158,10 +158,17 @@ void wait_begins_all(struct call *call, const void *object)
     prepare_record(call, NO_STREAM, object);
 }
 
+/* Is the prepared record still the ring's next one? The thread may have written other records during the wait, in a
+ * signal handler whose calls were not recognised as nested (frames.c), for example if it switched to another stack. */
+static bool is_still_there(const struct shim_thread *thread, const struct ws_ring_call *record)
+{
+    return thread->within && (const char *)record == ws_ring_slot(&thread->ring, ws_ring_head(&thread->ring));
+}
+
 void wait_ended(struct call *call, ws_CUstream stream, const void *object)
 {
     struct ws_ring_call *record = call->prepared;
-    if (!record || !call->thread || !shim_recording()) {
+    if (!record || !call->thread || !shim_recording() || !is_still_there(call->thread, record)) {
         host_call(call, stream, object, 0, 0);
         return;
     }

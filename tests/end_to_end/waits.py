@@ -9,7 +9,7 @@ import sys
 import tempfile
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-SHORTEST_NS = 500000  # a wait for a kernel of a millisecond takes longer, unless the thread stands still for so long
+SHORTEST_NS = 10000000  # a wait for a kernel of 20 ms takes longer, unless the thread stands still for 10 ms
 
 
 def rows(build, trace, family):

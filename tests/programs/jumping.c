@@ -107,18 +107,65 @@ static void *be_interrupted(void *above)
     return NULL;
 }
 
-/* Interrupts launches of a thread whose alternate signal stack is above its ordinary stack in memory. */
-static void interrupt(void)
+/* Starts a thread whose signal stack is above its ordinary stack in memory. run: gets the signal stack. */
+static pthread_t start_below_signal_stack(void (*handle)(int), void *(*run)(void *))
 {
-    struct sigaction action = { .sa_handler = launch_in_handler, .sa_flags = SA_ONSTACK };
+    struct sigaction action = { .sa_handler = handle, .sa_flags = SA_ONSTACK };
     pthread_attr_t attributes;
     pthread_t thread;
     char *stacks = mmap(NULL, 2 * STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     sigaction(SIGUSR1, &action, NULL);
     pthread_attr_init(&attributes);
     pthread_attr_setstack(&attributes, stacks, STACK_SIZE);
-    if (stacks == MAP_FAILED || pthread_create(&thread, &attributes, be_interrupted, stacks + STACK_SIZE))
+    if (stacks == MAP_FAILED || pthread_create(&thread, &attributes, run, stacks + STACK_SIZE))
         exit(91);
+    return thread;
+}
+
+static void interrupt(void)
+{
+    pthread_join(start_below_signal_stack(launch_in_handler, be_interrupted), NULL);
+}
+
+#ifndef SS_AUTODISARM
+#define SS_AUTODISARM (1U << 31)
+#endif
+enum { WAITS = 20, WAIT_NS = 20000000 };
+static int waiting, handled; /* numbers of waits that have begun, and of handlers that have run */
+
+static void launch_in_wait(int signal)
+{
+    (void)signal;
+    spin(gpu.spin, gpu.stream, 1000);
+    __atomic_fetch_add(&handled, 1, __ATOMIC_RELEASE);
+}
+
+/* SS_AUTODISARM hides the signal stack from the handler. So the shim does not notice that the handler runs there. */
+static void *wait_interrupted(void *above)
+{
+    stack_t stack = { .ss_sp = above, .ss_size = STACK_SIZE, .ss_flags = (int)SS_AUTODISARM };
+    MUST(cuCtxSetCurrent(gpu.context));
+    sigaltstack(&stack, NULL);
+    for (int i = 1; i <= WAITS; i++) {
+        spin(gpu.spin, gpu.stream, WAIT_NS);
+        __atomic_store_n(&waiting, i, __ATOMIC_RELEASE);
+        MUST(cuStreamSynchronize(gpu.stream));
+        while (__atomic_load_n(&handled, __ATOMIC_ACQUIRE) < i)
+            sched_yield();
+    }
+    return NULL;
+}
+
+/* A handler launches while its thread waits for the device. */
+static void interrupt_waits(void)
+{
+    pthread_t thread = start_below_signal_stack(launch_in_wait, wait_interrupted);
+    for (int i = 1; i <= WAITS; i++) {
+        while (__atomic_load_n(&waiting, __ATOMIC_ACQUIRE) < i)
+            usleep(100);
+        usleep(WAIT_NS / 4000);
+        pthread_kill(thread, SIGUSR1);
+    }
     pthread_join(thread, NULL);
 }
 
@@ -248,6 +295,7 @@ int main(int argc, char **argv)
                    { "collectives", leave_collectives },
                    { "many-launches", leave_many_launches },
                    { "interrupted", interrupt },
+                   { "interrupted-waits", interrupt_waits },
                    { "meeting", meet_waits } };
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (!strcmp(mode_of(argc, argv), others[i].mode)) {
