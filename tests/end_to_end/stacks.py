@@ -166,6 +166,9 @@ def case_lines(build):
         return  # the host is so slow with a sanitizer that fusing the chain would save nothing
     # On a busy machine the chain is too small a part of a step for the page.
     report = json.loads(report_of(build, "--steps", "100", switches=["--json"]))
+    waits = [row.get("where", "") for row in report["processes"][0]["synchronisation"]]
+    before = line_with('driver.call("cuCtxSynchronize")')
+    assert any(f"(train.py:{before})" in where for where in waits), (before, waits)
     advice = report["processes"][0]["devices"][0]["advice"]
     found = [row["where"] for row in advice if row["text"].startswith("fuse bias_add")]
     assert found and f"from train (train.py:{launch})" in found[0], (launch, advice)

@@ -15,25 +15,28 @@ static int sync_longest_first(const void *a, const void *b)
         return x->total < y->total ? 1 : -1;
     if (x->function != y->function)
         return x->function < y->function ? -1 : 1;
-    return (x->thread > y->thread) - (x->thread < y->thread);
+    if (x->thread != y->thread)
+        return x->thread < y->thread ? -1 : 1;
+    return (x->place > y->place) - (x->place < y->place);
 }
 
-static int add_wait(struct ws_process_sync *result, struct ws_map *places, uint32_t function, uint32_t thread,
-                    int64_t length)
+/* Adds a wait of the thread that began at the host time `begin`. rows: the numbers of rows by their keys. */
+static int add_wait(struct ws_process_sync *result, struct ws_map *rows, const struct ws_process *process,
+                    uint32_t function, uint32_t thread, int64_t begin, int64_t length)
 {
-    uint64_t key = (uint64_t)function << 32 | thread;
-    uint64_t *place = ws_salted_put(places, key ? key : UINT64_MAX); /* a map cannot hold the key 0 */
-    if (!place)
+    uint32_t place = ws_stacks_at(&process->stacks, thread, begin, 0);
+    const uint32_t key[] = { function, thread, place };
+    uint64_t *number = ws_map_put(rows, ws_salted_key(key, sizeof(key)));
+    if (!number)
         return -ENOMEM;
-    if (!*place) {
+    if (!*number) {
         struct ws_sync_row *row = ws_vector_push(&result->rows);
         if (!row)
             return -ENOMEM;
-        row->function = function;
-        row->thread = thread;
-        *place = result->rows.count;
+        *row = (struct ws_sync_row){ .function = function, .thread = thread, .place = place };
+        *number = result->rows.count;
     }
-    struct ws_sync_row *row = (struct ws_sync_row *)result->rows.data + (*place - 1);
+    struct ws_sync_row *row = (struct ws_sync_row *)result->rows.data + (*number - 1);
     row->count++;
     if (length > 0) {
         row->total = ws_sum(row->total, length);
@@ -51,20 +54,21 @@ static int sync_run(const struct ws_report *report, size_t subject, void *memory
     const struct ws_call *calls = process->calls.data;
     const struct ws_ops *ops = &process->ops;
     struct ws_process_sync *result = memory;
-    struct ws_map places = { 0 };
+    struct ws_map numbers = { 0 };
     result->rows = WS_VECTOR(struct ws_sync_row);
     int status = 0;
     for (size_t i = 0; i < process->calls.count && !status; i++) {
         const struct ws_driver_function *function = ws_entries_find(&process->driver_functions, calls[i].function);
         if (function && function->family == WS_CALL_SYNC)
-            status = add_wait(result, &places, calls[i].function, calls[i].thread,
+            status = add_wait(result, &numbers, process, calls[i].function, calls[i].thread, calls[i].host_begin,
                               calls[i].host_end - calls[i].host_begin);
     }
     for (size_t i = 0; i < ops->count && !status; i++)
         if (ws_op_blocks(process, (uint32_t)i))
-            status = add_wait(result, &places, ws_process_shape(process, ops->shape[i])->row.driver_function,
-                              ws_op_thread(ops, i), ws_op_host_length(ops, i));
-    ws_map_finish(&places);
+            status =
+                add_wait(result, &numbers, process, ws_process_shape(process, ops->shape[i])->row.driver_function,
+                         ws_op_thread(ops, i), ws_op_host_begin(ops, i), ws_op_host_length(ops, i));
+    ws_map_finish(&numbers);
     const struct ws_sync_row *rows = result->rows.data;
     for (size_t i = 0; i < result->rows.count; i++)
         result->total = ws_sum(result->total, rows[i].total);

@@ -1,14 +1,15 @@
-/* The host calls that waited for the device. */
+/* The host calls that waited for the device, and the lines of the program that made them. */
 #ifndef WALLSHIM_ANALYSIS_ACTIVITY_SYNC_H
 #define WALLSHIM_ANALYSIS_ACTIVITY_SYNC_H
 
 #include "base/vector.h"
 #include "report/analysis.h"
 
-/* Waits of one thread in one function: their number, and their total and longest host time in ns. */
+/* Waits of one thread in one function, at one place: their number, and their total and longest host time in ns. */
 struct ws_sync_row {
     uint32_t function; /* the function's id among the trace's driver_function rows; 0: not known */
     uint32_t thread;
+    uint32_t place; /* the place in the program that made the calls (model/stacks.h); WS_NO_FRAME: not known */
     uint64_t count;
     int64_t total, longest;
 };
