@@ -159,7 +159,7 @@ void wait_begins_all(struct call *call, const void *object)
 }
 
 /* Is the prepared record still the ring's next one? The thread may have written other records during the wait, in a
- * signal handler whose calls were not recognised as nested (frames.c), for example if it switched to another stack. */
+ * signal handler whose calls were not recognised as nested (frames.c): for example, it switched to another stack. */
 static bool is_still_there(const struct shim_thread *thread, const struct ws_ring_call *record)
 {
     return thread->within && (const char *)record == ws_ring_slot(&thread->ring, ws_ring_head(&thread->ring));
