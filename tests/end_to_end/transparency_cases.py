@@ -122,7 +122,8 @@ CASES = {
     "signal-longjmp-from-many-launches": Case("jumping", "many-launches", ops=50, never=POOL_DRY,
                                               environment={"WALLSHIM_EVENTS": "512"}),
     "signal-stack-above": Case("jumping", "interrupted", ops=100, only=True),
-    "signal-stack-above-in-waits": Case("jumping", "interrupted-waits", ops=40),
+    "unsanitized/signal-stack-above-in-waits": Case("jumping", "interrupted-waits", ops=40,
+                                                    plain_only="ThreadSanitizer runs the handlers after the waits"),
     # threads
     "threads-short": Case("threads", "short", ops=1800),
     "threads-early": Case("threads", "early", ops=320),
