@@ -356,10 +356,12 @@ static enum told settle_last(struct shim_stream *stream, struct pending *pending
 /* --- a window ----------------------------------------------------------------------------------- */
 
 /* Corrections may have moved an operation's start to before its launch, which is impossible. Moves such a start to
- * the time of the launch. */
+ * the time of the launch. The last comparison of the clocks may be wrong by many microseconds, but the launch began
+ * before it arrived at the device. */
 static void keep_after_launch(const struct shim_context *context, struct ws_op *op)
 {
     int64_t error, launched = device_clock_from_host(context, op->host_begin, &error);
+    launched = ws_min(launched, arrives(context, op->host_begin).time);
     op->begin = ws_max(op->begin, launched);
     op->end = ws_max(op->end, op->begin);
 }
