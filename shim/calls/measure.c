@@ -70,6 +70,10 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     struct thread_measuring *measuring = &thread->measuring;
     bool anchor = now >= atomic_load_explicit(&stream->anchor_due, memory_order_relaxed);
     bool early = sample && shape->sample_gap < MEASURE_EARLY_GAP;
+    if (early && duration_wanted(shape->shape) != WANT_FIRST_SAMPLES) { /* the kernel was measured in other streams */
+        shape->sample_gap = MEASURE_EARLY_GAP;
+        early = false;
+    }
     bool paid = now + (early ? advance_of(shape) : 0) >= measuring->paid_until;
     measuring->early = early && !paid && reserve_allows(measuring, shape, now);
     bool allowed = paid || measuring->early;
@@ -87,8 +91,8 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     if (!sample)
         return MEASURE_END;
     shape->sample_gap = ws_clamp(2 * shape->sample_gap, (uint32_t)FIRST_GAP, (uint32_t)LONGEST_GAP);
-    shape->until_sample =
-        ws_min(shape->sample_gap, duration_varies(shape->shape) ? (uint32_t)VARYING_GAP : shape->sample_gap);
+    bool many = duration_wanted(shape->shape) == WANT_MANY_SAMPLES;
+    shape->until_sample = many ? ws_min(shape->sample_gap, (uint32_t)VARYING_GAP) : shape->sample_gap;
     return MEASURE_PAIR;
 }
 
@@ -173,7 +177,7 @@ enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *
 {
     /* if false, copies in other streams may delay this copy */
     bool alone = !(record->inner & WS_RING_OP_ENGINE_BUSY);
-    thread->measuring.is_sample = false;
+    thread->measuring.is_sample &= thread->measure != MEASURE_UNDECIDED; /* if decided, this operation may be one */
     if (shape->computable)
         measure_is_only_user(shape->stream, thread);
     if (!(shape->function || (shape->computable && alone)) || fresh ||

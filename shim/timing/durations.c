@@ -64,16 +64,21 @@ static struct {
  * stands for all works for which there was no memory. */
 static struct ws_chunks durations = { .row_size = sizeof(struct duration) }; /* index: number of the work */
 static struct ws_chunks works = { .row_size = sizeof(uint32_t) }; /* number of each shape's work; index: shape id */
-static struct ws_map work_ids; /* hash of a shape without its stream → number of its work */
+static struct ws_map work_ids; /* a work's key (hash of a shape without its stream) → number of the work */
 static uint32_t work_count;
 static struct duration shared;
 
-static uint32_t work_of(uint32_t shape, uint64_t bytes)
+static uint64_t work_key(uint32_t shape, uint64_t bytes)
 {
     struct ws_shape row = *(const struct ws_shape *)registry_row(&registry.shape, shape);
     row.id = row.stream = 0;
     row.grid_x += shape_size_class(bytes); /* copies have no grid */
-    uint64_t *id = ws_map_put(&work_ids, ws_hash_key(&row, sizeof(row)));
+    return ws_hash_key(&row, sizeof(row));
+}
+
+static uint32_t work_of(uint32_t shape, uint64_t bytes)
+{
+    uint64_t *id = ws_map_put(&work_ids, work_key(shape, bytes));
     if (!id)
         return 0;
     if (!*id)
@@ -276,17 +281,27 @@ void duration_sample(struct duration *duration, double ns, double noise, enum sa
     }
 }
 
-/* Each byte holds the last note (duration_note) about any of the shapes that share the byte. */
-static _Atomic uint8_t varying[4096];
+enum { WANTED_BITS = 2, NOTES = 4096 };
+/* index: low bits of a work's key; value: bits 32 to 61 of the key, and enum samples_wanted in the lowest bits. The
+ * value is the last note about any of the works that share the index. */
+static _Atomic uint32_t notes[NOTES];
 
-void duration_note(uint32_t shape, bool varies)
+static uint32_t note_of(uint64_t key, enum samples_wanted wanted)
 {
-    atomic_store_explicit(&varying[shape % sizeof(varying)], varies, memory_order_relaxed);
+    return (uint32_t)(key >> 32) << WANTED_BITS | wanted;
 }
 
-bool duration_varies(uint32_t shape)
+void duration_want(uint32_t shape, enum samples_wanted wanted)
 {
-    return atomic_load_explicit(&varying[shape % sizeof(varying)], memory_order_relaxed);
+    uint64_t key = work_key(shape, 0);
+    atomic_store_explicit(&notes[key % NOTES], note_of(key, wanted), memory_order_relaxed);
+}
+
+enum samples_wanted duration_wanted(uint32_t shape)
+{
+    uint64_t key = work_key(shape, 0);
+    uint32_t wanted = atomic_load_explicit(&notes[key % NOTES], memory_order_relaxed) ^ note_of(key, 0);
+    return wanted <= WANT_MANY_SAMPLES ? (enum samples_wanted)wanted : WANT_FIRST_SAMPLES;
 }
 
 /* index: a hash of the key (learned_key); value: the key that was learned last at this index */

@@ -1,7 +1,7 @@
 /* The durations of operations, learned from the few operations that are measured: a mean and a spread for each
  * combination of kernel, grid and block, for each graph, and for copies and memsets of one size class
  * (objects/shapes.h). A duration holds for all streams. All times are in ns. Only the drain thread uses these
- * functions, except duration_varies and duration_is_known. */
+ * functions, except duration_wanted and duration_is_known. */
 #ifndef WALLSHIM_SHIM_TIMING_DURATIONS_H
 #define WALLSHIM_SHIM_TIMING_DURATIONS_H
 
@@ -64,11 +64,18 @@ void duration_doubt(struct duration *duration, double by);
 /* The kernel's launches took as long as expected. */
 void duration_as_expected(struct duration *duration);
 
-/* duration_note notes whether many launches of this shape must be measured, because their durations vary.
- * duration_varies returns the last note, and may be called by any thread. Several shapes share the memory for one
- * note, so the returned note may be about another shape. */
-void duration_note(uint32_t shape, bool varies);
-bool duration_varies(uint32_t shape);
+/* How many more launches of a kernel are to be measured (samples). */
+enum samples_wanted {
+    WANT_FIRST_SAMPLES, /* the duration is not known well yet, so the next samples come soon */
+    WANT_FEW_SAMPLES,
+    WANT_MANY_SAMPLES, /* launches take very different times */
+};
+
+/* duration_want notes how many samples are wanted of the shape's kernel, in all streams. duration_wanted returns the
+ * last note, and may be called by any thread. It sometimes returns WANT_FIRST_SAMPLES for a kernel with another note:
+ * kernels share the memory for notes. */
+void duration_want(uint32_t shape, enum samples_wanted wanted);
+enum samples_wanted duration_wanted(uint32_t shape);
 
 /* Like duration_sample, for the operations of duration_of_other. */
 void duration_sample_other(uint32_t shape, uint64_t bytes, double ns, double noise, enum sample kind);

@@ -21,6 +21,7 @@ enum {
     LATE_BY = 1000,
     HELD_UP_NS = 20000, /* ns; a kernel in an idle stream that ends this much later than computed has begun late */
     OPENING_NS = 4000,  /* ns; a stream resumes at most this long after the gate (gates.h) that held it was opened */
+    FIRST_SAMPLES = 8,  /* a kernel of which so many launches were measured needs no further samples in a hurry */
 };
 
 /* Lets the line (the stream's computed times) go on after this event. */
@@ -280,9 +281,11 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
         ws_square(AROUND_UNSURE) + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE);
     duration_sample(pending->duration, took, 2 * event_noise + around_var, SAMPLE_EXACT);
     /* In a busy stream, the measured ends of runs (operations without a pause) tell more about durations than single
-     * measured launches. Therefore duration_note asks for many measured launches only if the stream was idle. */
+     * measured launches. Therefore many measured launches are wanted only if the stream was idle. */
     bool was_idle = !line_may_reach(line, arrives(context, pending->op.host_begin).time);
-    duration_note(pending->op.shape, was_idle && !duration_is_steady(pending->duration));
+    bool many = was_idle && !duration_is_steady(pending->duration);
+    if (pending->duration->samples >= FIRST_SAMPLES)
+        duration_want(pending->op.shape, many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
     pending->op.begin = ws_min(begin->time + around, end->time);
     pending->op.end = end->time;
     pending->begin_var = (float)(event_noise + around_var);

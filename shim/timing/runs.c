@@ -140,7 +140,6 @@ static void tell_kernels(struct run run, double by, bool learned)
         struct duration *duration = at->duration;
         if (!duration->launches) /* this kernel was updated at an earlier launch of the run */
             continue;
-        duration_note(at->op.shape, false); /* few launches must be measured: the ends of runs tell more */
         if (by == 0)
             duration_as_expected(duration);
         else if (learned)

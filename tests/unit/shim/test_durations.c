@@ -251,16 +251,6 @@ static void what_was_far_off_makes_it_unsure(void **state)
     assert_near((double)kernel.change, 0.9 * 800 * 800);
 }
 
-static void notes_are_kept_by_shape(void **state)
-{
-    (void)state;
-    duration_note(5, true);
-    duration_note(6, false);
-    assert_true(duration_varies(5) && !duration_varies(6) && !duration_varies(7));
-    duration_note(5, false);
-    assert_false(duration_varies(5));
-}
-
 /* A change of the duration resets the count of far-off samples: the next single far-off sample is ignored again. */
 static void a_change_ends_the_row(void **state)
 {
@@ -358,6 +348,22 @@ static void a_kernel_is_the_same_in_every_stream(void **state)
     assert_ptr_equal(duration_of(other), duration_of(other));
 }
 
+/* A kernel that was measured in one stream need not be measured in a hurry in the next. */
+static void what_is_wanted_holds_for_all_streams(void **state)
+{
+    (void)state;
+    locks_open();
+    registry_init();
+    uint32_t first = shape(1, 1), second = shape(1, 2), other = shape(2, 1);
+    assert_int_equal(duration_wanted(first), WANT_FIRST_SAMPLES);
+    duration_want(first, WANT_MANY_SAMPLES);
+    assert_int_equal(duration_wanted(first), WANT_MANY_SAMPLES);
+    assert_int_equal(duration_wanted(second), WANT_MANY_SAMPLES);
+    assert_int_equal(duration_wanted(other), WANT_FIRST_SAMPLES);
+    duration_want(second, WANT_FEW_SAMPLES);
+    assert_int_equal(duration_wanted(first), WANT_FEW_SAMPLES);
+}
+
 /* Copies of about the same size share a duration, in every stream. Their times say nothing about kernels. */
 static void copies_of_one_size_class_are_the_same(void **state)
 {
@@ -440,7 +446,7 @@ int main(void)
         cmocka_unit_test_setup(a_mean_that_lags_behind_catches_up, begin_anew),
         cmocka_unit_test_setup(rough_samples_show_changes_only, begin_anew),
         cmocka_unit_test_setup(what_was_far_off_makes_it_unsure, begin_anew),
-        cmocka_unit_test_setup(notes_are_kept_by_shape, begin_anew),
+        cmocka_unit_test_setup(what_is_wanted_holds_for_all_streams, begin_anew),
         cmocka_unit_test_setup(a_kernel_that_changed_twice_may_change_again, begin_anew),
         cmocka_unit_test_setup(a_change_ends_the_row, begin_anew),
         cmocka_unit_test_setup(an_upper_bound_counts_until_there_is_a_sample, begin_anew),

@@ -21,12 +21,12 @@ _Atomic uint64_t ticks_in_1024_ns = 1024; /* a tick is a nanosecond */
 _Atomic bool ticks_are_ns;
 enum { COST = 8000, MILLION = 1000000 };
 
-static bool varies; /* whether the durations of a shape's kernels vary; the tests use this value for all shapes */
+static enum samples_wanted wanted; /* for all shapes */
 
-bool duration_varies(uint32_t of_shape)
+enum samples_wanted duration_wanted(uint32_t of_shape)
 {
     (void)of_shape;
-    return varies;
+    return wanted;
 }
 
 static bool known = true; /* whether the drain thread has learned the durations of copies */
@@ -65,7 +65,7 @@ static int begin_anew(void **state)
     memset(&other, 0, sizeof(other));
     shape = (struct shape_entry){ .until_sample = 2 };
     shim_options.overhead = 20000; /* 2 % */
-    varies = false;
+    wanted = WANT_FIRST_SAMPLES;
     stretch = 1;
     between = 0;
     return thread ? 0 : -1;
@@ -192,7 +192,7 @@ static void what_varies_is_sampled_more_often(void **state)
         *thread = (struct shim_thread){ 0 };
         stream.anchor_due = UINT64_MAX;
         shape = (struct shape_entry){ .until_sample = 2 };
-        varies = i;
+        wanted = i ? WANT_MANY_SAMPLES : WANT_FIRST_SAMPLES;
         for (int k = 0; k < 1000; k++) {
             launch(&counts, 10, 50000, COST);
             stream.anchor_due = UINT64_MAX; /* no anchors */
@@ -276,6 +276,24 @@ static void a_kernel_without_samples_comes_first(void **state)
         }
     }
     assert_true(rarely >= 2);
+}
+
+/* A kernel that was measured in other streams needs no early samples in a new one: while the budget is used up, such
+ * a kernel is not measured. */
+static void a_kernel_that_is_known_is_in_no_hurry(void **state)
+{
+    (void)state;
+    uint64_t now = (uint64_t)100 * MILLION;
+    stream.anchor_due = UINT64_MAX;
+    for (int i = 0; i < 2; i++) {
+        thread->measuring = (struct thread_measuring){ .paid_until = now + 10000 };
+        shape = (struct shape_entry){ .until_sample = 1 };
+        wanted = i ? WANT_FEW_SAMPLES : WANT_FIRST_SAMPLES;
+        assert_int_equal(measure_of_launch(thread, &stream, &shape, now), i ? MEASURE_NOTHING : MEASURE_PAIR);
+        assert_int_equal(shape.sample_gap, i ? MEASURE_EARLY_GAP : 1);
+    }
+    assert_int_equal(measure_of_launch(thread, &stream, &shape, now + 5000), MEASURE_NOTHING);
+    assert_int_equal(measure_of_launch(thread, &stream, &shape, now + 10000), MEASURE_PAIR);
 }
 
 static void each_stream_has_its_anchors(void **state)
@@ -362,6 +380,12 @@ static void what_is_not_computed_is_measured(void **state)
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_NOTHING);
     thread->measure = MEASURE_END; /* as measure_leaves_out sets it for an anchor (a launch with an end event only) */
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_END);
+    /* the cost of a sample is kept, to be compared with the time between two waits (may_sample) */
+    thread->measure = MEASURE_PAIR;
+    thread->measuring.is_sample = true;
+    assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
+    measure_was_paid(thread, &stream, 2 * MILLION, COST);
+    assert_int_equal(thread->measuring.sample_cost, COST * AFTER_EFFECTS / 4);
     record.header.detail = WS_OP_BLOCKING;
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
     record.header.detail = WS_OP_DEPENDENT;
@@ -433,6 +457,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(debts_are_paid_within_a_window, begin_anew, end),
         cmocka_unit_test_setup_teardown(waiting_calls_leave_early_samples_their_part, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_kernel_without_samples_comes_first, begin_anew, end),
+        cmocka_unit_test_setup_teardown(a_kernel_that_is_known_is_in_no_hurry, begin_anew, end),
         cmocka_unit_test_setup_teardown(each_stream_has_its_anchors, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_grow_rare, begin_anew, end),
         cmocka_unit_test_setup_teardown(only_ordinary_launches_are_left_out, begin_anew, end),

@@ -156,14 +156,20 @@ static void a_gated_launch_by_its_two_events(void **state)
 static void a_varying_kernel_wants_more_samples(void **state)
 {
     (void)state;
+    assert_int_equal(kernel_shapes_begin(KINDS), 0);
     for (int i = 0; i < 3; i++) {
         bool varies = i > 0, busy = i > 1;
         settle_pair(100000, 102000 + (int64_t)dispatch_after_event(&context));
         ops[0].op.host_begin = 90000;
         set_duration(1, 2000, 100, varies ? 1000 * 1000 : 10);
         line_begin(&line, busy ? 95000 : 1000, 100);
+        duration_of(1)->samples = FIRST_SAMPLES - 2;
         settle_gated(&context, &ops[0], &events[0], &events[1], &line);
-        assert_int_equal(duration_varies(1), varies && !busy);
+        assert_int_equal(duration_wanted(1), WANT_FIRST_SAMPLES);
+        line_begin(&line, busy ? 95000 : 1000, 100);
+        settle_gated(&context, &ops[0], &events[0], &events[1], &line);
+        assert_int_equal(duration_wanted(1), varies && !busy ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
+        duration_want(1, WANT_FIRST_SAMPLES);
     }
 }
 
