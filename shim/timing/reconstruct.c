@@ -267,6 +267,16 @@ static void anchor(const struct shim_context *context, struct pending *first, st
 
 /* --- measured operations ------------------------------------------------------------------------ */
 
+/* Notes how many samples (measured launches) of a kernel are wanted, after one of them. was_busy: the launch surely
+ * waited in its stream. In a busy stream, the measured ends of runs (operations without a pause) tell more about
+ * durations than samples do. So many samples are wanted only if the stream may have been idle. */
+static void want_samples(const struct pending *sample, bool was_busy)
+{
+    bool many = !was_busy && !duration_is_steady(sample->duration);
+    if (sample->duration->samples >= FIRST_SAMPLES)
+        duration_want(sample->op.shape, many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
+}
+
 /* Sets the times of a launch behind a gate. The gate held the stream until the launch and both its events were
  * queued. So the difference of the events' times is the kernel's time plus a constant (dispatch_after_event). */
 static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
@@ -280,12 +290,6 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     double around_var =
         ws_square(AROUND_UNSURE) + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE);
     duration_sample(pending->duration, took, 2 * event_noise + around_var, SAMPLE_EXACT);
-    /* In a busy stream, the measured ends of runs (operations without a pause) tell more about durations than single
-     * measured launches. Therefore many measured launches are wanted only if the stream was idle. */
-    bool was_idle = !line_may_reach(line, arrives(context, pending->op.host_begin).time);
-    bool many = was_idle && !duration_is_steady(pending->duration);
-    if (pending->duration->samples >= FIRST_SAMPLES)
-        duration_want(pending->op.shape, many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
     pending->op.begin = ws_min(begin->time + around, end->time);
     pending->op.end = end->time;
     pending->begin_var = (float)(event_noise + around_var);
@@ -413,6 +417,7 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     const struct pool_event *end = event_read(context, end_event), *begin = event_read(context, last->begin_event);
     bool gated = last->detail & WS_RING_OP_GATED && begin;
     int64_t put_in = gated ? last->op.host_end + last->late + OPENING_NS : last->op.host_begin;
+    bool was_busy = line_surely_reaches(line, arrives(context, last->op.host_begin).time);
     if (begin && before) {
         /* The begin event shows the end of the previous operation only if the stream waited for nothing else. A gate
          * counts as another wait, unless the stream was probably busy until the gate was open. */
@@ -430,8 +435,10 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
         return;
     }
     enum told told = settle_last(stream, last, begin, end, line);
-    if (gated)
+    if (gated) {
+        want_samples(last, was_busy);
         return;
+    }
     anchor(context, begin ? last : first, last, end, behind_var(context, last, event_noise), told, line);
     last->op.flags |= told != TOLD_NOTHING ? WS_TIME_MEASURED << 2 : 0;
 }

@@ -39,6 +39,11 @@ bool line_may_reach(const struct line *line, int64_t time)
     return (double)(time - line->free) <= FAR_OFF * ws_root(line_var(line));
 }
 
+bool line_surely_reaches(const struct line *line, int64_t time)
+{
+    return (double)(line->free - time) > FAR_OFF * ws_root(line_var(line));
+}
+
 void line_begin(struct line *line, int64_t free, double var)
 {
     line->free = free;

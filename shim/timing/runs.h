@@ -53,6 +53,9 @@ double line_var(const struct line *line);
 /* May the line's last operation still run at `time`, given the uncertainty of its computed end? */
 bool line_may_reach(const struct line *line, int64_t time);
 
+/* Does the line's last operation surely run until after `time`? */
+bool line_surely_reaches(const struct line *line, int64_t time);
+
 /* Adds the next operation to the line: a kernel with this duration. */
 void line_add(struct line *line, struct duration *duration);
 

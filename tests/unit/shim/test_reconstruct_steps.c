@@ -159,16 +159,38 @@ static void a_varying_kernel_wants_more_samples(void **state)
     assert_int_equal(kernel_shapes_begin(KINDS), 0);
     for (int i = 0; i < 3; i++) {
         bool varies = i > 0, busy = i > 1;
-        settle_pair(100000, 102000 + (int64_t)dispatch_after_event(&context));
-        ops[0].op.host_begin = 90000;
         set_duration(1, 2000, 100, varies ? 1000 * 1000 : 10);
-        line_begin(&line, busy ? 95000 : 1000, 100);
-        duration_of(1)->samples = FIRST_SAMPLES - 2;
-        settle_gated(&context, &ops[0], &events[0], &events[1], &line);
+        want_samples(&ops[0], busy);
         assert_int_equal(duration_wanted(1), WANT_FIRST_SAMPLES);
-        line_begin(&line, busy ? 95000 : 1000, 100);
-        settle_gated(&context, &ops[0], &events[0], &events[1], &line);
+        duration_of(1)->samples = FIRST_SAMPLES;
+        want_samples(&ops[0], busy);
         assert_int_equal(duration_wanted(1), varies && !busy ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
+        duration_want(1, WANT_FIRST_SAMPLES);
+    }
+}
+
+/* The begin event of a sample moves the line on, because the gate held it. Whether the stream was busy shows before. */
+static void a_gate_makes_no_stream_busy(void **state)
+{
+    (void)state;
+    assert_int_equal(kernel_shapes_begin(KINDS), 0);
+    for (int busy = 0; busy < 2; busy++) {
+        set_duration(1, 2000, 100, 1000 * 1000);
+        duration_of(1)->samples = FIRST_SAMPLES;
+        line_begin(&line, 98000, 100);
+        settle_pair(busy ? 200000 : 118000, 222000);
+        ops[0].op.host_begin = 100000;
+        ops[1] = ops[0];
+        ops[1].next = NULL;
+        ops[0].next = &ops[1];
+        ops[0].detail = WS_RING_OP_COMPUTED;
+        ops[0].op.host_end = 97000;
+        set_op(&ops[0], 96000, busy ? 198000 : 98000, 100, 100);
+        line_begin(&line, ops[0].op.end, 100);
+        ops[1].op.host_end = 105000;
+        ops[1].detail = WS_RING_OP_COMPUTED | WS_RING_OP_GATED;
+        settle(&stream, &ops[0], &ops[0], &ops[1], SECOND, &line);
+        assert_int_equal(duration_wanted(1), busy ? WANT_FEW_SAMPLES : WANT_MANY_SAMPLES);
         duration_want(1, WANT_FIRST_SAMPLES);
     }
 }
@@ -406,6 +428,7 @@ int main(void)
         cmocka_unit_test_setup(a_run_far_off_makes_those_before_it_unsure, begin_test),
         cmocka_unit_test_setup(a_gated_launch_by_its_two_events, begin_test),
         cmocka_unit_test_setup(a_varying_kernel_wants_more_samples, begin_test),
+        cmocka_unit_test_setup(a_gate_makes_no_stream_busy, begin_test),
         cmocka_unit_test_setup(a_sample_needs_both_events_and_no_other_work, begin_test),
         cmocka_unit_test_setup(a_bound_covers_an_uncertain_begin, begin_test),
         cmocka_unit_test_setup(a_begin_event_says_when_the_stream_was_free, begin_test),
