@@ -144,15 +144,27 @@ static void advance(const struct shim_stream *stream, struct pending *pending, s
 
 /* --- back: what an event says ------------------------------------------------------------------- */
 
-/* The variance of the time between the end of `last` and the event after `last`. If several threads launch into the
- * stream at the same time, the shim orders the operations by the return of their calls. That order may be wrong, so
- * the event may really follow a neighbour of `last`. */
+static double expected_of(const struct pending *pending)
+{
+    bool computed = pending && is_computed(pending) && pending->kind == WS_OP_KERNEL;
+    return computed ? duration_expected(duration_of(pending->op.shape)) : 0;
+}
+
+/* If several threads launch into the stream at the same time, the shim orders the operations by the return of their
+ * calls, and that order may be wrong. Returns the time by which this may move the operations `one` and `two`, which
+ * are neighbours: the time that the longer one takes. */
+static double order_error(const struct shim_context *context, const struct pending *one, const struct pending *two)
+{
+    return ws_max(expected_of(one), expected_of(two)) + dispatch_after_operation(context);
+}
+
+/* The variance of the time between the end of `last` and the event after `last`. The event may really follow a
+ * neighbour of `last` (order_error). */
 static double behind_var(const struct shim_context *context, const struct pending *last, double event_var)
 {
     if (!(last->op.flags & WS_OP_CONTENDED))
         return event_var;
-    double other = duration_expected(last->duration) + dispatch_after_operation(context);
-    return event_var + ws_square(other);
+    return event_var + ws_square(order_error(context, last, last->next));
 }
 
 /* What an event shows about the operation before it. */
@@ -257,7 +269,7 @@ static void anchor(const struct shim_context *context, struct pending *first, st
         if (run.count == 1 && off > HELD_UP_NS && run_is_far(&walk, off, event_var))
             begin_late(last, length, off);
         if (run.count > 1 && early >= 0)
-            run_learn(run, walk, off, told == TOLD_SURELY, line);
+            run_learn(run, walk, off, event_var, told == TOLD_SURELY, line);
         if (run_is_far(&walk, off, event_var))
             doubt_before(first, run, off / run.count);
     } else {
@@ -375,7 +387,13 @@ static void keep_after_launch(const struct shim_context *context, struct ws_op *
 
 static void state_times(const struct shim_context *context, struct pending *first, struct pending *last)
 {
-    for (struct pending *at = first;; at = at->next) {
+    struct pending *before = NULL;
+    for (struct pending *at = first;; before = at, at = at->next) {
+        if (at->op.flags & WS_OP_CONTENDED) { /* it may have changed places with the operation before or behind it */
+            double order_var = ws_square(order_error(context, before, at->next) / STATED);
+            at->begin_var += (float)order_var;
+            at->end_var += (float)order_var;
+        }
         keep_after_launch(context, &at->op);
         bool measured = at->op.flags & WS_OP_END_QUALITY;
         double begin_error = STATED * ws_root((double)at->begin_var + (double)at->held_up);

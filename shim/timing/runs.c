@@ -125,9 +125,9 @@ bool run_is_far(const struct walk *walk, double off, double end_var)
 /* Are durations to be learned from the run? If a single run is far from its expected length, the cause is probably
  * not its kernels, but some delay. Several such runs in succession mean that the kernels' durations have changed. If
  * the durations of these kernels have changed before (changeable), one such run is enough. */
-static bool is_usual(struct line *line, const struct walk *walk, double off, bool changeable)
+static bool is_usual(struct line *line, const struct walk *walk, double off, double end_var, bool changeable)
 {
-    if (!run_is_far(walk, off, event_noise)) {
+    if (!run_is_far(walk, off, end_var)) {
         line->apart = 0;
         return true;
     }
@@ -159,10 +159,10 @@ static void tell_kernels(struct run run, double by, bool learned)
  * it was certain that the run's end would be measured. If it was not certain, the ends of long runs are measured more
  * often than those of short runs, so only steady kernels are corrected. least: the smallest variance that a mean
  * keeps. */
-static void correct_kernels(struct run run, double off, bool foreseen, double least)
+static void correct_kernels(struct run run, double off, double end_var, bool foreseen, double least)
 {
     struct pending *behind = run.last->next;
-    double all = run_walk(run).usual + event_noise;
+    double all = run_walk(run).usual + end_var;
     for (struct pending *at = run.first; at != behind; at = at->next) {
         struct duration *duration = at->duration;
         double share = duration->launches * (double)duration->var / all;
@@ -174,7 +174,7 @@ static void correct_kernels(struct run run, double off, bool foreseen, double le
     }
 }
 
-void run_learn(struct run run, struct walk walk, double off, bool foreseen, struct line *line)
+void run_learn(struct run run, struct walk walk, double off, double end_var, bool foreseen, struct line *line)
 {
     struct pending *behind = run.last->next;
     bool known = true, changeable = true;
@@ -182,8 +182,8 @@ void run_learn(struct run run, struct walk walk, double off, bool foreseen, stru
         known &= at->duration->samples > 0; /* a kernel that was never measured may have caused the deviation */
         changeable &= ws_square(off / run.count) <= MOST_AGAIN * (double)at->duration->change;
     }
-    learn_scale(line, ws_square(off) / (walk.end + event_noise));
-    bool usual = is_usual(line, &walk, off, changeable), far = line->apart;
+    learn_scale(line, ws_square(off) / (walk.end + end_var));
+    bool usual = is_usual(line, &walk, off, end_var, changeable), far = line->apart;
     if (far && !foreseen) /* the deviation may come from a long operation before the run */
         usual = false;
     if (!known)
@@ -193,7 +193,7 @@ void run_learn(struct run run, struct walk walk, double off, bool foreseen, stru
     /* `by` is an average over the run: if durations changed only in the middle of the run, they changed by more than
      * `by`. */
     if (usual)
-        correct_kernels(run, off, foreseen, ws_square(by / 2));
+        correct_kernels(run, off, end_var, foreseen, ws_square(by / 2));
 }
 
 /* --- the correction of a run -------------------------------------------------------------------- */

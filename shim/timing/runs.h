@@ -91,7 +91,8 @@ bool run_is_far(const struct walk *walk, double off, double end_var);
 void run_bridge(struct run run, struct walk walk, int64_t end, double end_var, struct line *line);
 
 /* Learns from a run that was `off` ns longer than expected. walk: the variances before run_bridge corrected the run.
- * foreseen: before the measurement, it was certain that the run's end would be measured. */
-void run_learn(struct run run, struct walk walk, double off, bool foreseen, struct line *line);
+ * end_var: variance of the measured end. foreseen: before the measurement, it was certain that the run's end would be
+ * measured. */
+void run_learn(struct run run, struct walk walk, double off, double end_var, bool foreseen, struct line *line);
 
 #endif

@@ -147,6 +147,24 @@ static void a_bad_comparison_of_the_clocks_moves_no_begin(void **state)
     check_op(&ops[0], 4000, 4500, 0, 0);
 }
 
+/* Several threads launched into the stream, and the order of their operations is uncertain. So the second operation
+ * may be off by the time that its longer neighbour takes. */
+static void an_uncertain_order_makes_times_uncertain(void **state)
+{
+    (void)state;
+    set_duration(1, 1000, 0, 0);
+    set_duration(2, 50000, 0, 0);
+    ops[2].op.shape = 2;
+    for (int i = 0; i < 3; i++)
+        set_op(&ops[i], 100000, 100000, 0, 0);
+    ops[1].op.flags = WS_OP_CONTENDED;
+    state_times(&context, &ops[0], &ops[2]);
+    assert_int_equal(ops[0].op.begin_error, SYSTEMATIC);
+    assert_in_range(ops[1].op.begin_error, 51000 + SYSTEMATIC - 1, 51000 + SYSTEMATIC);
+    assert_in_range(ops[1].op.end_error, 51000 + SYSTEMATIC - 1, 51000 + SYSTEMATIC);
+    assert_int_equal(ops[2].op.end_error, SYSTEMATIC);
+}
+
 static void errors_are_stated_for_99_of_100(void **state)
 {
     (void)state;
@@ -185,6 +203,7 @@ int main(void)
         cmocka_unit_test_setup(a_launch_may_come_during_a_long_one, begin_test),
         cmocka_unit_test_setup(a_launch_may_arrive_before_its_call_returns, begin_test),
         cmocka_unit_test_setup(no_computed_begin_is_before_its_launch, begin_test),
+        cmocka_unit_test_setup(an_uncertain_order_makes_times_uncertain, begin_test),
         cmocka_unit_test_setup(a_bad_comparison_of_the_clocks_moves_no_begin, begin_test),
         cmocka_unit_test_setup(errors_are_stated_for_99_of_100, begin_test),
         cmocka_unit_test_setup(a_collective_says_nothing_about_kernels, begin_test),

@@ -169,7 +169,8 @@ static void a_varying_kernel_wants_more_samples(void **state)
     }
 }
 
-/* The begin event of a sample moves the line on, because the gate held it. Whether the stream was busy shows before. */
+/* The begin event of a sample moves the line on, because the gate held it. Whether the stream was busy shows before.
+ */
 static void a_gate_makes_no_stream_busy(void **state)
 {
     (void)state;

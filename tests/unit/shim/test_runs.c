@@ -34,17 +34,18 @@ static void three_runs_far_off_in_a_row_are_no_chance(void **state)
     struct walk expected = { .usual = 100 - EVENT };
     for (int side = -1; side <= 1; side += 2) {
         line.apart = 0;
-        assert_true(is_usual(&line, &expected, 40 * side, false)); /* 40: four standard deviations */
-        assert_false(is_usual(&line, &expected, 41 * side, false));
-        assert_false(is_usual(&line, &expected, 41 * side, false));
-        assert_true(is_usual(&line, &expected, 41 * side, false));
-        assert_true(is_usual(&line, &expected, 0, false)); /* a run that is as expected ends the series */
-        assert_false(is_usual(&line, &expected, 41 * side, false));
-        assert_false(is_usual(&line, &expected, 41 * side, false));
+        assert_true(is_usual(&line, &expected, 40 * side, event_noise, false)); /* 40: four standard deviations */
+        assert_false(is_usual(&line, &expected, 41 * side, event_noise, false));
+        assert_false(is_usual(&line, &expected, 41 * side, event_noise, false));
+        assert_true(is_usual(&line, &expected, 41 * side, event_noise, false));
+        assert_true(
+            is_usual(&line, &expected, 0, event_noise, false)); /* a run that is as expected ends the series */
+        assert_false(is_usual(&line, &expected, 41 * side, event_noise, false));
+        assert_false(is_usual(&line, &expected, 41 * side, event_noise, false));
         /* off in the other direction: the first of a new series */
-        assert_false(is_usual(&line, &expected, -41 * side, false));
-        assert_false(is_usual(&line, &expected, -41 * side, false));
-        assert_true(is_usual(&line, &expected, -41 * side, false));
+        assert_false(is_usual(&line, &expected, -41 * side, event_noise, false));
+        assert_false(is_usual(&line, &expected, -41 * side, event_noise, false));
+        assert_true(is_usual(&line, &expected, -41 * side, event_noise, false));
     }
 }
 
@@ -68,7 +69,7 @@ static void each_kernel_takes_its_share_of_a_run(void **state)
         double all = run_walk(run).end + EVENT;
         if (known)
             assert_near(all, 23360);
-        run_learn(run, run_walk(run), 233.6, true, &line);
+        run_learn(run, run_walk(run), 233.6, EVENT, true, &line);
         /* If kernel 2 was never sampled, the whole difference may come from it, so no kernel's duration is
          * changed. */
         assert_near((double)duration_of(1)->mean, known ? 1002 : 1000);
@@ -78,7 +79,7 @@ static void each_kernel_takes_its_share_of_a_run(void **state)
     }
     struct run one = { &ops[0], &ops[0], 1 };
     set_duration(1, 10, 1e8f, 0);
-    run_learn(one, run_walk(one), -5000, true, &line);
+    run_learn(one, run_walk(one), -5000, EVENT, true, &line);
     assert_true(duration_of(1)->mean == 0); /* the mean does not fall below 0 */
 }
 
@@ -93,7 +94,7 @@ static void one_run_shows_a_change_that_came_before(void **state)
         duration_of(1)->changed = true;
         duration_of(1)->change = 500 * 500;
         line.apart = 0;
-        run_learn(run, run_walk(run), held_up ? 1e6 : 1000, true, &line);
+        run_learn(run, run_walk(run), held_up ? 1e6 : 1000, EVENT, true, &line);
         assert_int_equal(duration_of(1)->mean > 1400, !held_up);
         assert_int_equal(duration_of(1)->change > 1000 * 1000, 0);
     }
@@ -109,10 +110,21 @@ static void a_run_seen_because_it_was_long_is_no_fair_sample(void **state)
     for (int foreseen = 0; foreseen < 2; foreseen++) {
         for (int steady = 0; steady < 2; steady++) {
             set_duration(1, 1000, 10000, steady ? 149 * 149 : 151 * 151);
-            run_learn(run, run_walk(run), 100, foreseen, &line);
+            run_learn(run, run_walk(run), 100, EVENT, foreseen, &line);
             assert_int_equal(duration_of(1)->mean > 1000, foreseen || steady);
         }
     }
+}
+
+/* If it is not certain which operation the event follows, the run's end is known badly, and tells little. */
+static void a_badly_known_end_tells_little(void **state)
+{
+    (void)state;
+    struct run run = { &ops[0], &ops[1], 2 };
+    set_duration(1, 1000, 10000, 100);
+    run_learn(run, run_walk(run), 20000, ws_square(20000), true, &line);
+    assert_near((double)duration_of(1)->mean, 1000 + 20000.0 * 2 * 10000 / (ws_square(20000) + 4 * 10000 + 2 * 100));
+    assert_int_equal(line.apart, 0);
 }
 
 /* A run's squared difference from its expected length is divided by its expected variance. line.scale is three times
@@ -237,6 +249,7 @@ int main(void)
         cmocka_unit_test_setup(one_run_shows_a_change_that_came_before, begin_test),
         cmocka_unit_test_setup(a_run_seen_because_it_was_long_is_no_fair_sample, begin_test),
         cmocka_unit_test_setup(the_run_s_end_tells_the_error_of_a_mean, begin_test),
+        cmocka_unit_test_setup(a_badly_known_end_tells_little, begin_test),
         cmocka_unit_test_setup(the_scale_follows_what_runs_are_off_by, begin_test),
         cmocka_unit_test_setup(a_correction_grows_as_the_uncertainty_does, begin_test),
         cmocka_unit_test_setup(a_run_that_is_too_long_is_pressed, begin_test),
