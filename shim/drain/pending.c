@@ -112,6 +112,8 @@ static struct pending *take_first(struct shim_stream *stream)
     stream->waiting--;
     if (!stream->first)
         stream->last = NULL;
+    if (stream->searched == pending)
+        stream->searched = NULL;
     if (pending->inner & WS_RING_OP_COUNTED)
         stream_copy_done(stream, (enum copy_direction)pending->direction);
     return pending;
@@ -194,6 +196,7 @@ static void sort_by_launch(struct shim_stream *stream)
     if (!stream->unsorted || !stream->first)
         return;
     stream->unsorted = false;
+    stream->searched = NULL;
     stream->first = sorted(stream->first);
     for (stream->last = stream->first; stream->last->next;)
         stream->last = stream->last->next;
@@ -260,8 +263,10 @@ static void sort_events(struct shim_stream *stream, struct pending *at)
  * last operation in the queue. NULL: the window is not complete yet. */
 static struct pending *window_end(struct shim_stream *stream, bool last_round)
 {
-    struct pending *at = stream->first;
-    for (bool shared = is_shared(stream);; at = at->next) {
+    bool shared = is_shared(stream);
+    /* Launches without events may be many: those that an earlier round has looked at are skipped. */
+    struct pending *at = stream->searched && !shared ? stream->searched : stream->first;
+    for (;; at = at->next) {
         if (shared && !last_round && comes_later(at))
             return NULL;
         if (shared)
@@ -269,6 +274,7 @@ static struct pending *window_end(struct shim_stream *stream, bool last_round)
         if (at->end_event || !at->next)
             break;
     }
+    stream->searched = shared || at->end_event ? NULL : at;
     bool over = last_round || stream->closing || ws_clock_ns() - at->op.host_end > QUIET_NS;
     return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
 }

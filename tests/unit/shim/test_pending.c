@@ -161,6 +161,29 @@ static void an_event_at_an_unknown_time_holds_nothing_up(void **state)
     assert_ptr_equal(window_end(&stream, false), &ops[1]);
 }
 
+/* A stream may have tens of thousands of launches without events. Each is looked at once, not in each round. */
+static void what_was_searched_is_skipped(void **state)
+{
+    (void)state;
+    struct pending last = { .op = ops[2].op, .end_event = 5 };
+    stream.user = 1;
+    assert_null(window_end(&stream, false));
+    ops[0].end_event = 7; /* only this test gives an operation an event that late */
+    pending_queue(&stream, &last);
+    assert_ptr_equal(window_end(&stream, false), &last);
+    while (stream.first)
+        take_first(&stream);
+    begin_test(NULL);
+    stream.user = 1;
+    assert_null(window_end(&stream, false));
+    assert_ptr_equal(take_first(&stream), &ops[0]);
+    assert_ptr_equal(take_first(&stream), &ops[1]);
+    take_first(&stream);
+    ops[0].end_event = 6;
+    pending_queue(&stream, &ops[0]); /* a queue that was empty is searched from its first operation */
+    assert_ptr_equal(window_end(&stream, false), &ops[0]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -169,6 +192,7 @@ int main(void)
         cmocka_unit_test_setup(a_begin_event_counts_only_after_a_wait, begin_test),
         cmocka_unit_test_setup(a_window_waits_until_all_before_its_event_is_read, begin_test),
         cmocka_unit_test_setup(an_event_at_an_unknown_time_holds_nothing_up, begin_test),
+        cmocka_unit_test_setup(what_was_searched_is_skipped, begin_test),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
