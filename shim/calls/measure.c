@@ -29,22 +29,27 @@ enum {
     AFTER_EFFECTS = 5,
     /* a measurement that took longer is charged with this time only, because its thread was preempted */
     MEASURE_MOST_NS = 100000,
-    FELT_ONE_IN = 400,   /* in this many waits for the device, the thread may take one sample that delays it too much
-                            (may_sample) */
-    FELT_POSTPONES = 32, /* when may_sample refuses a sample: launches until the next try */
-    DEBT_WINDOWS = 4,    /* paid_until is at most this many times WINDOW_NS in the future */
-    WHOLE = 1000000,     /* shim_options.overhead is in millionths of the time */
+    FELT_ONE_IN = 400, /* in this many waits for the device, the thread may make one measurement that delays it too
+                          much (may_delay) */
+    OFTEN_IDLE = 3 * ACTIVITY_ONE / 2, /* a thread works at most two thirds of the time */
+    FELT_POSTPONES = 32,               /* when may_delay refuses a sample: launches until the next try */
+    COSTS_MEANT = 8,  /* the usual cost of a measurement rises by this part of the difference to the last one */
+    DEBT_WINDOWS = 4, /* paid_until is at most this many times WINDOW_NS in the future */
+    WHOLE = 1000000,  /* shim_options.overhead is in millionths of the time */
 };
 
-/* May the thread take a sample now? A sample delays the thread. If this delay is longer than --overhead allows for
- * the time from one wait for the device to the next, the thread takes only one sample in FELT_ONE_IN waits. So a
- * sample delays at most one in a hundred requests of a server, even if each request waits four times. */
-static bool may_sample(struct shim_thread *thread)
+/* May the thread make a measurement now that takes `cost` ticks? A thread that is often idle answers requests, and
+ * the measurement delays one of them. If this delay is longer than --overhead allows for the time from one wait for
+ * the device to the next, the thread makes only one such measurement in FELT_ONE_IN waits. So measurements delay at
+ * most one in a hundred requests, even if each request waits four times. In a thread that is never idle, only the sum
+ * of all delays counts. */
+static bool may_delay(struct shim_thread *thread, uint64_t cost)
 {
     struct thread_measuring *measuring = &thread->measuring;
     uint64_t between = activity_between_waits(thread);
     uint32_t waits = thread->activity.waits;
-    if (!between || measuring->sample_cost <= between * shim_options.overhead / WHOLE)
+    bool is_busy = thread->activity.stretch < OFTEN_IDLE;
+    if (!between || is_busy || cost <= between * shim_options.overhead / WHOLE)
         return true;
     if (waits - measuring->waits_at_felt < FELT_ONE_IN)
         return false;
@@ -77,7 +82,7 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     bool paid = now + (early ? advance_of(shape) : 0) >= measuring->paid_until;
     measuring->early = early && !paid && reserve_allows(measuring, shape, now);
     bool allowed = paid || measuring->early;
-    bool felt = allowed && sample && !early && !may_sample(thread);
+    bool felt = allowed && sample && !early && !may_delay(thread, measuring->sample_cost);
     /* if an anchor is due, too, sample and anchor take turns */
     if (felt || (sample && !early && anchor && measuring->anchor_next))
         allowed = false;
@@ -86,6 +91,10 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
         sample = false;
         if (now < measuring->paid_until || !anchor)
             return MEASURE_NOTHING;
+    }
+    if (!sample && !may_delay(thread, measuring->anchor_cost)) {
+        atomic_store_explicit(&stream->anchor_due, now + ticks_in(ANCHOR_NS), memory_order_relaxed);
+        return MEASURE_NOTHING;
     }
     measuring->anchor_next = measuring->is_sample = sample;
     if (!sample)
@@ -97,8 +106,8 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
 }
 
 /* Decides whether a copy, memset or graph launch is measured. While the budget lasts, all such operations are
- * measured, with one exception: a copy or memset that is no early sample is not measured if may_sample refuses. Graph
- * launches are not subject to may_sample, because a program that uses graphs does most of its work in them. An
+ * measured, with one exception: a copy or memset that is no early sample is not measured if may_delay refuses. Graph
+ * launches are not subject to may_delay, because a program that uses graphs does most of its work in them. An
  * operation whose times the drain thread cannot compute yet is always measured. */
 static enum measure measure_of_other(struct shim_thread *thread, struct shape_entry *shape, uint64_t now)
 {
@@ -107,7 +116,7 @@ static enum measure measure_of_other(struct shim_thread *thread, struct shape_en
     bool paid = now + (early ? advance_of(shape) : 0) >= measuring->paid_until;
     measuring->unmeasured++;
     measuring->early = early && !paid && reserve_allows(measuring, shape, now);
-    bool allowed = paid ? early || shape->is_graph || may_sample(thread) : measuring->early;
+    bool allowed = paid ? early || shape->is_graph || may_delay(thread, measuring->sample_cost) : measuring->early;
     if (!allowed && duration_is_known(shape->shape, shape->key.grid_x))
         return MEASURE_NOTHING;
     measuring->is_sample = true;
@@ -125,6 +134,12 @@ static uint64_t own_cost(uint64_t took)
 void measure_took(struct shim_thread *thread, uint64_t took)
 {
     __atomic_store_n(&thread->measuring.spent, thread->measuring.spent + own_cost(took), __ATOMIC_RELAXED);
+}
+
+/* Learns what a measurement usually costs. A single one may cost much more, because its thread was preempted. */
+static void learn_cost(uint64_t *usual, uint64_t cost)
+{
+    *usual = cost < *usual ? cost : *usual + (cost - *usual) / COSTS_MEANT;
 }
 
 /* Ticks until the stream's next anchor. The more of the budget of the last WINDOW_NS is unspent, the shorter this
@@ -154,7 +169,9 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     if (measuring->early)
         measuring->early_paid_until = ws_max(measuring->early_paid_until, now) + EARLY_SHARE * ws_min(earns, most);
     if (measuring->is_sample)
-        measuring->sample_cost = cost;
+        learn_cost(&measuring->sample_cost, cost);
+    else if (thread->measure == MEASURE_END)
+        learn_cost(&measuring->anchor_cost, cost);
     measuring->is_sample = false;
     measuring->early = false;
     measuring->unmeasured = 0;

@@ -60,9 +60,9 @@ struct thread_measuring {
      * end) if both are due */
     bool anchor_next;
     bool is_sample;       /* the measurement under way is a sample */
-    uint64_t sample_cost; /* the cost of the last sample */
-    /* `waits` of struct thread_activity when may_sample (calls/measure.c) last allowed a sample that costs the thread
-     * more than --overhead allows for the time between two waits */
+    uint64_t sample_cost, anchor_cost; /* what a sample usually costs, and what an anchor usually costs */
+    /* `waits` of struct thread_activity when may_delay (calls/measure.c) last allowed a measurement that costs the
+     * thread more than --overhead allows for the time between two waits */
     uint32_t waits_at_felt;
     uint64_t spent; /* ticks that recording events and stacks has taken so far; read by the drain thread
                        (memory_order_relaxed) */
