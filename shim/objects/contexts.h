@@ -101,12 +101,15 @@ struct shim_context {
     struct clock_base base[2];
     unsigned current_base;
     struct clock_fit first_fit, last_fit;
-    unsigned fits, fits_reported;
+    unsigned probes, fits, fits_reported;
     /* if one_queue is set: bounds of the difference of the clocks (host minus context), ns */
     int64_t offset_low, offset_high;
     int64_t first_base;
     int64_t next_base, next_fit; /* host times of the next base event and the next comparison of clocks, ns */
-    uint32_t shortest_submit;
+    uint32_t shortest_probe;     /* ns; the shortest time of a recent probe: an event in the shim's idle stream */
+    uint32_t shortest_call;      /* ns; the shortest time that the call for such an event took */
+    uint32_t
+        shortest_submit; /* ns; the shortest time from the call's return until the event is seen to have passed */
     struct arrival arrival;
     struct dispatch dispatch;
     bool gates_tried;

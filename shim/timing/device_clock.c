@@ -16,7 +16,7 @@ enum {
     FIT_WINDOW = 200000000, /* ns; a drift is computed from two comparisons (fits) that are at least this far apart */
     /* number of comparisons after which first_fit, from which drift is computed, is replaced by a newer one */
     FIT_RENEWAL = 60,
-    SUBMIT_WINDOW = 64, /* comparisons after which the search for the shortest_submit begins anew */
+    SUBMIT_WINDOW = 64, /* probes after which the search for the shortest one begins anew */
     SUBMIT_MARGIN = 2,
     GOOD_FIT = 8000,     /* ns; a comparison of the clocks with at most this error counts as undisturbed */
     SETTLING = 50000000, /* longest wait, ns, for the first undisturbed comparison */
@@ -128,20 +128,28 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
     context->last_fit = fit;
 }
 
+/* Learns how long a probe and its call take at least, because delays of the probing thread lengthen both. Returns by
+ * how much this probe may have been delayed, ns. */
+static int64_t learn_shortest(struct shim_context *context, const struct probe *probe)
+{
+    uint32_t took = (uint32_t)(probe->seen - probe->before), call = (uint32_t)(probe->recorded - probe->before);
+    bool first = !context->fits, anew = context->probes++ % SUBMIT_WINDOW == 0 || first;
+    context->shortest_probe = anew ? took : ws_min(took, context->shortest_probe);
+    context->shortest_call = anew ? call : ws_min(call, context->shortest_call);
+    /* The first probe may be slow, because it runs code of the driver for the first time. So all of its time counts
+     * as a possible delay. */
+    return first ? took : took - context->shortest_probe + call - context->shortest_call;
+}
+
 static void add_probe(struct shim_context *context, int64_t device_ns, const struct probe *probe)
 {
-    uint32_t submit = (uint32_t)(probe->seen - probe->recorded) + RESOLUTION;
-    /* The submit time (from a call's return until its work reaches the device) is measured by polling. Delays of the
-     * polling thread lengthen the measured time, so the shortest of the recent times is used. Real work may take
-     * longer to reach the device than an event, so the shortest time is multiplied by SUBMIT_MARGIN. */
-    if (context->fits % SUBMIT_WINDOW == 0 || submit < context->shortest_submit)
-        context->shortest_submit = submit;
+    int64_t late = learn_shortest(context, probe);
+    /* The submit time: from a call's return until its work reaches the device. Real work may take longer to reach the
+     * device than an event, so the submit time is multiplied by SUBMIT_MARGIN. */
+    context->shortest_submit = context->shortest_probe - context->shortest_call + RESOLUTION;
     context->submit_ns = SUBMIT_MARGIN * context->shortest_submit;
     atomic_store_explicit(&context->settle_ns, (uint32_t)ws_min(context->shortest_submit, (uint32_t)SETTLE_MOST),
                           memory_order_relaxed);
-    /* The first probe may be slow, because it runs code of the driver for the first time. So all of its time counts
-     * as a possible delay. */
-    int64_t late = context->fits ? submit - context->shortest_submit : probe->seen - probe->before;
     arrival_learn(&context->arrival, probe->recorded, device_ns, late);
     add_fit(context, (struct clock_fit){
                          .device_ns = device_ns,

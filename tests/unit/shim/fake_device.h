@@ -34,7 +34,8 @@ static double drift;
 static int64_t submit;                       /* ns from the recording of an event until it passes */
 static int64_t slow_by;                      /* ns by which a slow call takes longer than others */
 static unsigned slow_every, records, events; /* each slow_every-th record of an event is a slow call; 0: none */
-static bool busy;                            /* the device is so busy that no event passes */
+static int64_t held_up; /* ns by which the recording call returns later, after it has recorded the event */
+static bool busy;       /* the device is so busy that no event passes */
 static ws_CUresult fails;
 static struct probe last_probe; /* host times at which the last probe was recorded and was seen to have passed */
 static float elapsed_ms;        /* what the driver returns as elapsed time; 0: the true time */
@@ -85,8 +86,9 @@ static ws_CUresult event_record(ws_CUevent event, ws_CUstream stream)
     (void)stream;
     last_probe.before = now;
     now += CALL + (++records && slow_every && records % slow_every == 0 ? slow_by : 0);
-    last_probe.recorded = now + READING; /* the time that the next reading of the clock will return */
     mark(event, submit);
+    now += held_up;
+    last_probe.recorded = now + READING; /* the time that the next reading of the clock will return */
     return WS_CUDA_SUCCESS;
 }
 
@@ -124,6 +126,7 @@ static int begin_anew(void **state)
     busy = false;
     fails = WS_CUDA_SUCCESS;
     elapsed_ms = 0;
+    held_up = 0;
     return 0;
 }
 

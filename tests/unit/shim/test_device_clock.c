@@ -59,6 +59,25 @@ static void work_takes_as_long_as_the_shortest_lately(void **state)
     assert_true(context.arrival.var > before);
 }
 
+/* If the probing thread is held up at the end of the call, the event seems to pass early. Such a probe must neither
+ * shorten the submit time nor move the estimate of arrivals. */
+static void a_call_that_returns_late_counts_little(void **state)
+{
+    (void)state;
+    submit = 6000;
+    for (int i = 0; i < 3; i++, now = context.next_fit)
+        device_clock_keep(&context, now, &row);
+    uint32_t before = context.shortest_submit;
+    held_up = 4000;
+    unsigned probes = context.arrival.probes;
+    device_clock_keep(&context, now, &row);
+    held_up = 0;
+    assert_int_equal(context.arrival.probes, probes + 1);
+    assert_in_range(context.shortest_submit, before - CALL, before); /* polling is as exact as a call is long */
+    double variance;
+    assert_in_range(llabs(arrival_of(&context.arrival, now, &variance) - truth(now + submit)), 0, 500);
+}
+
 /* If only some operations get events (WS_EVENTS_SAMPLED), the first comparisons follow each other more closely. */
 static void sampled_events_need_the_drift_sooner(void **state)
 {
@@ -256,6 +275,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_probe_lies_between_its_call_and_its_query, begin_anew),
         cmocka_unit_test_setup(work_takes_as_long_as_the_shortest_lately, begin_anew),
+        cmocka_unit_test_setup(a_call_that_returns_late_counts_little, begin_anew),
         cmocka_unit_test_setup(sampled_events_need_the_drift_sooner, begin_anew),
         cmocka_unit_test_setup(a_clock_that_drifts_is_followed, begin_anew),
         cmocka_unit_test_setup(events_are_measured_from_the_last_base, begin_anew),
