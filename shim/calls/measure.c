@@ -14,7 +14,7 @@ enum {
                               this many ns */
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */
     LONGEST_GAP = 256,     /* largest number of launches from one sample of a shape to the next */
-    VARYING_GAP = 32,      /* the same limit for a shape whose launches take very different times */
+    VARYING_GAP = 8,      /* the same limit for a shape whose launches take very different times */
     /* A shape's first sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
      * most this far in the future. The shape's further early samples (MEASURE_EARLY_GAP) may overdraw it less and
      * less. So shapes of which nothing is known come first. */
