@@ -14,7 +14,7 @@ enum {
                               this many ns */
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */
     LONGEST_GAP = 256,     /* largest number of launches from one sample of a shape to the next */
-    VARYING_GAP = 8,      /* the same limit for a shape whose launches take very different times */
+    VARYING_GAP = 8,       /* the same limit for a shape whose launches take very different times */
     /* A shape's first sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
      * most this far in the future. The shape's further early samples (MEASURE_EARLY_GAP) may overdraw it less and
      * less. So shapes of which nothing is known come first. */
@@ -33,16 +33,16 @@ enum {
                           much (may_delay) */
     OFTEN_IDLE = 3 * ACTIVITY_ONE / 2, /* a thread works at most two thirds of the time */
     FELT_POSTPONES = 32,               /* when may_delay refuses a sample: launches until the next try */
-    COSTS_MEANT = 8,  /* the usual cost of a measurement rises by this part of the difference to the last one */
-    DEBT_WINDOWS = 4, /* paid_until is at most this many times WINDOW_NS in the future */
-    WHOLE = 1000000,  /* shim_options.overhead is in millionths of the time */
+    COSTS_MEANT = 8,                   /* number of measurements that the usual cost covers */
+    DEBT_WINDOWS = 4,                  /* paid_until is at most this many times WINDOW_NS in the future */
+    WHOLE = 1000000,                   /* shim_options.overhead is in millionths of the time */
 };
 
 /* May the thread make a measurement now that takes `cost` ticks? A thread that is often idle answers requests, and
  * the measurement delays one of them. If this delay is longer than --overhead allows for the time from one wait for
  * the device to the next, the thread makes only one such measurement in FELT_ONE_IN waits. So measurements delay at
- * most one in a hundred requests, even if each request waits four times. In a thread that is never idle, only the sum
- * of all delays counts. */
+ * most one in a hundred requests, even if each request waits four times. In a thread that works more than two thirds
+ * of the time, only the sum of all delays counts. */
 static bool may_delay(struct shim_thread *thread, uint64_t cost)
 {
     struct thread_measuring *measuring = &thread->measuring;
@@ -74,18 +74,20 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
 {
     struct thread_measuring *measuring = &thread->measuring;
     bool anchor = now >= atomic_load_explicit(&stream->anchor_due, memory_order_relaxed);
-    bool early = sample && shape->sample_gap < MEASURE_EARLY_GAP;
-    if (early && duration_wanted(shape->shape) != WANT_FIRST_SAMPLES) { /* the kernel was measured in other streams */
-        shape->sample_gap = MEASURE_EARLY_GAP;
-        early = false;
+    bool early = sample && shape->sample_gap < MEASURE_EARLY_GAP, paid = now >= measuring->paid_until;
+    bool ahead = early && !paid && now + advance_of(shape) >= measuring->paid_until;
+    bool reserved = early && !paid && !ahead && reserve_allows(measuring, shape, now);
+    if (early && (paid || ahead || reserved) && duration_wanted(shape->shape) != WANT_FIRST_SAMPLES) {
+        shape->sample_gap = MEASURE_EARLY_GAP; /* the kernel was measured often enough, perhaps in other streams */
+        early = ahead = reserved = false;
     }
-    bool paid = now + (early ? advance_of(shape) : 0) >= measuring->paid_until;
-    measuring->early = early && !paid && reserve_allows(measuring, shape, now);
-    bool allowed = paid || measuring->early;
-    bool felt = allowed && sample && !early && !may_delay(thread, measuring->sample_cost);
+    measuring->early = reserved;
+    bool allowed = paid || ahead || reserved;
     /* if an anchor is due, too, sample and anchor take turns */
-    if (felt || (sample && !early && anchor && measuring->anchor_next))
-        allowed = false;
+    bool is_turn_of_anchor = sample && !early && anchor && measuring->anchor_next;
+    allowed &= !is_turn_of_anchor;
+    bool felt = allowed && sample && !early && !may_delay(thread, measuring->sample_cost);
+    allowed &= !felt;
     if (!allowed) {
         shape->until_sample += felt ? FELT_POSTPONES : sample; /* the sample is postponed */
         sample = false;
@@ -139,7 +141,7 @@ void measure_took(struct shim_thread *thread, uint64_t took)
 /* Learns what a measurement usually costs. A single one may cost much more, because its thread was preempted. */
 static void learn_cost(uint64_t *usual, uint64_t cost)
 {
-    *usual = cost < *usual ? cost : *usual + (cost - *usual) / COSTS_MEANT;
+    *usual = *usual ? *usual - *usual / COSTS_MEANT + ws_min(cost, 2 * *usual) / COSTS_MEANT : cost;
 }
 
 /* Ticks until the stream's next anchor. The more of the budget of the last WINDOW_NS is unspent, the shorter this
@@ -168,7 +170,7 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     measuring->paid_until = ws_min(ws_max(measuring->paid_until, window_began) + earns, now + most);
     if (measuring->early)
         measuring->early_paid_until = ws_max(measuring->early_paid_until, now) + EARLY_SHARE * ws_min(earns, most);
-    if (measuring->is_sample)
+    if (measuring->is_sample && thread->measure == MEASURE_PAIR)
         learn_cost(&measuring->sample_cost, cost);
     else if (thread->measure == MEASURE_END)
         learn_cost(&measuring->anchor_cost, cost);

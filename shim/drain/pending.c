@@ -274,7 +274,7 @@ static struct pending *window_end(struct shim_stream *stream, bool last_round)
         if (at->end_event || !at->next)
             break;
     }
-    stream->searched = shared || at->end_event ? NULL : at;
+    stream->searched = shared ? NULL : at;
     bool over = last_round || stream->closing || ws_clock_ns() - at->op.host_end > QUIET_NS;
     return at->end_event || over || stream->waiting > MOST_WITHOUT_EVENTS ? at : NULL;
 }

@@ -41,7 +41,7 @@ struct shim_stream {
     /* Used only by the drain thread: operations whose events are not read yet, in order. The drain thread writes the
      * following fields for each operation, so they have a cache line that launches do not read. */
     _Alignas(64) struct pending *first, *last;
-    struct pending *searched; /* no operation from `first` to this one has an end event; NULL: not known */
+    struct pending *searched; /* no operation before this one has an end event; NULL: not known */
     uint32_t waiting;         /* number of operations from `first` to `last` */
     bool unsorted; /* the operations are not in the order of their launches, because several threads launched them */
     bool closing;  /* the stream was destroyed before the drain thread's current round, in which its last records are
@@ -50,6 +50,7 @@ struct shim_stream {
     bool line_behind_event;
     int8_t line_apart;
     float line_var, line_seen, line_early;
+    float line_last; /* how long the last operation takes whose times were computed, ns; 0: not known */
     int64_t line_free;
 };
 

@@ -59,7 +59,7 @@ struct thread_measuring {
     /* the last measurement was a sample (of an operation's duration), so the next is an anchor (of an operation's
      * end) if both are due */
     bool anchor_next;
-    bool is_sample;       /* the measurement under way is a sample */
+    bool is_sample;                    /* the measurement under way is a sample */
     uint64_t sample_cost, anchor_cost; /* what a sample usually costs, and what an anchor usually costs */
     /* `waits` of struct thread_activity when may_delay (calls/measure.c) last allowed a measurement that costs the
      * thread more than --overhead allows for the time between two waits */

@@ -128,17 +128,18 @@ static void add_fit(struct shim_context *context, struct clock_fit fit)
     context->last_fit = fit;
 }
 
-/* Learns how long a probe and its call take at least, because delays of the probing thread lengthen both. Returns by
- * how much this probe may have been delayed, ns. */
+/* Learns how long a probe and its call take at least, because delays of the probing thread lengthen both. Returns how
+ * late the event, or the reading of the clock after the call, may have been in this probe, ns. */
 static int64_t learn_shortest(struct shim_context *context, const struct probe *probe)
 {
     uint32_t took = (uint32_t)(probe->seen - probe->before), call = (uint32_t)(probe->recorded - probe->before);
     bool first = !context->fits, anew = context->probes++ % SUBMIT_WINDOW == 0 || first;
+    int64_t late = ws_max((int64_t)took - context->shortest_probe, (int64_t)call - context->shortest_call);
     context->shortest_probe = anew ? took : ws_min(took, context->shortest_probe);
     context->shortest_call = anew ? call : ws_min(call, context->shortest_call);
     /* The first probe may be slow, because it runs code of the driver for the first time. So all of its time counts
      * as a possible delay. */
-    return first ? took : took - context->shortest_probe + call - context->shortest_call;
+    return first ? took : ws_max(late, (int64_t)0);
 }
 
 static void add_probe(struct shim_context *context, int64_t device_ns, const struct probe *probe)

@@ -50,6 +50,7 @@ static const double MOST_SPREAD = 4, SAME = 0.3;
  * counts as the usual time of the kernel's calls. */
 static const double FIRST_CALL_NS = 5000;
 static const double CALLS_MEANT = 16, CALL_SLACK_NS = 1000;
+static const double EXACT_SHARE = 0.02, EXACT_NS = 50;
 static const double STEADY = 0.15 * 0.15; /* largest spread of a steady kernel, relative to the duration's square */
 
 /* Statistics of all kernels together, for kernels that were sampled seldom or never. */
@@ -335,6 +336,11 @@ bool duration_call_is_long(struct duration *duration, double took)
     double usual = duration->call > 0 ? (double)duration->call : ws_min(took, FIRST_CALL_NS);
     duration->call = (float)(usual + (ws_min(took, 2 * usual) - usual) / CALLS_MEANT);
     return took > 2 * usual + CALL_SLACK_NS;
+}
+
+bool duration_is_exact(const struct duration *duration)
+{
+    return (double)duration->var <= ws_square(ws_max(EXACT_SHARE * (double)duration->mean, EXACT_NS));
 }
 
 bool duration_is_steady(const struct duration *duration)

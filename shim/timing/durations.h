@@ -66,7 +66,7 @@ void duration_as_expected(struct duration *duration);
 
 /* How many more launches of a kernel are to be measured (samples). */
 enum samples_wanted {
-    WANT_FIRST_SAMPLES, /* the duration is not known well yet, so the next samples come soon */
+    WANT_FIRST_SAMPLES, /* few launches were measured so far, so the next samples come soon */
     WANT_FEW_SAMPLES,
     WANT_MANY_SAMPLES, /* launches take very different times */
 };
@@ -91,6 +91,9 @@ void duration_at_most(struct duration *duration, double ns);
 /* The launching call took `took` ns. Is this much longer than usual for the kernel? If it is, something delayed the
  * thread in the call. */
 bool duration_call_is_long(struct duration *duration, double took);
+
+/* Is the mean duration known to about 2 %, or to 50 ns? */
+bool duration_is_exact(const struct duration *duration);
 
 /* Do all launches of the kernel take about the same time? */
 bool duration_is_steady(const struct duration *duration);

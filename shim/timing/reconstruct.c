@@ -21,7 +21,7 @@ enum {
     LATE_BY = 1000,
     HELD_UP_NS = 20000, /* ns; a kernel in an idle stream that ends this much later than computed has begun late */
     OPENING_NS = 4000,  /* ns; a stream resumes at most this long after the gate (gates.h) that held it was opened */
-    FIRST_SAMPLES = 8,  /* a kernel of which so many launches were measured needs no further samples in a hurry */
+    SAMPLES_ENOUGH = 8, /* a kernel of which so many launches were measured needs no further samples in a hurry */
 };
 
 /* Lets the line (the stream's computed times) go on after this event. */
@@ -144,27 +144,28 @@ static void advance(const struct shim_stream *stream, struct pending *pending, s
 
 /* --- back: what an event says ------------------------------------------------------------------- */
 
+/* How long the operation probably takes, ns; 0: not known. */
 static double expected_of(const struct pending *pending)
 {
-    bool computed = pending && is_computed(pending) && pending->kind == WS_OP_KERNEL;
-    return computed ? duration_expected(duration_of(pending->op.shape)) : 0;
+    return pending && is_computed(pending) ? duration_expected(duration_of_pending(pending)) : 0;
 }
 
 /* If several threads launch into the stream at the same time, the shim orders the operations by the return of their
- * calls, and that order may be wrong. Returns the time by which this may move the operations `one` and `two`, which
- * are neighbours: the time that the longer one takes. */
-static double order_error(const struct shim_context *context, const struct pending *one, const struct pending *two)
+ * calls, and that order may be wrong. If an operation has changed places with its neighbour, its times are off by the
+ * time that the neighbour takes. Returns the variance that covers this. The arguments: how long the operations before
+ * and behind it take, ns. */
+static double order_var(const struct shim_context *context, double before, double behind)
 {
-    return ws_max(expected_of(one), expected_of(two)) + dispatch_after_operation(context);
+    return ws_square((ws_max(before, behind) + dispatch_after_operation(context)) / STATED);
 }
 
 /* The variance of the time between the end of `last` and the event after `last`. The event may really follow a
- * neighbour of `last` (order_error). */
+ * neighbour of `last` (order_var). */
 static double behind_var(const struct shim_context *context, const struct pending *last, double event_var)
 {
     if (!(last->op.flags & WS_OP_CONTENDED))
         return event_var;
-    return event_var + ws_square(order_error(context, last, last->next));
+    return event_var + order_var(context, expected_of(last), expected_of(last->next));
 }
 
 /* What an event shows about the operation before it. */
@@ -284,8 +285,9 @@ static void anchor(const struct shim_context *context, struct pending *first, st
  * durations than samples do. So many samples are wanted only if the stream may have been idle. */
 static void want_samples(const struct pending *sample, bool was_busy)
 {
-    bool many = !was_busy && !duration_is_steady(sample->duration);
-    if (sample->duration->samples >= FIRST_SAMPLES)
+    const struct duration *duration = sample->duration;
+    bool many = !was_busy && !duration_is_steady(duration) && !duration_is_exact(duration);
+    if (duration->samples >= SAMPLES_ENOUGH)
         duration_want(sample->op.shape, many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
 }
 
@@ -375,8 +377,8 @@ static enum told settle_last(struct shim_stream *stream, struct pending *pending
 /* --- a window ----------------------------------------------------------------------------------- */
 
 /* Corrections may have moved an operation's start to before its launch, which is impossible. Moves such a start to
- * the time of the launch. The last comparison of the clocks may be wrong by many microseconds, but the launch began
- * before it arrived at the device. */
+ * the time of the launch. The last comparison of the clocks may be wrong by many microseconds. So the launch counts
+ * as made no later than it would have arrived at the device. */
 static void keep_after_launch(const struct shim_context *context, struct ws_op *op)
 {
     int64_t error, launched = device_clock_from_host(context, op->host_begin, &error);
@@ -385,17 +387,19 @@ static void keep_after_launch(const struct shim_context *context, struct ws_op *
     op->end = ws_max(op->end, op->begin);
 }
 
-static void state_times(const struct shim_context *context, struct pending *first, struct pending *last)
+/* before: how long the operation before `first` takes, ns; 0: not known. */
+static void state_times(const struct shim_context *context, double before, struct pending *first,
+                        struct pending *last)
 {
-    struct pending *before = NULL;
-    for (struct pending *at = first;; before = at, at = at->next) {
-        if (at->op.flags & WS_OP_CONTENDED) { /* it may have changed places with the operation before or behind it */
-            double order_var = ws_square(order_error(context, before, at->next) / STATED);
-            at->begin_var += (float)order_var;
-            at->end_var += (float)order_var;
-        }
-        keep_after_launch(context, &at->op);
+    for (struct pending *at = first;; at = at->next) {
         bool measured = at->op.flags & WS_OP_END_QUALITY;
+        if (at->op.flags & WS_OP_CONTENDED) {
+            double var = order_var(context, before, expected_of(at->next));
+            at->begin_var += (float)var;
+            at->end_var += measured ? 0 : (float)var; /* behind_var has allowed for the order already */
+        }
+        before = is_computed(at) ? duration_expected(at->duration) : 0;
+        keep_after_launch(context, &at->op);
         double begin_error = STATED * ws_root((double)at->begin_var + (double)at->held_up);
         double end_error = STATED * ws_root((double)at->end_var + (measured ? 0 : (double)at->held_up));
         at->op.begin_error = (uint32_t)ws_min(begin_error, 4e9) + SYSTEMATIC;
@@ -453,10 +457,10 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
         return;
     }
     enum told told = settle_last(stream, last, begin, end, line);
-    if (gated) {
+    if (begin)
         want_samples(last, was_busy);
+    if (gated)
         return;
-    }
     anchor(context, begin ? last : first, last, end, behind_var(context, last, event_noise), told, line);
     last->op.flags |= told != TOLD_NOTHING ? WS_TIME_MEASURED << 2 : 0;
 }
@@ -496,10 +500,10 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     } else {
         advance(stream, last, &line);
     }
-    if (is_computed(last))
-        state_times(context, first, last);
-    else if (before)
-        state_times(context, first, before);
+    struct pending *last_computed = is_computed(last) ? last : before;
+    if (last_computed)
+        state_times(context, (double)stream->line_last, first, last_computed);
+    stream->line_last = (float)expected_of(last);
     stream->line_free = line.free;
     stream->line_var = (float)line_var(&line);
     stream->line_early = (float)line.early;

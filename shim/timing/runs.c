@@ -182,6 +182,8 @@ void run_learn(struct run run, struct walk walk, double off, double end_var, boo
         known &= at->duration->samples > 0; /* a kernel that was never measured may have caused the deviation */
         changeable &= ws_square(off / run.count) <= MOST_AGAIN * (double)at->duration->change;
     }
+    if (end_var > walk.usual + event_noise) /* the end is known so badly that it tells nothing about durations */
+        return;
     learn_scale(line, ws_square(off) / (walk.end + end_var));
     bool usual = is_usual(line, &walk, off, end_var, changeable), far = line->apart;
     if (far && !foreseen) /* the deviation may come from a long operation before the run */

@@ -75,7 +75,7 @@ static void an_early_event_puts_the_begin_at_the_arrival(void **state)
     anchor(&context, &ops[0], &ops[0], &event, EVENT, TOLD_NOTHING, &line);
     assert_in_range(ops[0].op.begin, 3400, 3500);
     assert_int_equal(ops[0].op.end, 4500);
-    state_times(&context, &ops[0], &ops[0]);
+    state_times(&context, 0, &ops[0], &ops[0]);
     assert_true(ops[0].op.begin_error < 1000 && ops[0].op.end_error >= 1000);
     /* If the event passed before the launch arrived, the event was another thread's. The length stays between 0 and
      * 20000. */
@@ -95,7 +95,7 @@ static void what_ends_very_late_began_late(void **state)
     anchor(&context, &ops[0], &ops[0], &event, EVENT, TOLD_END, &line);
     assert_int_equal(ops[0].op.end, 5002000);
     assert_in_range(ops[0].op.begin, 5000000, 5001000);
-    state_times(&context, &ops[0], &ops[0]);
+    state_times(&context, 0, &ops[0], &ops[0]);
     assert_in_range(ops[0].op.begin_error, 4999000, 5001000);
     assert_in_range(ops[0].op.end_error, SYSTEMATIC, SYSTEMATIC + 400);
 }
@@ -111,7 +111,7 @@ static void a_run_far_off_makes_those_before_it_unsure(void **state)
     ops[1].queued = true;
     ops[2].queued = false;
     anchor(&context, &ops[0], &ops[2], &event, EVENT, TOLD_END, &line);
-    state_times(&context, &ops[0], &ops[2]);
+    state_times(&context, 0, &ops[0], &ops[2]);
     assert_in_range(ops[0].op.begin_error, SYSTEMATIC + 20, SYSTEMATIC + 30);
     assert_in_range(ops[0].op.end_error, 50000, 50300);
     assert_in_range(ops[1].op.begin_error, 50000, 50300);
@@ -159,12 +159,25 @@ static void a_varying_kernel_wants_more_samples(void **state)
     assert_int_equal(kernel_shapes_begin(KINDS), 0);
     for (int i = 0; i < 3; i++) {
         bool varies = i > 0, busy = i > 1;
-        set_duration(1, 2000, 100, varies ? 1000 * 1000 : 10);
+        set_duration(1, 2000, 100 * 100, varies ? 1000 * 1000 : 10);
         want_samples(&ops[0], busy);
         assert_int_equal(duration_wanted(1), WANT_FIRST_SAMPLES);
-        duration_of(1)->samples = FIRST_SAMPLES;
+        duration_of(1)->samples = SAMPLES_ENOUGH;
         want_samples(&ops[0], busy);
         assert_int_equal(duration_wanted(1), varies && !busy ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
+        duration_want(1, WANT_FIRST_SAMPLES);
+    }
+}
+
+static void an_exact_mean_wants_few_samples(void **state)
+{
+    (void)state;
+    assert_int_equal(kernel_shapes_begin(KINDS), 0);
+    for (int exact = 0; exact < 2; exact++) {
+        set_duration(1, 20000, exact ? 399 * 399 : 401 * 401, 9000.0f * 9000); /* 2 % of 20000: 400 */
+        duration_of(1)->samples = SAMPLES_ENOUGH;
+        want_samples(&ops[0], false);
+        assert_int_equal(duration_wanted(1), exact ? WANT_FEW_SAMPLES : WANT_MANY_SAMPLES);
         duration_want(1, WANT_FIRST_SAMPLES);
     }
 }
@@ -176,8 +189,8 @@ static void a_gate_makes_no_stream_busy(void **state)
     (void)state;
     assert_int_equal(kernel_shapes_begin(KINDS), 0);
     for (int busy = 0; busy < 2; busy++) {
-        set_duration(1, 2000, 100, 1000 * 1000);
-        duration_of(1)->samples = FIRST_SAMPLES;
+        set_duration(1, 2000, 100 * 100, 1000 * 1000);
+        duration_of(1)->samples = SAMPLES_ENOUGH;
         line_begin(&line, 98000, 100);
         settle_pair(busy ? 200000 : 118000, 222000);
         ops[0].op.host_begin = 100000;
@@ -429,6 +442,7 @@ int main(void)
         cmocka_unit_test_setup(a_run_far_off_makes_those_before_it_unsure, begin_test),
         cmocka_unit_test_setup(a_gated_launch_by_its_two_events, begin_test),
         cmocka_unit_test_setup(a_varying_kernel_wants_more_samples, begin_test),
+        cmocka_unit_test_setup(an_exact_mean_wants_few_samples, begin_test),
         cmocka_unit_test_setup(a_gate_makes_no_stream_busy, begin_test),
         cmocka_unit_test_setup(a_sample_needs_both_events_and_no_other_work, begin_test),
         cmocka_unit_test_setup(a_bound_covers_an_uncertain_begin, begin_test),
