@@ -9,7 +9,8 @@
 /* --overhead allows each thread to spend a share of its working time on measuring: the thread's budget. measure.h
  * explains samples and anchors. */
 enum {
-    ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches */
+    ANCHOR_NS = 1000000,   /* longest time between two anchors of a stream that has launches, if may_delay allows
+                              them */
     WINDOW_NS = 100000000, /* a thread that measures nothing saves its budget for later, but at most the budget of
                               this many ns */
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */

@@ -2,9 +2,10 @@
  *
  * There are two kinds of measurements. A sample times one launch of a shape (objects/shapes.h), from time to time.
  * The drain thread computes the times of launches without events: samples tell it how long the shape's kernel takes.
- * An anchor times the end of one operation of a stream, every millisecond or more often. Anchors correct the computed
- * times. Samples and anchors need driver calls. The time that these calls may take is the thread's budget: --overhead
- * limits it to a share of the thread's working time (timing/activity.h). */
+ * An anchor times the end of one operation of a stream, every millisecond or more often; in a thread that answers
+ * short requests, only in few of them. Anchors correct the computed times. Samples and anchors need driver calls. The
+ * time that these calls may take is the thread's budget: --overhead limits it to a share of the thread's working time
+ * (timing/activity.h). */
 #ifndef WALLSHIM_SHIM_CALLS_MEASURE_H
 #define WALLSHIM_SHIM_CALLS_MEASURE_H
 

@@ -32,7 +32,8 @@ struct shape_entry {
     /* launches of the shape until the next one that is timed by two events (a sample); 0: no launch will be timed by
      * two events */
     uint32_t until_sample;
-    /* planned number of launches from the last sample to the next; 0: no sample yet (measure.c) */
+    /* planned number of launches from the last sample to the next; 0: the next one is the first
+     * (measure.c) */
     uint32_t sample_gap;
     uint32_t params_left;   /* number of parameter blocks that may still be kept in this window of one second */
     uint64_t params_window; /* ticks at which the window began */

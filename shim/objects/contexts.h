@@ -108,8 +108,7 @@ struct shim_context {
     int64_t next_base, next_fit; /* host times of the next base event and the next comparison of clocks, ns */
     uint32_t shortest_probe;     /* ns; the shortest time of a recent probe: an event in the shim's idle stream */
     uint32_t shortest_call;      /* ns; the shortest time that the call for such an event took */
-    uint32_t
-        shortest_submit; /* ns; the shortest time from the call's return until the event is seen to have passed */
+    uint32_t shortest_submit;    /* ns; from such a call's return until the event is seen to have passed, at least */
     struct arrival arrival;
     struct dispatch dispatch;
     bool gates_tried;
