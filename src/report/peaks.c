@@ -85,6 +85,10 @@ const char *ws_bandwidth_source(enum ws_gpu_match match, const struct ws_gpu *gp
 
 const char *ws_peak_text(const struct ws_gpu *gpu, enum ws_precision precision, char text[WS_PEAK_TEXT])
 {
+    if (!(ws_gpu_peak(gpu, precision) > 0)) {
+        snprintf(text, WS_PEAK_TEXT, "no peak known for %s", ws_precision_name(precision));
+        return text;
+    }
     bool is_measured = ws_gpu_peak_is_measured(gpu, precision);
     snprintf(text, WS_PEAK_TEXT, "%s%.4g TFLOP/s %s%s%s", is_measured ? "measured peak " : "",
              ws_gpu_peak(gpu, precision) / 1e3, ws_precision_name(precision),

@@ -4,7 +4,7 @@ import glob
 import json
 import os
 
-from foreign import run, run_tests
+from foreign import run, run_tests, write
 
 TRACES = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "samples", "traces")
 
@@ -50,6 +50,18 @@ def test_eager_training():
     # samples/gpt.py has not changed since the recording, by its time of modification.
     for line in ("Training.work (gpt.py:71)", "Training.work (gpt.py:72)", "Block.forward (gpt.py:"):
         assert line in page, line
+
+
+def test_peaks_that_cannot_be():
+    """Kernels that are faster than the given peak raise doubt. A missing peak is named, not shown as 0 TFLOP/s."""
+    for tflops, answer, roofs in (({"bf16": 989.4}, "no 25.5 % of 989.4 TFLOP/s bf16", "989.4 TFLOP/s bf16, 4.8 TB/s, ridge"),
+                                  ({"bf16": 100}, "not known 253 % of 100 TFLOP/s bf16: impossible", "100 TFLOP/s bf16, 4.8"),
+                                  ({"fp64": 34}, "not known no peak known for bf16", "no peak known for bf16, 4.8 TB/s, as told")):
+        gpu = write({"name": "made up", "gb_per_s": 4800, "tflops": tflops, "source": "this test"}, "gpu.json")
+        page = " ".join(run("report", "--gpu", gpu, trace("gpt")).stdout.split())
+        assert f"4 matmuls ≥ 60 % peak? {answer}" in page, page
+        page = " ".join(run("report", "--section", "roofline", "--gpu", gpu, trace("gpt")).stdout.split())
+        assert f"roofs {roofs}" in page, page
 
 
 def test_attached():

@@ -75,6 +75,10 @@ class Launcher(Running):
         names = os.listdir(path) if os.path.exists(path) else []
         return sum(name.endswith(".wst") and os.path.getsize(f"{path}/{name}") > 0 for name in names) == count
 
+    def is_named(self, folder, count):
+        """Whether the manifest names `count` traces. Without it, short recordings that do not overlap are several jobs."""
+        return os.path.exists(f"{self.folder}/{folder}/manifest.json") and len(self.manifest(folder)) == count
+
     def check_traces(self, folder, pids, end="detached"):
         """Checks that there is one complete trace for each process, and that the manifest names the traces."""
         rows = self.manifest(folder)
@@ -204,7 +208,7 @@ def case_killed(build):
         return 77
     with Launcher(build, "plain", "asleep", "grandchild") as launcher:
         attach = launcher.start_attach("--job", "job")
-        wait_for(lambda: launcher.has_begun("job", 3), "the traces")
+        wait_for(lambda: launcher.has_begun("job", 3) and launcher.is_named("job", 3), "the traces")
         attach.kill()
         attach.communicate(timeout=PATIENCE)
         launcher.is_clean()

@@ -56,15 +56,16 @@ static void print_not_measured(const struct ws_track_roofline *result, struct ws
 static void print_roofs(const struct ws_report *report, size_t track, const struct ws_track_roofline *result,
                         struct ws_page *page)
 {
-    char peak[WS_PEAK_TEXT];
+    char peak[WS_PEAK_TEXT], ridge[40] = "";
     const struct ws_gpu *gpu = &result->gpu;
     if (result->match == WS_GPU_UNKNOWN) {
         ws_page_text(page, "No roofline: %s.", ws_why_no_peaks(report, ws_model_track(report->model, track)));
         return;
     }
-    ws_page_fact(page, "roofs", "%s, %s%.4g TB/s, ridge %.0f FLOPs a byte%s",
-                 ws_peak_text(gpu, result->precision, peak), gpu->calibrated ? "measured " : "",
-                 gpu->bytes_per_ns / 1e3, ws_gpu_ridge(gpu, result->precision),
+    if (ws_gpu_ridge(gpu, result->precision) > 0)
+        snprintf(ridge, sizeof(ridge), ", ridge %.0f FLOPs a byte", ws_gpu_ridge(gpu, result->precision));
+    ws_page_fact(page, "roofs", "%s, %s%.4g TB/s%s%s", ws_peak_text(gpu, result->precision, peak),
+                 gpu->calibrated ? "measured " : "", gpu->bytes_per_ns / 1e3, ridge,
                  gpu->calibrated                         ? ""
                  : result->match == WS_GPU_GIVEN         ? ", as told"
                  : result->match == WS_GPU_BY_CAPABILITY ? " (estimated from a GPU of the same generation)"

@@ -17,8 +17,8 @@
 
 /* The answer to a question is "yes" from these percentages on: BUSY_LIMIT of a step ("GPU busy?"), MATMUL_LIMIT of
  * compute time (matrix work), PEAK_LIMIT of the peak FLOP rate. FEWEST_STEPS: with fewer steady steps than this, the
- * report does not tell whether the step time is stable. */
-enum { BUSY_LIMIT = 85, MATMUL_LIMIT = 50, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
+ * report does not tell whether the step time is stable. MOST_OF_PEAK: a larger share of the peak is impossible. */
+enum { BUSY_LIMIT = 85, MATMUL_LIMIT = 50, PEAK_LIMIT = 60, FEWEST_STEPS = 3, MOST_OF_PEAK = 105 };
 
 /* Percent of a step. Exposed copies and exposed communication are those that run while no compute runs. If either
  * takes at least MOVING_LIMIT, the report names it as a part of busy time. If either takes more than MOSTLY_LIMIT,
@@ -327,8 +327,22 @@ static void write_mfu(const struct ws_track_roofline *roofline, char *text, size
              strchr(from, ',') ? " (FLOPs from: " : "", strchr(from, ',') ? from : "", strchr(from, ',') ? ")" : "");
 }
 
+/* Why is it not known which share of the peak the matrix kernels reach? */
+static const char *why_no_share(const struct ws_report *report, size_t track,
+                                const struct ws_track_roofline *roofline, char peak_text[WS_PEAK_TEXT])
+{
+    if (!roofline->match)
+        return ws_why_no_peaks(report, ws_model_track(report->model, track));
+    if (!roofline->matmul_total)
+        return "there are none";
+    if (!(ws_gpu_peak(&roofline->gpu, roofline->precision) > 0))
+        return ws_peak_text(&roofline->gpu, roofline->precision, peak_text);
+    return ws_roofline_why_unknown(report, track);
+}
+
 /* Prints which share of the peak the matrix kernels with known FLOPs reach. Prints "not known" if matrix kernels with
- * known FLOPs take less than half of the time of all matrix kernels, or if CUDA graphs hide most kernels. */
+ * known FLOPs take less than half of the time of all matrix kernels, if CUDA graphs hide most kernels, or if the
+ * share is impossible. */
 static void print_peak(const struct ws_report *report, size_t track, struct ws_page *page)
 {
     const struct ws_track_roofline *roofline = ws_report_result(report, &ws_analysis_roofline, track);
@@ -339,15 +353,19 @@ static void print_peak(const struct ws_report *report, size_t track, struct ws_p
         return;
     }
     if (!(peak > 0) || roofline->matmul_known <= 0 || 2 * roofline->matmul_known < roofline->matmul_total) {
-        snprintf(text, sizeof(text), "not known  %s",
-                 !roofline->match          ? ws_why_no_peaks(report, ws_model_track(report->model, track))
-                 : !roofline->matmul_total ? "there are none"
-                                           : ws_roofline_why_unknown(report, track));
+        snprintf(text, sizeof(text), "not known  %s", why_no_share(report, track, roofline, peak_text));
         ask(page, "4 matmuls ≥", PEAK_LIMIT, " peak", text);
         return;
     }
     double of_peak = roofline->matmul_of_peak,
            of_most = roofline->matmul_flops / (double)roofline->matmul_known / peak;
+    if (of_peak > MOST_OF_PEAK / 100.0) {
+        snprintf(text, sizeof(text),
+                 "not known  %.0f %% of %s: impossible, so the peak, the FLOPs or the times are wrong", 100 * of_peak,
+                 ws_peak_text(&roofline->gpu, roofline->precision, peak_text));
+        ask(page, "4 matmuls ≥", PEAK_LIMIT, " peak", text);
+        return;
+    }
     bool is_mixed = of_peak > of_most * MIXED_LIMIT / 100;
     ws_format_share(share, roofline->matmul_known, roofline->matmul_total);
     if (strcmp(share, "100.0 %") != 0)
