@@ -286,7 +286,7 @@ static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
     bool known = stream->line_known, behind_event = stream->line_behind_event;
     int64_t free = stream->line_free, error;
-    float var = stream->line_var, early = stream->line_early;
+    float var = stream->line_var, early = stream->line_early, last = stream->line_last;
     reconstruct(stream, stream->first, end, 0);
     if (stream->line_free <= device_clock_from_host(stream->context, ws_clock_ns(), &error))
         return true;
@@ -295,6 +295,7 @@ static bool compute_ended(struct shim_stream *stream, struct pending *end)
     stream->line_free = free;
     stream->line_var = var;
     stream->line_early = early;
+    stream->line_last = last;
     return false;
 }
 

@@ -68,7 +68,7 @@ void duration_as_expected(struct duration *duration);
 enum samples_wanted {
     WANT_FIRST_SAMPLES, /* few launches were measured so far, so the next samples come soon */
     WANT_FEW_SAMPLES,
-    WANT_MANY_SAMPLES, /* launches take very different times */
+    WANT_MANY_SAMPLES, /* launches take very different times, and their mean is not exact yet */
 };
 
 /* duration_want notes how many samples are wanted of the shape's kernel, in all streams. duration_wanted returns the
