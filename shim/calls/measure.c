@@ -43,8 +43,9 @@ enum {
  * the measurement delays one of them. If this delay is longer than --overhead allows for the time from one wait for
  * the device to the next, the thread makes only one such measurement in FELT_ONE_IN waits. So measurements delay at
  * most one in a hundred requests, even if each request waits four times. In a thread that works more than two thirds
- * of the time, only the sum of all delays counts. */
-static bool may_delay(struct shim_thread *thread, uint64_t cost)
+ * of the time, only the sum of all delays counts. is_turn: samples and anchors take turns, and it is this kind's
+ * turn. The other kind must wait twice as long. */
+static bool may_delay(struct shim_thread *thread, uint64_t cost, bool is_turn)
 {
     struct thread_measuring *measuring = &thread->measuring;
     uint64_t between = activity_between_waits(thread);
@@ -52,7 +53,7 @@ static bool may_delay(struct shim_thread *thread, uint64_t cost)
     bool is_busy = thread->activity.stretch < OFTEN_IDLE;
     if (!between || is_busy || cost <= between * shim_options.overhead / WHOLE)
         return true;
-    if (waits - measuring->waits_at_felt < FELT_ONE_IN)
+    if (waits - measuring->waits_at_felt < (is_turn ? FELT_ONE_IN : 2 * FELT_ONE_IN))
         return false;
     measuring->waits_at_felt = waits;
     return true;
@@ -87,7 +88,7 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     /* if an anchor is due, too, sample and anchor take turns */
     bool is_turn_of_anchor = sample && !early && anchor && measuring->anchor_next;
     allowed &= !is_turn_of_anchor;
-    bool felt = allowed && sample && !early && !may_delay(thread, measuring->sample_cost);
+    bool felt = allowed && sample && !early && !may_delay(thread, measuring->sample_cost, !measuring->anchor_next);
     allowed &= !felt;
     if (!allowed) {
         shape->until_sample += felt ? FELT_POSTPONES : sample; /* the sample is postponed */
@@ -95,7 +96,7 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
         if (now < measuring->paid_until || !anchor)
             return MEASURE_NOTHING;
     }
-    if (!sample && !may_delay(thread, measuring->anchor_cost)) {
+    if (!sample && !may_delay(thread, measuring->anchor_cost, measuring->anchor_next)) {
         atomic_store_explicit(&stream->anchor_due, now + ticks_in(ANCHOR_NS), memory_order_relaxed);
         return MEASURE_NOTHING;
     }
@@ -119,7 +120,8 @@ static enum measure measure_of_other(struct shim_thread *thread, struct shape_en
     bool paid = now + (early ? advance_of(shape) : 0) >= measuring->paid_until;
     measuring->unmeasured++;
     measuring->early = early && !paid && reserve_allows(measuring, shape, now);
-    bool allowed = paid ? early || shape->is_graph || may_delay(thread, measuring->sample_cost) : measuring->early;
+    bool allowed =
+        paid ? early || shape->is_graph || may_delay(thread, measuring->sample_cost, true) : measuring->early;
     if (!allowed && duration_is_known(shape->shape, shape->key.grid_x))
         return MEASURE_NOTHING;
     measuring->is_sample = true;

@@ -114,17 +114,17 @@ static void print_doubts(const struct ws_report *report, const struct ws_process
             ws_report_result(report, &ws_analysis_activity, process->first_track + i);
         uint64_t times = activity->quality[WS_TIME_MEASURED] + activity->quality[WS_TIME_BOUNDED] +
                          activity->quality[WS_TIME_INFERRED];
-        char title[128], bounded[WS_FORMAT_SIZE], inferred[WS_FORMAT_SIZE], error[WS_FORMAT_SIZE],
-            clock[WS_FORMAT_SIZE];
+        char title[128], bounded[WS_FORMAT_SIZE], inferred[WS_FORMAT_SIZE], least[WS_FORMAT_SIZE],
+            longest[WS_FORMAT_SIZE], clock[WS_FORMAT_SIZE];
         if (!times)
             continue;
-        int64_t below = activity->busy - activity->busy_least, above = activity->busy_most - activity->busy;
+        int64_t most = ws_min(activity->busy_most, ws_activity_known(activity));
         ws_report_track_title(report, process->first_track + i, title, sizeof(title));
         ws_page_text(
-            page, "%s: %s of the device times are inferred and %s only bounded; busy time is right within %s%s%s.",
+            page, "%s: %s of the device times are inferred and %s only bounded; busy time is between %s and %s%s%s.",
             title, ws_format_share(inferred, (int64_t)activity->quality[WS_TIME_INFERRED], (int64_t)times),
             ws_format_share(bounded, (int64_t)activity->quality[WS_TIME_BOUNDED], (int64_t)times),
-            ws_format_time(error, ws_max(below, above)),
+            ws_format_time(least, activity->busy_least), ws_format_time(longest, most),
             track->aligned ? ", and device times meet host times within " : "; host times are not comparable",
             track->aligned ? ws_format_time(clock, track->clock_error) : "");
     }

@@ -171,6 +171,8 @@ static void few_requests_feel_a_measurement(void **state)
                     stream.anchor_due = UINT64_MAX;
             }
             unsigned all = counts.samples + counts.anchors;
+            if (kinds == 3) /* neither kind takes all */
+                assert_true(counts.samples > all / 4 && counts.anchors > all / 4);
             assert_true(cases[i].rarely ? all >= 10 && all < 80 : all > 100);
         }
     }
