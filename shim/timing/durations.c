@@ -20,9 +20,10 @@ enum {
     SAMPLES_MOST = 60000,
     /* After this many successive samples far from the mean on the same side, the duration has changed. */
     APART_MOST = 2,
-    FIRST_SAMPLES = 4, /* a kernel begins with the spread of all kernels, which weighs like this many samples */
-    CHANGE_KEPT = 512, /* after this many samples without a change, no further change is expected */
-    ALL_MEANT = 64,    /* number of samples that the means in all_kernels cover */
+    FIRST_SAMPLES = 4,  /* a kernel begins with the spread of all kernels, which weighs like this many samples */
+    CHANGE_KEPT = 512,  /* after this many samples without a change, no further change is expected */
+    SAMPLES_ENOUGH = 8, /* a kernel with so many samples needs no further ones in a hurry */
+    ALL_MEANT = 64,     /* number of samples that the means in all_kernels cover */
 };
 /* Assumed duration ± error of a kernel before any sample, ns. */
 static const double UNKNOWN_NS = 5000, UNKNOWN_BY = 50000;
@@ -292,10 +293,20 @@ static uint32_t note_of(uint64_t key, enum samples_wanted wanted)
     return (uint32_t)(key >> 32) << WANTED_BITS | wanted;
 }
 
-void duration_want(uint32_t shape, enum samples_wanted wanted)
+/* Is the mean duration known to EXACT_SHARE of the mean, or to EXACT_NS? */
+static bool is_exact(const struct duration *duration)
 {
+    return (double)duration->var <= ws_square(ws_max(EXACT_SHARE * (double)duration->mean, EXACT_NS));
+}
+
+void duration_want_more(uint32_t shape, bool was_busy)
+{
+    const struct duration *duration = duration_of(shape);
+    bool many = !was_busy && !duration_is_steady(duration) && !is_exact(duration);
+    enum samples_wanted wanted = many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES;
     uint64_t key = work_key(shape, 0);
-    atomic_store_explicit(&notes[key % NOTES], note_of(key, wanted), memory_order_relaxed);
+    if (duration->samples >= SAMPLES_ENOUGH)
+        atomic_store_explicit(&notes[key % NOTES], note_of(key, wanted), memory_order_relaxed);
 }
 
 enum samples_wanted duration_wanted(uint32_t shape)
@@ -336,11 +347,6 @@ bool duration_call_is_long(struct duration *duration, double took)
     double usual = duration->call > 0 ? (double)duration->call : ws_min(took, FIRST_CALL_NS);
     duration->call = (float)(usual + (ws_min(took, 2 * usual) - usual) / CALLS_MEANT);
     return took > 2 * usual + CALL_SLACK_NS;
-}
-
-bool duration_is_exact(const struct duration *duration)
-{
-    return (double)duration->var <= ws_square(ws_max(EXACT_SHARE * (double)duration->mean, EXACT_NS));
 }
 
 bool duration_is_steady(const struct duration *duration)

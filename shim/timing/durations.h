@@ -71,10 +71,12 @@ enum samples_wanted {
     WANT_MANY_SAMPLES, /* launches take very different times, and their mean is not exact yet */
 };
 
-/* duration_want notes how many samples are wanted of the shape's kernel, in all streams. duration_wanted returns the
- * last note, and may be called by any thread. It sometimes returns WANT_FIRST_SAMPLES for a kernel with another note:
- * kernels share the memory for notes. */
-void duration_want(uint32_t shape, enum samples_wanted wanted);
+/* duration_want_more notes, after a sample, how many more are wanted of the shape's kernel, in all streams. was_busy:
+ * the launch surely waited in its stream. In a busy stream, the measured ends of runs (runs.h) tell more about
+ * durations than samples do. So many samples are wanted only if the stream may have been idle. duration_wanted
+ * returns the last note, and may be called by any thread. It sometimes returns WANT_FIRST_SAMPLES for a kernel with
+ * another note: kernels share the memory for notes. */
+void duration_want_more(uint32_t shape, bool was_busy);
 enum samples_wanted duration_wanted(uint32_t shape);
 
 /* Like duration_sample, for the operations of duration_of_other. */
@@ -91,9 +93,6 @@ void duration_at_most(struct duration *duration, double ns);
 /* The launching call took `took` ns. Is this much longer than usual for the kernel? If it is, something delayed the
  * thread in the call. */
 bool duration_call_is_long(struct duration *duration, double took);
-
-/* Is the mean duration known to about 2 %, or to 50 ns? */
-bool duration_is_exact(const struct duration *duration);
 
 /* Do all launches of the kernel take about the same time? */
 bool duration_is_steady(const struct duration *duration);

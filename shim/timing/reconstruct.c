@@ -21,7 +21,6 @@ enum {
     LATE_BY = 1000,
     HELD_UP_NS = 20000, /* ns; a kernel in an idle stream that ends this much later than computed has begun late */
     OPENING_NS = 4000,  /* ns; a stream resumes at most this long after the gate (gates.h) that held it was opened */
-    SAMPLES_ENOUGH = 8, /* a kernel of which so many launches were measured needs no further samples in a hurry */
 };
 
 /* Lets the line (the stream's computed times) go on after this event. */
@@ -280,17 +279,6 @@ static void anchor(const struct shim_context *context, struct pending *first, st
 
 /* --- measured operations ------------------------------------------------------------------------ */
 
-/* Notes how many samples (measured launches) of a kernel are wanted, after one of them. was_busy: the launch surely
- * waited in its stream. In a busy stream, the measured ends of runs (operations without a pause) tell more about
- * durations than samples do. So many samples are wanted only if the stream may have been idle. */
-static void want_samples(const struct pending *sample, bool was_busy)
-{
-    const struct duration *duration = sample->duration;
-    bool many = !was_busy && !duration_is_steady(duration) && !duration_is_exact(duration);
-    if (duration->samples >= SAMPLES_ENOUGH)
-        duration_want(sample->op.shape, many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
-}
-
 /* Sets the times of a launch behind a gate. The gate held the stream until the launch and both its events were
  * queued. So the difference of the events' times is the kernel's time plus a constant (dispatch_after_event). */
 static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
@@ -377,8 +365,8 @@ static enum told settle_last(struct shim_stream *stream, struct pending *pending
 /* --- a window ----------------------------------------------------------------------------------- */
 
 /* Corrections may have moved an operation's start to before its launch, which is impossible. Moves such a start to
- * the time of the launch. The last comparison of the clocks may be wrong by many microseconds. So the launch counts
- * as made no later than it would have arrived at the device. */
+ * the time of the launch. The last comparison of the clocks may be wrong by many microseconds, but no launch was made
+ * later than it arrived. */
 static void keep_after_launch(const struct shim_context *context, struct ws_op *op)
 {
     int64_t error, launched = device_clock_from_host(context, op->host_begin, &error);
@@ -458,7 +446,7 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     }
     enum told told = settle_last(stream, last, begin, end, line);
     if (begin)
-        want_samples(last, was_busy);
+        duration_want_more(last->op.shape, was_busy);
     if (gated)
         return;
     anchor(context, begin ? last : first, last, end, behind_var(context, last, event_noise), told, line);
@@ -500,9 +488,8 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     } else {
         advance(stream, last, &line);
     }
-    struct pending *last_computed = is_computed(last) ? last : before;
-    if (last_computed)
-        state_times(context, (double)stream->line_last, first, last_computed);
+    if (is_computed(last) || before)
+        state_times(context, (double)stream->line_last, first, is_computed(last) ? last : before);
     stream->line_last = (float)expected_of(last);
     stream->line_free = line.free;
     stream->line_var = (float)line_var(&line);

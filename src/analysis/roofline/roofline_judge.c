@@ -40,6 +40,12 @@ static bool roofline_judge_exceeds(double share, int percent)
     return share > percent / 100.0;
 }
 
+bool ws_roofline_is_impossible(const struct ws_track_roofline *result)
+{
+    double peak = ws_gpu_peak(&result->gpu, result->precision), limit = ws_gpu_limit(&result->gpu, result->precision);
+    return roofline_judge_exceeds(result->matmul_of_peak * peak / limit, ROOF_SLACK_PERCENT);
+}
+
 /* Returns the roofline class of a kernel whose work is known. Also sets the roof that limits the kernel, and the
  * share of each roof that the kernel reaches. */
 static enum ws_roof_class class_by_work(const struct ws_gpu *gpu, struct ws_roofline_row *row,

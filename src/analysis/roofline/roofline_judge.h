@@ -11,6 +11,10 @@
  * of steps and empty vectors. Returns 0 or -ENOMEM. */
 int ws_roofline_judge(const struct ws_report *report, struct ws_roofline_row *rows, struct ws_track_roofline *result);
 
+/* Do the matrix kernels seem faster than the GPU can be? The peak must be known. If so, the peak that was given, the
+ * FLOPs or the times are wrong. */
+bool ws_roofline_is_impossible(const struct ws_track_roofline *result);
+
 /* Divides result->step_flops by the number of steady steps, and computes the MFU (roofline.h). */
 void ws_roofline_count_steps(const struct ws_track_steps *all, const struct ws_track_activity *activity,
                              struct ws_track_roofline *result);

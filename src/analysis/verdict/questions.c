@@ -7,6 +7,7 @@
 #include "analysis/kernels/graphs.h"
 #include "analysis/kernels/kernels.h"
 #include "analysis/roofline/roofline.h"
+#include "analysis/roofline/roofline_judge.h"
 #include "analysis/steps/steps.h"
 #include "analysis/verdict/missing.h"
 #include "analysis/verdict/no_verdict.h"
@@ -17,8 +18,8 @@
 
 /* The answer to a question is "yes" from these percentages on: BUSY_LIMIT of a step ("GPU busy?"), MATMUL_LIMIT of
  * compute time (matrix work), PEAK_LIMIT of the peak FLOP rate. FEWEST_STEPS: with fewer steady steps than this, the
- * report does not tell whether the step time is stable. MOST_OF_PEAK: a larger share of the peak is impossible. */
-enum { BUSY_LIMIT = 85, MATMUL_LIMIT = 50, PEAK_LIMIT = 60, FEWEST_STEPS = 3, MOST_OF_PEAK = 105 };
+ * report does not tell whether the step time is stable. */
+enum { BUSY_LIMIT = 85, MATMUL_LIMIT = 50, PEAK_LIMIT = 60, FEWEST_STEPS = 3 };
 
 /* Percent of a step. Exposed copies and exposed communication are those that run while no compute runs. If either
  * takes at least MOVING_LIMIT, the report names it as a part of busy time. If either takes more than MOSTLY_LIMIT,
@@ -359,7 +360,7 @@ static void print_peak(const struct ws_report *report, size_t track, struct ws_p
     }
     double of_peak = roofline->matmul_of_peak,
            of_most = roofline->matmul_flops / (double)roofline->matmul_known / peak;
-    if (of_peak > MOST_OF_PEAK / 100.0) {
+    if (ws_roofline_is_impossible(roofline)) {
         snprintf(text, sizeof(text),
                  "not known  %.0f %% of %s: impossible, so the peak, the FLOPs or the times are wrong", 100 * of_peak,
                  ws_peak_text(&roofline->gpu, roofline->precision, peak_text));

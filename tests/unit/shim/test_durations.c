@@ -356,12 +356,40 @@ static void what_is_wanted_holds_for_all_streams(void **state)
     registry_init();
     uint32_t first = shape(1, 1), second = shape(1, 2), other = shape(2, 1);
     assert_int_equal(duration_wanted(first), WANT_FIRST_SAMPLES);
-    duration_want(first, WANT_MANY_SAMPLES);
+    *duration_of(first) = (struct duration){ .mean = 2000, .var = 100 * 100, .spread = 1e6, .samples = 8 };
+    duration_want_more(first, false);
     assert_int_equal(duration_wanted(first), WANT_MANY_SAMPLES);
     assert_int_equal(duration_wanted(second), WANT_MANY_SAMPLES);
     assert_int_equal(duration_wanted(other), WANT_FIRST_SAMPLES);
-    duration_want(second, WANT_FEW_SAMPLES);
+    duration_want_more(second, true);
     assert_int_equal(duration_wanted(first), WANT_FEW_SAMPLES);
+}
+
+/* Kernels that vary need more samples, until their mean is exact. In a busy stream the ends of runs tell more. */
+static void a_varying_kernel_wants_more_samples(void **state)
+{
+    (void)state;
+    static const struct {
+        float mean, var, spread;
+        uint16_t samples;
+        bool busy;
+        enum samples_wanted wanted;
+    } cases[] = { { 2000, 100 * 100, 1e6f, 7, false, WANT_FIRST_SAMPLES },
+                  { 2000, 100 * 100, 1e6f, 8, false, WANT_MANY_SAMPLES },
+                  { 2000, 100 * 100, 1e6f, 8, true, WANT_FEW_SAMPLES },
+                  { 2000, 100 * 100, 10, 8, false, WANT_FEW_SAMPLES },
+                  { 20000, 401 * 401, 81e6f, 8, false, WANT_MANY_SAMPLES },
+                  { 20000, 399 * 399, 81e6f, 8, false, WANT_FEW_SAMPLES } };
+    locks_open();
+    registry_init();
+    for (uint32_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint32_t id = shape(100 + i, 1);
+        *duration_of(id) = (struct duration){
+            .mean = cases[i].mean, .var = cases[i].var, .spread = cases[i].spread, .samples = cases[i].samples
+        };
+        duration_want_more(id, cases[i].busy);
+        assert_int_equal(duration_wanted(id), cases[i].wanted);
+    }
 }
 
 /* Copies of about the same size share a duration, in every stream. Their times say nothing about kernels. */
@@ -452,6 +480,7 @@ int main(void)
         cmocka_unit_test_setup(an_upper_bound_counts_until_there_is_a_sample, begin_anew),
         cmocka_unit_test_setup(without_a_bound_it_is_as_all_kernels_are, begin_anew),
         cmocka_unit_test_setup(the_first_spread_is_that_of_all_kernels, begin_anew),
+        cmocka_unit_test_setup(a_varying_kernel_wants_more_samples, begin_anew),
         cmocka_unit_test_setup(a_kernel_is_the_same_in_every_stream, begin_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -152,36 +152,6 @@ static void a_gated_launch_by_its_two_events(void **state)
     check_op(&ops[0], 10300, 10300, EVENT + 100 * 100 + 50, EVENT);
 }
 
-/* Kernels that vary need more samples, except in a busy stream: there the ends of runs tell more about durations. */
-static void a_varying_kernel_wants_more_samples(void **state)
-{
-    (void)state;
-    assert_int_equal(kernel_shapes_begin(KINDS), 0);
-    for (int i = 0; i < 3; i++) {
-        bool varies = i > 0, busy = i > 1;
-        set_duration(1, 2000, 100 * 100, varies ? 1000 * 1000 : 10);
-        want_samples(&ops[0], busy);
-        assert_int_equal(duration_wanted(1), WANT_FIRST_SAMPLES);
-        duration_of(1)->samples = SAMPLES_ENOUGH;
-        want_samples(&ops[0], busy);
-        assert_int_equal(duration_wanted(1), varies && !busy ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
-        duration_want(1, WANT_FIRST_SAMPLES);
-    }
-}
-
-static void an_exact_mean_wants_few_samples(void **state)
-{
-    (void)state;
-    assert_int_equal(kernel_shapes_begin(KINDS), 0);
-    for (int exact = 0; exact < 2; exact++) {
-        set_duration(1, 20000, exact ? 399 * 399 : 401 * 401, 9000.0f * 9000); /* 2 % of 20000: 400 */
-        duration_of(1)->samples = SAMPLES_ENOUGH;
-        want_samples(&ops[0], false);
-        assert_int_equal(duration_wanted(1), exact ? WANT_FEW_SAMPLES : WANT_MANY_SAMPLES);
-        duration_want(1, WANT_FIRST_SAMPLES);
-    }
-}
-
 /* The begin event of a sample moves the line on, because the gate held it. Whether the stream was busy shows before.
  */
 static void a_gate_makes_no_stream_busy(void **state)
@@ -190,7 +160,7 @@ static void a_gate_makes_no_stream_busy(void **state)
     assert_int_equal(kernel_shapes_begin(KINDS), 0);
     for (int busy = 0; busy < 2; busy++) {
         set_duration(1, 2000, 100 * 100, 1000 * 1000);
-        duration_of(1)->samples = SAMPLES_ENOUGH;
+        duration_of(1)->samples = 8;
         line_begin(&line, 98000, 100);
         settle_pair(busy ? 200000 : 118000, 222000);
         ops[0].op.host_begin = 100000;
@@ -205,7 +175,6 @@ static void a_gate_makes_no_stream_busy(void **state)
         ops[1].detail = WS_RING_OP_COMPUTED | WS_RING_OP_GATED;
         settle(&stream, &ops[0], &ops[0], &ops[1], SECOND, &line);
         assert_int_equal(duration_wanted(1), busy ? WANT_FEW_SAMPLES : WANT_MANY_SAMPLES);
-        duration_want(1, WANT_FIRST_SAMPLES);
     }
 }
 
@@ -441,8 +410,6 @@ int main(void)
         cmocka_unit_test_setup(what_ends_very_late_began_late, begin_test),
         cmocka_unit_test_setup(a_run_far_off_makes_those_before_it_unsure, begin_test),
         cmocka_unit_test_setup(a_gated_launch_by_its_two_events, begin_test),
-        cmocka_unit_test_setup(a_varying_kernel_wants_more_samples, begin_test),
-        cmocka_unit_test_setup(an_exact_mean_wants_few_samples, begin_test),
         cmocka_unit_test_setup(a_gate_makes_no_stream_busy, begin_test),
         cmocka_unit_test_setup(a_sample_needs_both_events_and_no_other_work, begin_test),
         cmocka_unit_test_setup(a_bound_covers_an_uncertain_begin, begin_test),
