@@ -302,11 +302,12 @@ static bool is_exact(const struct duration *duration)
 void duration_want_more(uint32_t shape, bool was_busy)
 {
     const struct duration *duration = duration_of(shape);
+    if (duration->samples < SAMPLES_ENOUGH)
+        return;
     bool many = !was_busy && !duration_is_steady(duration) && !is_exact(duration);
-    enum samples_wanted wanted = many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES;
     uint64_t key = work_key(shape, 0);
-    if (duration->samples >= SAMPLES_ENOUGH)
-        atomic_store_explicit(&notes[key % NOTES], note_of(key, wanted), memory_order_relaxed);
+    uint32_t note = note_of(key, many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
+    atomic_store_explicit(&notes[key % NOTES], note, memory_order_relaxed);
 }
 
 enum samples_wanted duration_wanted(uint32_t shape)
