@@ -280,22 +280,15 @@ static struct pending *window_end(struct shim_stream *stream, bool last_round)
 }
 
 /* Computes the times of the operations from the stream's first one to `end`, which has no end event. If, by the
- * computed times, the operation `end` still runs now, restores the stream's line (the state from which times are
- * computed), and returns false. */
+ * computed times, the operation `end` still runs now, restores the stream's line, and returns false. */
 static bool compute_ended(struct shim_stream *stream, struct pending *end)
 {
-    bool known = stream->line_known, behind_event = stream->line_behind_event;
-    int64_t free = stream->line_free, error;
-    float var = stream->line_var, early = stream->line_early, last = stream->line_last;
+    const struct stream_line line = stream->line;
+    int64_t error;
     reconstruct(stream, stream->first, end, 0);
-    if (stream->line_free <= device_clock_from_host(stream->context, ws_clock_ns(), &error))
+    if (stream->line.free <= device_clock_from_host(stream->context, ws_clock_ns(), &error))
         return true;
-    stream->line_known = known;
-    stream->line_behind_event = behind_event;
-    stream->line_free = free;
-    stream->line_var = var;
-    stream->line_early = early;
-    stream->line_last = last;
+    stream->line = line;
     return false;
 }
 

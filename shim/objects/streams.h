@@ -12,6 +12,17 @@
 
 #define STREAM_SHARED UINT32_MAX
 
+/* What is kept of a stream's line (its computed times so far) from one window of operations to the next. timing/runs.h
+ * explains the fields. */
+struct stream_line {
+    bool known; /* are the other fields set? */
+    bool behind_event;
+    int8_t apart;
+    float var, seen, tail, early;
+    float longest; /* how long the longest of the latest operations takes, ns; older ones count less */
+    int64_t free;
+};
+
 struct shim_stream {
     struct shim_context *context;
     ws_CUstream handle; /* WS_CU_STREAM_LEGACY or _PER_THREAD for the default streams, never NULL */
@@ -46,12 +57,7 @@ struct shim_stream {
     bool unsorted; /* the operations are not in the order of their launches, because several threads launched them */
     bool closing;  /* the stream was destroyed before the drain thread's current round, in which its last records are
                       read */
-    bool line_known; /* the line_ fields are set: the stream's computed times so far (struct line in timing/runs.h) */
-    bool line_behind_event;
-    int8_t line_apart;
-    float line_var, line_seen, line_early;
-    float line_last; /* how long the last operation takes whose times were computed, ns; 0: not known */
-    int64_t line_free;
+    struct stream_line line;
 };
 
 struct shim_thread;

@@ -38,7 +38,7 @@ static const double CHANGE_KEEPS = 0.9;
 /* A kernel's launches vary if their spread is more than this many times the variance of a measurement (noise). */
 static const double VARIES = 4;
 /* The largest deviation that counts in `trend`, in standard deviations. A larger deviation counts as this one. */
-static const double MOST_DEVIATION = 2;
+static const double MOST_DEVIATION = 1.5;
 /* The variance that is added to a mean which lags behind a changing duration, relative to a sample's variance. */
 static const double LAG_SHARE = 0.5;
 /* A sample far from the mean sets `doubt` (struct duration). Each later sample near the mean multiplies `doubt` by
@@ -52,7 +52,7 @@ static const double MOST_SPREAD = 4, SAME = 0.3;
 static const double FIRST_CALL_NS = 5000;
 static const double CALLS_MEANT = 16, CALL_SLACK_NS = 1000;
 static const double EXACT_SHARE = 0.02, EXACT_NS = 50;
-static const double STEADY = 0.15 * 0.15; /* largest spread of a steady kernel, relative to the duration's square */
+static const double STEADY = 0.1 * 0.1; /* largest spread of a steady kernel, relative to the duration's square */
 
 /* Statistics of all kernels together, for kernels that were sampled seldom or never. */
 static struct {
@@ -299,12 +299,12 @@ static bool is_exact(const struct duration *duration)
     return (double)duration->var <= ws_square(ws_max(EXACT_SHARE * (double)duration->mean, EXACT_NS));
 }
 
-void duration_want_more(uint32_t shape, bool was_busy)
+void duration_want_more(uint32_t shape)
 {
     const struct duration *duration = duration_of(shape);
     if (duration->samples < SAMPLES_ENOUGH)
         return;
-    bool many = !was_busy && !duration_is_steady(duration) && !is_exact(duration);
+    bool many = !duration_is_steady(duration) && !is_exact(duration);
     uint64_t key = work_key(shape, 0);
     uint32_t note = note_of(key, many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
     atomic_store_explicit(&notes[key % NOTES], note, memory_order_relaxed);

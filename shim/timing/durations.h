@@ -71,12 +71,10 @@ enum samples_wanted {
     WANT_MANY_SAMPLES, /* launches take very different times, and their mean is not exact yet */
 };
 
-/* duration_want_more notes, after a sample, how many more are wanted of the shape's kernel, in all streams. was_busy:
- * the launch surely waited in its stream. In a busy stream, the measured ends of runs (runs.h) tell more about
- * durations than samples do. So many samples are wanted only if the stream may have been idle. duration_wanted
- * returns the last note, and may be called by any thread. It sometimes returns WANT_FIRST_SAMPLES for a kernel with
- * another note: kernels share the memory for notes. */
-void duration_want_more(uint32_t shape, bool was_busy);
+/* duration_want_more notes, after a sample, how many more are wanted of the shape's kernel, in all streams.
+ * duration_wanted returns the last note, and may be called by any thread. It sometimes returns WANT_FIRST_SAMPLES for
+ * a kernel with another note: kernels share the memory for notes. */
+void duration_want_more(uint32_t shape);
 enum samples_wanted duration_wanted(uint32_t shape);
 
 /* Like duration_sample, for the operations of duration_of_other. */

@@ -7,6 +7,7 @@
 #include "shim/timing/dispatch.h"
 #include "shim/timing/durations.h"
 #include "shim/timing/instant.h"
+#include "shim/timing/order.h"
 #include "shim/timing/runs.h"
 
 /* The variance of a begin event's time, ns². It is larger than that of an end event, because the program's own events
@@ -42,11 +43,6 @@ static struct instant arrives(const struct shim_context *context, int64_t host_n
         instant.var = ws_square((double)error / 2);
     }
     return instant;
-}
-
-static bool is_computed(const struct pending *pending)
-{
-    return pending->detail & WS_RING_OP_COMPUTED;
 }
 
 static const struct pool_event *event_read(const struct shim_context *context, uint32_t event)
@@ -89,16 +85,6 @@ static double late_var(struct instant free, struct instant begin)
     return late > 0 ? ws_square(late / STATED) : 0;
 }
 
-static struct duration *duration_of_pending(const struct pending *pending)
-{
-    if (pending->kind != WS_OP_KERNEL)
-        return duration_of_other(pending->op.shape, pending->op.bytes);
-    struct duration *duration = duration_of(pending->op.shape);
-    if (pending->op.flags & WS_OP_IN_COLLECTIVE) /* a collective's kernel also waits for other ranks */
-        duration->other = true;
-    return duration;
-}
-
 /* Copies of other streams may use the copy engine first, and so delay this operation. Returns the variance that
  * covers such a delay. */
 static double engine_var(const struct shim_stream *stream, const struct pending *pending)
@@ -113,7 +99,7 @@ static double engine_var(const struct shim_stream *stream, const struct pending 
 static void advance(const struct shim_stream *stream, struct pending *pending, struct line *line)
 {
     const struct shim_context *context = stream->context;
-    struct duration *duration = pending->duration = duration_of_pending(pending);
+    struct duration *duration = pending->duration = pending_duration(pending);
     struct instant came = arrives(context, pending->op.host_end);
     double least = 0;
     if (line->behind_event)
@@ -143,30 +129,6 @@ static void advance(const struct shim_stream *stream, struct pending *pending, s
 
 /* --- back: what an event says ------------------------------------------------------------------- */
 
-/* How long the operation probably takes, ns; 0: not known. */
-static double expected_of(const struct pending *pending)
-{
-    return pending && is_computed(pending) ? duration_expected(duration_of_pending(pending)) : 0;
-}
-
-/* If several threads launch into the stream at the same time, the shim orders the operations by the return of their
- * calls, and that order may be wrong. If an operation has changed places with its neighbour, its times are off by the
- * time that the neighbour takes. Returns the variance that covers this. The arguments: how long the operations before
- * and behind it take, ns. */
-static double order_var(const struct shim_context *context, double before, double behind)
-{
-    return ws_square((ws_max(before, behind) + dispatch_after_operation(context)) / STATED);
-}
-
-/* The variance of the time between the end of `last` and the event after `last`. The event may really follow a
- * neighbour of `last` (order_var). */
-static double behind_var(const struct shim_context *context, const struct pending *last, double event_var)
-{
-    if (!(last->op.flags & WS_OP_CONTENDED))
-        return event_var;
-    return event_var + order_var(context, expected_of(last), expected_of(last->next));
-}
-
 /* What an event shows about the operation before it. */
 enum told {
     TOLD_NOTHING, /* the operation ended at some time before the event */
@@ -187,6 +149,15 @@ static enum told event_says(const struct pool_event *event, const struct pending
     if (!event_tells(event, arrived))
         return TOLD_NOTHING;
     return end_is_foreseen(last, arrived) ? TOLD_SURELY : TOLD_END;
+}
+
+/* Multiplies the errors of the times from `first` to before `behind` by `tail` (struct line). */
+static void widen(struct pending *first, const struct pending *behind, double tail)
+{
+    for (struct pending *at = first; tail > 1 && at != behind; at = at->next) {
+        at->begin_var *= (float)ws_square(tail);
+        at->end_var *= (float)ws_square(tail);
+    }
 }
 
 /* Called if a run (operations without a pause between them) ended far from its computed end. The durations of its
@@ -258,7 +229,10 @@ static void anchor(const struct shim_context *context, struct pending *first, st
 {
     struct run run = run_until(first, last);
     double off = (double)(event->time - last->op.end);
-    if (told == TOLD_NOTHING && off >= 0)
+    bool agrees = told == TOLD_NOTHING && off >= 0;
+    line_learn_tail(line, agrees ? 0 : off, (double)last->end_var + event_var);
+    widen(first, agrees ? last->next : run.first, line->tail);
+    if (agrees)
         return;
     struct walk walk = run_walk(run);
     if (told != TOLD_NOTHING) {
@@ -375,18 +349,18 @@ static void keep_after_launch(const struct shim_context *context, struct ws_op *
     op->end = ws_max(op->end, op->begin);
 }
 
-/* before: how long the operation before `first` takes, ns; 0: not known. */
-static void state_times(const struct shim_context *context, double before, struct pending *first,
+/* before: how long the operations before `first` take (longest in struct stream_line). Adds those up to `last`. */
+static void state_times(const struct shim_context *context, float *before, struct pending *first,
                         struct pending *last)
 {
     for (struct pending *at = first;; at = at->next) {
         bool measured = at->op.flags & WS_OP_END_QUALITY;
         if (at->op.flags & WS_OP_CONTENDED) {
-            double var = order_var(context, before, expected_of(at->next));
+            double var = order_var(context, at, *before);
             at->begin_var += (float)var;
-            at->end_var += measured ? 0 : (float)var; /* behind_var has allowed for the order already */
+            at->end_var += measured ? 0 : (float)var; /* order_behind_var has allowed for the order already */
         }
-        before = is_computed(at) ? duration_expected(at->duration) : 0;
+        *before = order_longest(*before, pending_is_computed(at) ? duration_expected(at->duration) : 0);
         keep_after_launch(context, &at->op);
         double begin_error = STATED * ws_root((double)at->begin_var + (double)at->held_up);
         double end_error = STATED * ws_root((double)at->end_var + (measured ? 0 : (double)at->held_up));
@@ -427,17 +401,16 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     const struct pool_event *end = event_read(context, end_event), *begin = event_read(context, last->begin_event);
     bool gated = last->detail & WS_RING_OP_GATED && begin;
     int64_t put_in = gated ? last->op.host_end + last->late + OPENING_NS : last->op.host_begin;
-    bool was_busy = line_surely_reaches(line, arrives(context, last->op.host_begin).time);
     if (begin && before) {
         /* The begin event shows the end of the previous operation only if the stream waited for nothing else. A gate
          * counts as another wait, unless the stream was probably busy until the gate was open. */
         struct instant came = arrives(context, put_in);
         enum told told = TOLD_NOTHING;
-        if (!(last->detail & WS_RING_OP_WAITED) && (!gated || line_may_reach(line, came.time)))
+        if (!(last->detail & WS_RING_OP_WAITED) && (!gated || line_surely_reaches(line, came.time)))
             told = event_says(begin, before, came);
-        anchor(context, first, before, begin, behind_var(context, before, BEGIN_EVENT), told, line);
+        anchor(context, first, before, begin, order_behind_var(context, before, BEGIN_EVENT), told, line);
     }
-    if (!is_computed(last)) {
+    if (!pending_is_computed(last)) {
         times_resolve(stream, last, end_event);
         learn_other(stream, last, begin);
         bool at_event = last->op.end == end->time; /* the event waited for the operation's end */
@@ -446,10 +419,10 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     }
     enum told told = settle_last(stream, last, begin, end, line);
     if (begin)
-        duration_want_more(last->op.shape, was_busy);
+        duration_want_more(last->op.shape);
     if (gated)
         return;
-    anchor(context, begin ? last : first, last, end, behind_var(context, last, event_noise), told, line);
+    anchor(context, begin ? last : first, last, end, order_behind_var(context, last, event_noise), told, line);
     last->op.flags |= told != TOLD_NOTHING ? WS_TIME_MEASURED << 2 : 0;
 }
 
@@ -469,12 +442,14 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     const struct shim_context *context = stream->context;
     event_noise = dispatch_event_var(context);
     forget_qualities(first, last);
-    struct line line = line_of(stream->line_apart, stream->line_known ? (double)stream->line_seen : 1);
-    if (stream->line_known) {
-        line.free = stream->line_free;
-        line.var = (double)stream->line_var;
-        line.early = (double)stream->line_early;
-        line.behind_event = stream->line_behind_event;
+    bool known = stream->line.known;
+    struct line line =
+        line_of(stream->line.apart, known ? (double)stream->line.seen : 1, known ? (double)stream->line.tail : 1);
+    if (known) {
+        line.free = stream->line.free;
+        line.var = (double)stream->line.var;
+        line.early = (double)stream->line.early;
+        line.behind_event = stream->line.behind_event;
     }
     struct pending *before = NULL;
     for (struct pending *at = first; at != last; at = at->next) {
@@ -488,14 +463,14 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     } else {
         advance(stream, last, &line);
     }
-    if (is_computed(last) || before)
-        state_times(context, (double)stream->line_last, first, is_computed(last) ? last : before);
-    stream->line_last = (float)expected_of(last);
-    stream->line_free = line.free;
-    stream->line_var = (float)line_var(&line);
-    stream->line_early = (float)line.early;
-    stream->line_behind_event = line.behind_event;
-    stream->line_apart = (int8_t)ws_clamp(line.apart, -100, 100);
-    stream->line_seen = (float)line.seen;
-    stream->line_known = true;
+    if (pending_is_computed(last) || before)
+        state_times(context, &stream->line.longest, first, pending_is_computed(last) ? last : before);
+    stream->line.free = line.free;
+    stream->line.var = (float)line_var(&line);
+    stream->line.early = (float)line.early;
+    stream->line.behind_event = line.behind_event;
+    stream->line.apart = (int8_t)ws_clamp(line.apart, -100, 100);
+    stream->line.seen = (float)line.seen;
+    stream->line.tail = (float)line.tail;
+    stream->line.known = true;
 }

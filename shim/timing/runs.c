@@ -7,6 +7,7 @@
  * most this many times the square of the kernel's largest recent change. */
 static const double MOST_AGAIN = 4;
 static const double SCALE_MARGIN = 3, SCALE_LEAST = 1, SCALE_MOST = 9, RUNS_MEANT = 8;
+static const double TAIL_STEP = 0.2, TAIL_MOST = 3;
 /* A run (runs.h) is a sequence of operations without a pause. After so many successive runs that were all much
  * longer, or all much shorter, than expected, the durations of kernels count as changed. */
 enum { APART_MOST = 3 };
@@ -22,11 +23,14 @@ static double scale_of(double seen)
     return ws_clamp(SCALE_MARGIN * seen, SCALE_LEAST, SCALE_MOST);
 }
 
-struct line line_of(int apart, double seen)
+struct line line_of(int apart, double seen, double tail)
 {
-    return (struct line){
-        .free = INT64_MIN / 2, .number = ++line_count, .apart = apart, .seen = seen, .scale = scale_of(seen)
-    };
+    return (struct line){ .free = INT64_MIN / 2,
+                          .number = ++line_count,
+                          .apart = apart,
+                          .seen = seen,
+                          .scale = scale_of(seen),
+                          .tail = tail };
 }
 
 double line_var(const struct line *line)
@@ -51,6 +55,12 @@ void line_begin(struct line *line, int64_t free, double var)
     line->bias = line->early = 0;
     line->guessed = line->behind_event = false;
     line->number = ++line_count;
+}
+
+void line_learn_tail(struct line *line, double off, double var)
+{
+    bool outside = ws_square(off) > ws_square(STATED * line->tail) * var;
+    line->tail = ws_clamp(line->tail + (outside ? TAIL_STEP : -TAIL_STEP / 99), 1.0, TAIL_MOST);
 }
 
 /* Counts a launch of the kernel in the line (a stream's computed times) or run with the number `line`. Returns how
@@ -78,6 +88,28 @@ static void learn_scale(struct line *line, double seen)
 {
     line->seen += (ws_min(seen, SCALE_MOST) - line->seen) / RUNS_MEANT;
     line->scale = scale_of(line->seen);
+}
+
+/* --- operations ----------------------------------------------------------------------------------- */
+
+bool pending_is_computed(const struct pending *pending)
+{
+    return pending->detail & WS_RING_OP_COMPUTED;
+}
+
+struct duration *pending_duration(const struct pending *pending)
+{
+    if (pending->kind != WS_OP_KERNEL)
+        return duration_of_other(pending->op.shape, pending->op.bytes);
+    struct duration *duration = duration_of(pending->op.shape);
+    if (pending->op.flags & WS_OP_IN_COLLECTIVE) /* a collective's kernel also waits for other ranks */
+        duration->other = true;
+    return duration;
+}
+
+double pending_expected(const struct pending *pending)
+{
+    return pending && pending_is_computed(pending) ? duration_expected(pending_duration(pending)) : 0;
 }
 
 /* --- runs --------------------------------------------------------------------------------------- */

@@ -39,10 +39,11 @@ struct line {
     /* Mean squared deviation of the ends of runs from their computed ends, relative to the computed variance. */
     double seen;
     double scale; /* factor by which the variances of the stream's runs are multiplied */
+    double tail;  /* factor by which the errors of times are multiplied that no event corrects (line_learn_tail) */
 };
 
-/* Returns a new line without operations. apart, seen: the values of the stream's previous line. */
-struct line line_of(int apart, double seen);
+/* Returns a new line without operations. apart, seen, tail: the values of the stream's previous line. */
+struct line line_of(int apart, double seen, double tail);
 
 /* Lets the line go on from the time `free`, whose variance is `var`. The line's earlier operations no longer
  * matter. */
@@ -56,8 +57,22 @@ bool line_may_reach(const struct line *line, int64_t time);
 /* Does the line's last operation surely run until after `time`? */
 bool line_surely_reaches(const struct line *line, int64_t time);
 
+/* Learns `tail` from an event. off: how far the event lies outside the computed end, ns; 0: the event agrees with the
+ * computed end. var: variance of `off`. If kernels take very different times, then queues are sometimes long, and
+ * computed times are off by more than STATED standard deviations much more often than in a normal distribution.
+ * `tail` grows until the errors of 99 % of the computed ends are within STATED times `tail` standard deviations. */
+void line_learn_tail(struct line *line, double off, double var);
+
 /* Adds the next operation to the line: a kernel with this duration. */
 void line_add(struct line *line, struct duration *duration);
+
+/* Are the operation's times computed (reconstruct.h)? If not, its events alone tell its times. */
+bool pending_is_computed(const struct pending *pending);
+
+struct duration *pending_duration(const struct pending *pending);
+
+/* How long the operation probably takes; 0: not known. pending: may be NULL. */
+double pending_expected(const struct pending *pending);
 
 struct run {
     struct pending *first, *last;

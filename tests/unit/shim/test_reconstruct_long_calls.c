@@ -49,7 +49,7 @@ static void error_covers_the_whole_call(void **state)
     ops[0].op.host_end = LONG;
     ops[0].op.host_begin = 0;
     advance(&stream, &ops[0], &line);
-    state_times(&context, 0, &ops[0], &ops[0]);
+    state_times(&context, &(float){ 0 }, &ops[0], &ops[0]);
     assert_in_range(ops[0].op.begin_error, LONG, LONG + 2 * SYSTEMATIC);
 }
 
@@ -66,7 +66,7 @@ static void error_covers_what_is_queued_behind_a_long_call(void **state)
     for (int i = 0; i < 3; i++)
         advance(&stream, &ops[i], &line);
     assert_true(ops[1].queued && !ops[2].queued);
-    state_times(&context, 0, &ops[0], &ops[2]);
+    state_times(&context, &(float){ 0 }, &ops[0], &ops[2]);
     /* this operation waited in the queue for 20 us (the first kernel) + 1 us (dispatch) - 10 us (later launch) */
     assert_in_range(ops[1].op.begin_error, 11000, 11000 + 2 * SYSTEMATIC);
     assert_in_range(ops[2].op.begin_error, SYSTEMATIC, 2 * SYSTEMATIC);

@@ -49,6 +49,21 @@ static void three_runs_far_off_in_a_row_are_no_chance(void **state)
     }
 }
 
+/* One end in a hundred may be off by more than is stated. Then the tail stays as it is. */
+static void the_tail_grows_with_ends_far_off(void **state)
+{
+    (void)state;
+    line.tail = 2;
+    for (int i = 0; i < 100; i++)
+        line_learn_tail(&line, i ? 51 : 53, 100); /* the stated error is 52 */
+    assert_true(line.tail > 1.99 && line.tail < 2.01);
+    line_learn_tail(&line, -53, 100);
+    assert_true(line.tail > 2.1);
+    for (int i = 0; i < 10000; i++)
+        line_learn_tail(&line, 0, 100);
+    assert_true(line.tail == 1);
+}
+
 static void of_kernel(struct pending *pending, uint32_t kind)
 {
     pending->op.shape = kind;
@@ -109,7 +124,7 @@ static void a_run_seen_because_it_was_long_is_no_fair_sample(void **state)
     struct run run = { &ops[0], &ops[1], 2 };
     for (int foreseen = 0; foreseen < 2; foreseen++) {
         for (int steady = 0; steady < 2; steady++) {
-            set_duration(1, 1000, 10000, steady ? 149 * 149 : 151 * 151);
+            set_duration(1, 1000, 10000, steady ? 99 * 99 : 101 * 101);
             run_learn(run, run_walk(run), 100, EVENT, foreseen, &line);
             assert_int_equal(duration_of(1)->mean > 1000, foreseen || steady);
         }
@@ -247,6 +262,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(a_run_begins_where_the_stream_was_idle, begin_test),
+        cmocka_unit_test_setup(the_tail_grows_with_ends_far_off, begin_test),
         cmocka_unit_test_setup(three_runs_far_off_in_a_row_are_no_chance, begin_test),
         cmocka_unit_test_setup(each_kernel_takes_its_share_of_a_run, begin_test),
         cmocka_unit_test_setup(one_run_shows_a_change_that_came_before, begin_test),

@@ -1,0 +1,24 @@
+/* How sure it is in which order a stream runs its operations. If several threads launch into a stream at the same
+ * time, the shim orders the operations by the return of their calls, and that order may be wrong. If an operation has
+ * changed places with others, its times are off by the time that the others take, usually by that of the longest.
+ *
+ * Times are in ns and variances in ns². Only the drain thread uses these functions. */
+#ifndef WALLSHIM_SHIM_TIMING_ORDER_H
+#define WALLSHIM_SHIM_TIMING_ORDER_H
+
+#include "shim/timing/runs.h"
+
+/* The variance of an operation's times that covers an error of its place. `before`: what order_longest returned for
+ * the operation before it. */
+double order_var(const struct shim_context *context, const struct pending *pending, float before);
+
+/* How long the longest of the latest operations takes. Older operations count less, because it is less probable that
+ * the next operation has changed places with them. before: the value for the operations before the last one. ns: how
+ * long the last one takes. */
+float order_longest(float before, double ns);
+
+/* The variance of the time between the end of `last` and the event after `last`. The event may really follow another
+ * operation. event_var: this variance if the order is sure. */
+double order_behind_var(const struct shim_context *context, const struct pending *last, double event_var);
+
+#endif
