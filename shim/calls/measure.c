@@ -34,9 +34,12 @@ enum {
                           much (may_delay) */
     OFTEN_IDLE = 3 * ACTIVITY_ONE / 2, /* a thread works at most two thirds of the time */
     FELT_POSTPONES = 32,               /* when may_delay refuses a sample: launches until the next try */
-    COSTS_MEANT = 8,                   /* number of measurements that the usual cost covers */
-    DEBT_WINDOWS = 4,                  /* paid_until is at most this many times WINDOW_NS in the future */
-    WHOLE = 1000000,                   /* shim_options.overhead is in millionths of the time */
+    FULL_TIMES =
+        4, /* a stream's queue is full if a launch takes longer than FULL_TIMES times the thread's shortest */
+    FULL_NS = 5000,   /* launch and this time */
+    COSTS_MEANT = 8,  /* number of measurements that the usual cost covers */
+    DEBT_WINDOWS = 4, /* paid_until is at most this many times WINDOW_NS in the future */
+    WHOLE = 1000000,  /* shim_options.overhead is in millionths of the time */
 };
 
 /* May the thread make a measurement now that takes `cost` ticks? A thread that is often idle answers requests, and
@@ -134,6 +137,27 @@ static enum measure measure_of_other(struct shim_thread *thread, struct shape_en
 static uint64_t own_cost(uint64_t took)
 {
     return ws_min(took, ticks_in(MEASURE_MOST_NS));
+}
+
+static void keep_least(uint64_t *least, uint64_t ticks)
+{
+    if (!*least || ticks < *least)
+        *least = ticks;
+}
+
+/* If the stream's queue is full, each call waits until the device has made room. Without the measurement, the thread
+ * would wait as long in its next launch. The queue is full if launches usually take much longer than the shortest
+ * one. If other threads launch, too, launches may also be long because several threads use the driver. In that case,
+ * measurements delay the program. */
+uint64_t measure_cost(struct shim_thread *thread, uint64_t took, uint64_t launch)
+{
+    struct thread_measuring *measuring = &thread->measuring;
+    uint64_t *least = &measuring->least_cost[thread->measure == MEASURE_PAIR];
+    keep_least(least, took);
+    keep_least(&measuring->least_launch, launch);
+    measuring->usual_launch += own_cost(launch) / COSTS_MEANT - measuring->usual_launch / COSTS_MEANT;
+    bool is_full = measuring->usual_launch > FULL_TIMES * measuring->least_launch && thread_is_alone();
+    return is_full ? ws_min(took, 2 * *least) : took;
 }
 
 void measure_took(struct shim_thread *thread, uint64_t took)

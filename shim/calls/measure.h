@@ -87,11 +87,15 @@ static inline bool measure_leaves_out(struct shim_thread *thread, struct ws_ring
 enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *record, struct shape_entry *shape,
                            bool fresh);
 
+/* Returns the ticks that the measurement of a launch has cost the program, at most `took`, the ticks that it took.
+ * launch: the ticks that the program's own call took. */
+uint64_t measure_cost(struct shim_thread *thread, uint64_t took, uint64_t launch);
+
 /* Charges the measurement of an operation to the thread's budget (--overhead). took: the ticks that the measurement
- * took. now: the tick counter at the measurement's end. */
+ * cost. now: the tick counter at the measurement's end. */
 void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, uint64_t now, uint64_t took);
 
-/* Adds `took`, the ticks that were spent on an operation's events, to the thread's total. */
+/* Adds `took`, the ticks that an operation's events cost, to the thread's total. */
 void measure_took(struct shim_thread *thread, uint64_t took);
 
 #endif

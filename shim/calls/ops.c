@@ -421,6 +421,8 @@ static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
         if (is_sampled() && thread->measure != MEASURE_NOTHING) {
             uint64_t now = ticks_now();
             took = thread->measuring_took + now - record->ticks_end;
+            if (thread->direction == COPY_DIRECTIONS && !(record->header.detail & WS_OP_BLOCKING))
+                took = measure_cost(thread, took, record->ticks_end - record->ticks_begin);
             measure_was_paid(thread, thread->timed, now, took);
         }
         measure_took(thread, took);

@@ -30,14 +30,17 @@ double cost_of_records(int64_t now, int64_t *length)
         (recorded && began && now - began < WINDOW_NS))
         return -1;
     uint64_t most = 0;
+    unsigned recording = 0;
     for (unsigned slot = 0; slot < thread_slots_used(); slot++) {
         struct shim_thread *thread = thread_at(slot);
         if (!thread)
             continue;
         uint64_t head = ws_ring_head(&thread->ring);
         most = ws_max(most, head - thread->window_head);
+        recording += head != thread->window_head;
         thread->window_head = head;
     }
+    atomic_store_explicit(&threads_recording, recording, memory_order_relaxed);
     bool ended = recorded && began;
     *length = now - began;
     began = recorded ? now : 0;

@@ -17,8 +17,9 @@ void cost_say(void);
 
 /* Called in each round of the drain thread. At the end of each window of 100 ms, takes the thread that made the most
  * records in the window, and returns the cost of these records divided by the cost that --overhead allows. Sets
- * *length to the window's length, ns. The cost of events is not included: calls/measure.h limits it. Returns -1 if no
- * window has ended, if nothing is recorded, or if other options leave --overhead without effect. */
+ * *length to the window's length, ns, and sets threads_recording (objects/thread.h). The cost of events is not
+ * included: calls/measure.h limits it. Returns -1 if no window has ended, if nothing is recorded, or if other options
+ * leave --overhead without effect. */
 double cost_of_records(int64_t now, int64_t *length);
 
 #endif

@@ -227,6 +227,8 @@ struct shim_thread *thread_at(unsigned slot)
     return atomic_load_explicit(&slots[slot], memory_order_acquire);
 }
 
+_Atomic unsigned threads_recording;
+
 unsigned thread_slots_used(void)
 {
     return atomic_load_explicit(&slots_used, memory_order_acquire);

@@ -59,7 +59,10 @@ struct thread_measuring {
     /* the last measurement was a sample (of an operation's duration), so the next is an anchor (of an operation's
      * end) if both are due */
     bool anchor_next;
-    bool is_sample;                    /* the measurement under way is a sample */
+    bool is_sample; /* the measurement under way is a sample */
+    /* ticks that a measured launch usually took, and that the shortest one took; 0: none was measured yet */
+    uint64_t usual_launch, least_launch;
+    uint64_t least_cost[2];            /* ticks that the shortest anchor took, and the shortest sample */
     uint64_t sample_cost, anchor_cost; /* what a sample usually costs, and what an anchor usually costs */
     /* `waits` of struct thread_activity when may_delay (calls/measure.c) last allowed a measurement that costs the
      * thread more than --overhead allows for the time between two waits */
@@ -213,6 +216,15 @@ int thread_start(void *(*main)(void *));
 enum { THREAD_SLOTS = 4096 };
 struct shim_thread *thread_at(unsigned slot);
 unsigned thread_slots_used(void);
+
+/* Number of threads that made records in the last window (drain/cost.c); written by the drain thread. */
+extern _Atomic unsigned threads_recording;
+
+/* Is the calling thread the only one that made records lately? */
+static inline bool thread_is_alone(void)
+{
+    return atomic_load_explicit(&threads_recording, memory_order_relaxed) == 1;
+}
 
 /* Has the thread ended? The kernel is asked. */
 bool thread_is_gone(const struct shim_thread *thread);

@@ -19,6 +19,7 @@ struct ws_options shim_options;
 _Atomic uint64_t ticks_in_1024_ns = 1024; /* a tick is a nanosecond */
 
 _Atomic bool ticks_are_ns;
+_Atomic unsigned threads_recording;
 enum { COST = 8000, MILLION = 1000000 };
 
 static enum samples_wanted wanted; /* for all shapes */
@@ -412,6 +413,28 @@ static void what_is_not_computed_is_measured(void **state)
     assert_int_equal(measure_of_op(thread, &record, &shape, false), MEASURE_PAIR);
 }
 
+/* In a full queue, the program's launches wait as long as the events do. So that time costs the program nothing. */
+static void waiting_for_a_full_queue_costs_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        unsigned threads;
+        uint64_t launch, cost;
+    } cases[] = { { 1, 20000, 2 * COST }, { 1, 6000, 10 * COST }, { 2, 20000, 10 * COST } };
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        threads_recording = cases[i].threads;
+        thread->measuring = (struct thread_measuring){ 0 };
+        thread->measure = MEASURE_PAIR;
+        assert_int_equal(measure_cost(thread, COST, 2000), COST);
+        for (int k = 0; k < 50; k++)
+            measure_cost(thread, COST, cases[i].launch);
+        assert_int_equal(measure_cost(thread, 10 * COST, cases[i].launch), cases[i].cost);
+        thread->measure = MEASURE_END; /* anchors cost less */
+        measure_cost(thread, COST / 4, cases[i].launch);
+        assert_int_equal(measure_cost(thread, COST / 3, cases[i].launch), COST / 3);
+    }
+}
+
 /* Copies, memsets and graph launches are measured while the budget lasts. Those whose duration the drain thread has
  * not learned are always measured. */
 static void copies_keep_to_the_share(void **state)
@@ -481,6 +504,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(samples_grow_rare, begin_anew, end),
         cmocka_unit_test_setup_teardown(only_ordinary_launches_are_left_out, begin_anew, end),
         cmocka_unit_test_setup_teardown(what_is_not_computed_is_measured, begin_anew, end),
+        cmocka_unit_test_setup_teardown(waiting_for_a_full_queue_costs_nothing, begin_anew, end),
         cmocka_unit_test_setup_teardown(copies_keep_to_the_share, begin_anew, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
