@@ -148,6 +148,7 @@ HOT void op_returned(struct call *call)
         op_end_slowly(thread, record);
     else
         ws_ring_commit(&thread->ring, 1);
+    ws_ring_prefetch_behind(record);
 }
 
 /* For calls that are not operations, call_begins and call_returned read the clock right before and right after the

@@ -25,9 +25,8 @@ static _Atomic bool size_reached;
 static _Atomic int64_t paused_until;
 static _Atomic bool thinned;
 
-/* Recording pauses only if in WINDOWS_OVER windows in a row (of 100 ms: cost.h) the cost of records is above
- * TOLERATED times the allowed cost. So a short peak, as at a program's start, has no effect. */
-static const double TOLERATED = 1.5;
+/* Recording pauses only if in WINDOWS_OVER windows in a row (of 100 ms: cost.h) the cost of records is above the allowed
+ * cost. So a short peak, as at a program's start, has no effect. */
 enum { WINDOWS_OVER = 3 };
 static const int64_t PAUSE_MOST_NS = 10000000000;
 
@@ -120,8 +119,8 @@ void recording_govern(double excess, int64_t length)
     static unsigned windows_over;
     if (excess < 0) /* cost_of_records has found no window that has ended */
         return;
-    atomic_store(&thinned, excess > TOLERATED || (atomic_load(&thinned) && excess > TOLERATED / 2));
-    windows_over = excess > TOLERATED ? windows_over + 1 : 0;
+    atomic_store(&thinned, excess > 1 || (atomic_load(&thinned) && excess > 0.5));
+    windows_over = excess > 1 ? windows_over + 1 : 0;
     if (windows_over < WINDOWS_OVER)
         return;
     windows_over = WINDOWS_OVER - 1; /* after the pause, one more window above the limit starts the next pause */

@@ -111,6 +111,17 @@ static inline void ws_ring_commit(struct ws_ring *ring, unsigned slots)
     atomic_store_explicit(&ring->head, head + slots, memory_order_release);
 }
 
+/* Fetches the cache line behind this slot, for the next record. The consumer has read that line one round before, so it
+ * is in another core's cache, or in none. A store into it would hold up the program's next locked instruction. */
+static inline void ws_ring_prefetch_behind(const void *slot)
+{
+#if defined(__x86_64__)
+    __asm__ volatile("prefetchw %0" : : "m"(*((const char *)slot + WS_RING_SLOT)));
+#else
+    __builtin_prefetch((const char *)slot + WS_RING_SLOT, 1);
+#endif
+}
+
 /* The consumer reads the records below the head, then frees their slots with ws_ring_release. */
 static inline uint64_t ws_ring_head(const struct ws_ring *ring)
 {

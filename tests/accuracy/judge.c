@@ -235,11 +235,11 @@ static void figures(const struct truth *truth, const struct traced *traced, cons
     double true_share, points = busy_points(pairs, count, shifts, &true_share);
     side_sort(&sides[0]);
     side_sort(&sides[1]);
-    printf("{\"operations\": %zu, \"traced\": %zu, \"lost\": %" PRIu64
+    printf("{\"operations\": %zu, \"traced\": %zu, \"lost\": %" PRIu64 ", \"counted\": %" PRIu64
            ", \"kernel\": \"%s\", \"kernel_percent\": %.2f"
            ", \"kernel_us\": %.3f, \"busy_percent\": %.2f, \"busy_points\": %.2f",
-           truth->count, traced->count, traced->lost, worst->name ? worst->name : "", kernel_percent(worst),
-           kernel_us(worst), true_share, points);
+           truth->count, traced->count, traced->lost, traced->counted, worst->name ? worst->name : "",
+           kernel_percent(worst), kernel_us(worst), true_share, points);
     side_print("begin", &sides[0]);
     side_print("end", &sides[1]);
     printf("}\n");

@@ -26,7 +26,8 @@ int verdict(void);
 void *must_allocate(size_t count, size_t size);
 
 /* Pairs the operations of the truth and of the trace, thread by thread and in order. If the two operations of a pair
- * differ (in kind, name, stream …), this is a failure, and the pair is left out. The caller frees the array. */
+ * differ (in kind, name, stream …), this is a failure, and the pair is left out. Operations that the trace only
+ * counted have no pair. The caller frees the array. */
 struct pair *pairs_match(const struct truth *truth, const struct traced *traced, size_t *count);
 
 bool has_begin(const struct ws_op *op);

@@ -114,6 +114,7 @@ static void take(struct traced *traced, struct dictionaries *known, const struct
         {
             fprintf(stderr, "the trace says: %llu %s\n", (unsigned long long)row->count, ws_loss_text(row->reason));
             traced->lost += row->count;
+            traced->counted += row->reason == WS_LOSS_OVERHEAD ? row->count : 0;
         }
         break;
     }

@@ -39,9 +39,9 @@ static int read_op(struct truth_op *op, const char *line)
     char kind[16], name[64];
     unsigned device, tid;
     unsigned long long stream, life, order, bytes;
-    long long start, end;
-    if (sscanf(line, "%u\t%*u\t%llx\t%llu\t%15s\t%63s\t%llu\t%u\t%lld\t%lld\t%llu", &device, &stream, &life, kind,
-               name, &order, &tid, &start, &end, &bytes) != 10)
+    long long start, end, submit;
+    if (sscanf(line, "%u\t%*u\t%llx\t%llu\t%15s\t%63s\t%llu\t%u\t%lld\t%lld\t%llu\t%lld", &device, &stream, &life,
+               kind, name, &order, &tid, &start, &end, &bytes, &submit) != 11)
         return -1;
     *op = (struct truth_op){ .tid = tid,
                              .device = device,
@@ -50,6 +50,7 @@ static int read_op(struct truth_op *op, const char *line)
                              .stream_life = life,
                              .start = start,
                              .end = end,
+                             .submit = submit,
                              .bytes = bytes,
                              .kind = kind_of(kind) };
     snprintf(op->name, sizeof(op->name), "%.23s", name);

@@ -15,6 +15,7 @@ struct truth_op {
     uint64_t stream_life; /* unique number of the stream; a later stream may get the same handle, but not the same
                              number */
     int64_t start, end;
+    int64_t submit; /* host time at which the call put it into its stream */
     uint64_t bytes;
     enum ws_op_kind kind;
     char name[24];
@@ -59,6 +60,7 @@ struct traced {
     size_t count, clock_count;
     uint32_t most_context; /* the largest context id */
     uint64_t lost;         /* how many records are lost, according to the trace */
+    uint64_t counted;      /* how many calls were only counted, because their records would have cost too much */
 };
 
 /* Load kernels, copies and memsets, sorted by thread and then by order. Return 0, or -1 with a line on stderr. */
