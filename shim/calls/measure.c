@@ -34,9 +34,9 @@ enum {
                           much (may_delay) */
     OFTEN_IDLE = 3 * ACTIVITY_ONE / 2, /* a thread works at most two thirds of the time */
     FELT_POSTPONES = 32,               /* when may_delay refuses a sample: launches until the next try */
-    FULL_TIMES =
-        4, /* a stream's queue is full if a launch takes longer than FULL_TIMES times the thread's shortest */
-    FULL_NS = 5000,   /* launch and this time */
+    /* The queue is full if launches usually take FULL_TIMES times as long as the shortest one, and FULL_NS more. */
+    FULL_TIMES = 4,
+    FULL_NS = 5000,
     COSTS_MEANT = 8,  /* number of measurements that the usual cost covers */
     DEBT_WINDOWS = 4, /* paid_until is at most this many times WINDOW_NS in the future */
     WHOLE = 1000000,  /* shim_options.overhead is in millionths of the time */
@@ -156,7 +156,8 @@ uint64_t measure_cost(struct shim_thread *thread, uint64_t took, uint64_t launch
     keep_least(least, took);
     keep_least(&measuring->least_launch, launch);
     measuring->usual_launch += own_cost(launch) / COSTS_MEANT - measuring->usual_launch / COSTS_MEANT;
-    bool is_full = measuring->usual_launch > FULL_TIMES * measuring->least_launch && thread_is_alone();
+    bool is_full =
+        measuring->usual_launch > FULL_TIMES * measuring->least_launch + ticks_in(FULL_NS) && thread_is_alone();
     return is_full ? ws_min(took, 2 * *least) : took;
 }
 

@@ -411,6 +411,14 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
         begin_slowly(thread, record, shape, phase);
 }
 
+/* Did the driver accept a kernel launch and its events? Only kernel launches are computed although they are measured.
+ */
+static bool is_measured_launch(const struct ws_ring_op *record)
+{
+    return (record->header.detail & (WS_RING_OP_COMPUTED | WS_OP_POOL_DRY)) == WS_RING_OP_COMPUTED &&
+           record->result == WS_CUDA_SUCCESS && record->end_event;
+}
+
 static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
     if (record->header.detail & WS_OP_BLOCKING)
@@ -421,7 +429,7 @@ static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
         if (is_sampled() && thread->measure != MEASURE_NOTHING) {
             uint64_t now = ticks_now();
             took = thread->measuring_took + now - record->ticks_end;
-            if (thread->direction == COPY_DIRECTIONS && !(record->header.detail & WS_OP_BLOCKING))
+            if (is_measured_launch(record))
                 took = measure_cost(thread, took, record->ticks_end - record->ticks_begin);
             measure_was_paid(thread, thread->timed, now, took);
         }

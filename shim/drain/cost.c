@@ -40,8 +40,8 @@ double cost_of_records(int64_t now, int64_t *length)
         recording += head != thread->window_head;
         thread->window_head = head;
     }
-    atomic_store_explicit(&threads_recording, recording, memory_order_relaxed);
     bool ended = recorded && began;
+    atomic_store_explicit(&threads_recording, ended ? recording : 0, memory_order_relaxed);
     *length = now - began;
     began = recorded ? now : 0;
     double allowed = (double)*length * (double)shim_options.overhead / 1e6;

@@ -95,7 +95,7 @@ static void wake_up(const struct session_wish *wish)
         for (uint32_t id = 1; id <= context_count(); id++)
             device_clock_restart(context_at(id));
         for (uint32_t id = 1; id <= stream_count(); id++)
-            stream_at(id)->line.known = false;
+            stream_at(id)->line = (struct stream_line){ 0 };
         if (wish->overhead)
             shim_options.overhead = wish->overhead;
         shim_asleep = false;

@@ -25,9 +25,11 @@ static _Atomic bool size_reached;
 static _Atomic int64_t paused_until;
 static _Atomic bool thinned;
 
-/* Recording pauses only if in WINDOWS_OVER windows in a row (of 100 ms: cost.h) the cost of records is above the allowed
- * cost. So a short peak, as at a program's start, has no effect. */
+/* Recording pauses only if in WINDOWS_OVER windows in a row (of 100 ms: cost.h) the cost of records is above the
+ * allowed cost. So a short peak, as at a program's start, has no effect. */
 enum { WINDOWS_OVER = 3 };
+/* A pause is at least so long: after it, the first operation of each stream is measured in any case. */
+static const int64_t PAUSE_LEAST_NS = 20000000;
 static const int64_t PAUSE_MOST_NS = 10000000000;
 
 /* burst_period is 0 (no bursts) while burst_on changes. If a thread of the program calls recording_update meanwhile,
@@ -117,15 +119,17 @@ void recording_set_range(bool inside)
 void recording_govern(double excess, int64_t length)
 {
     static unsigned windows_over;
-    if (excess < 0) /* cost_of_records has found no window that has ended */
+    static double owed; /* ns of pause, not yet made */
+    if (excess < 0)     /* cost_of_records has found no window that has ended */
         return;
     atomic_store(&thinned, excess > 1 || (atomic_load(&thinned) && excess > 0.5));
-    windows_over = excess > 1 ? windows_over + 1 : 0;
-    if (windows_over < WINDOWS_OVER)
+    windows_over = excess > 1 ? ws_min(windows_over + 1, (unsigned)WINDOWS_OVER) : 0;
+    owed = windows_over < WINDOWS_OVER ? 0 : owed + (excess - 1) * (double)length;
+    if (owed < PAUSE_LEAST_NS)
         return;
-    windows_over = WINDOWS_OVER - 1; /* after the pause, one more window above the limit starts the next pause */
     int64_t now = ws_clock_ns();
-    atomic_store(&paused_until, now + (int64_t)ws_min((excess - 1) * (double)length, (double)PAUSE_MOST_NS));
+    atomic_store(&paused_until, now + (int64_t)ws_min(owed, (double)PAUSE_MOST_NS));
+    owed = 0;
     recording_update(now);
 }
 

@@ -23,7 +23,7 @@ void recording_open(int64_t now);
  * this function every few milliseconds while the program works. */
 void recording_update(int64_t now);
 
-/* excess, length: the results of cost_of_records for the last window of 100 ms. If the records alone cost clearly
+/* excess, length: the results of cost_of_records for the last window of 100 ms. If the records alone cost
  * more than --overhead allows, fewer kernel parameters are recorded. If the cost stays that high for several windows
  * in a row, recording pauses until the average cost is within --overhead again, but for 10 s at most. */
 void recording_govern(double excess, int64_t length);

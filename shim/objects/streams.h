@@ -12,10 +12,10 @@
 
 #define STREAM_SHARED UINT32_MAX
 
-/* What is kept of a stream's line (its computed times so far) from one window of operations to the next. timing/runs.h
- * explains the fields. */
+/* What is kept of a stream's line (its computed times so far) from one window of operations to the next.
+ * timing/runs.h explains the fields. */
 struct stream_line {
-    bool known; /* are the other fields set? */
+    bool known; /* are the other fields set? They are 0 until then. */
     bool behind_event;
     int8_t apart;
     float var, seen, tail, early;

@@ -29,9 +29,9 @@ struct thread_params {
     void **params, **extra;
 };
 
-/* The time, ns, that a record is assumed to cost its thread. It is more than a launch costs by itself (tests/bench): the
- * ring's lines come from another core, and the drain thread works beside the program. Measured as the difference of two
- * whole programs (scripts/slowdown, setting host). */
+/* The time, ns, that a record is assumed to cost its thread. It is more than a launch costs by itself (tests/bench):
+ * the ring's lines come from another core, and the drain thread works beside the program. Measured as the difference
+ * of two whole programs (scripts/slowdown, setting host). */
 enum { RECORD_NS = 75 };
 
 /* How much of its time the thread works (timing/activity.h). Times are in ticks. */
@@ -68,7 +68,7 @@ struct thread_measuring {
     /* `waits` of struct thread_activity when may_delay (calls/measure.c) last allowed a measurement that costs the
      * thread more than --overhead allows for the time between two waits */
     uint32_t waits_at_felt;
-    uint64_t spent; /* ticks that recording events and stacks has taken so far; read by the drain thread
+    uint64_t spent; /* ticks that recording events and stacks has cost so far (measure_cost); read by the drain thread
                        (memory_order_relaxed) */
 };
 
@@ -218,10 +218,11 @@ enum { THREAD_SLOTS = 4096 };
 struct shim_thread *thread_at(unsigned slot);
 unsigned thread_slots_used(void);
 
-/* Number of threads that made records in the last window (drain/cost.c); written by the drain thread. */
+/* Number of threads that made records in the last window (drain/cost.c); 0: not known. Written by the drain thread.
+ */
 extern _Atomic unsigned threads_recording;
 
-/* Is the calling thread the only one that made records lately? */
+/* Did just one thread make records in the last window? */
 static inline bool thread_is_alone(void)
 {
     return atomic_load_explicit(&threads_recording, memory_order_relaxed) == 1;

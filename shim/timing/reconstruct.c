@@ -16,7 +16,6 @@ static const double BEGIN_EVENT = 600.0 * 600;
 /* The variance of the dispatch time (dispatch.h: the time between two events in a row) until it is measured, ns². */
 static const double DISPATCH_VARIANCE = 500.0 * 500;
 enum {
-    SYSTEMATIC = 250, /* ns added to every error, for effects that the model leaves out */
     /* ns; an event shows an operation's end only if it completes at least this long after it arrived at the
      * device. */
     LATE_BY = 1000,
@@ -151,11 +150,12 @@ static enum told event_says(const struct pool_event *event, const struct pending
     return end_is_foreseen(last, arrived) ? TOLD_SURELY : TOLD_END;
 }
 
-/* Multiplies the errors of the times from `first` to before `behind` by `tail` (struct line). */
+/* Multiplies the errors of the computed times from `first` to before `behind` by `tail` (struct line). */
 static void widen(struct pending *first, const struct pending *behind, double tail)
 {
     for (struct pending *at = first; tail > 1 && at != behind; at = at->next) {
-        at->begin_var *= (float)ws_square(tail);
+        if (!at->begin_event)
+            at->begin_var *= (float)ws_square(tail);
         at->end_var *= (float)ws_square(tail);
     }
 }
@@ -230,7 +230,7 @@ static void anchor(const struct shim_context *context, struct pending *first, st
     struct run run = run_until(first, last);
     double off = (double)(event->time - last->op.end);
     bool agrees = told == TOLD_NOTHING && off >= 0;
-    line_learn_tail(line, agrees ? 0 : off, (double)last->end_var + event_var);
+    line_learn_tail(line, agrees ? 0 : off, (double)last->end_var + (double)last->held_up + event_var);
     widen(first, agrees ? last->next : run.first, line->tail);
     if (agrees)
         return;
@@ -403,7 +403,7 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
     int64_t put_in = gated ? last->op.host_end + last->late + OPENING_NS : last->op.host_begin;
     if (begin && before) {
         /* The begin event shows the end of the previous operation only if the stream waited for nothing else. A gate
-         * counts as another wait, unless the stream was probably busy until the gate was open. */
+         * counts as another wait, unless the stream was surely busy until the gate was open. */
         struct instant came = arrives(context, put_in);
         enum told told = TOLD_NOTHING;
         if (!(last->detail & WS_RING_OP_WAITED) && (!gated || line_surely_reaches(line, came.time)))
@@ -462,6 +462,7 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
         line_pass_event(&line, end);
     } else {
         advance(stream, last, &line);
+        widen(first, last->next, line.tail);
     }
     if (pending_is_computed(last) || before)
         state_times(context, &stream->line.longest, first, pending_is_computed(last) ? last : before);

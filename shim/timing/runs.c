@@ -59,7 +59,8 @@ void line_begin(struct line *line, int64_t free, double var)
 
 void line_learn_tail(struct line *line, double off, double var)
 {
-    bool outside = ws_square(off) > ws_square(STATED * line->tail) * var;
+    double allowed = STATED * line->tail * ws_root(var) + SYSTEMATIC;
+    bool outside = off > allowed || off < -allowed;
     line->tail = ws_clamp(line->tail + (outside ? TAIL_STEP : -TAIL_STEP / 99), 1.0, TAIL_MOST);
 }
 

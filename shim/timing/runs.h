@@ -21,6 +21,7 @@ extern double event_noise;
 static const double FAR_OFF = 4; /* a deviation of more than this many standard deviations is not chance */
 /* The trace states errors of this many standard deviations (99 % of a normal distribution). */
 static const double STATED = 2.6;
+enum { SYSTEMATIC = 250 }; /* ns added to every error, for effects that the model leaves out */
 
 /* The line of a stream (its computed times), up to the last computed operation. `bias` is the part of the variance of
  * `free` that comes from the kernels' mean durations. The error of a mean is the same in each launch of the kernel,
@@ -39,7 +40,7 @@ struct line {
     /* Mean squared deviation of the ends of runs from their computed ends, relative to the computed variance. */
     double seen;
     double scale; /* factor by which the variances of the stream's runs are multiplied */
-    double tail;  /* factor by which the errors of times are multiplied that no event corrects (line_learn_tail) */
+    double tail;  /* factor for the errors of times that no event corrects (line_learn_tail) */
 };
 
 /* Returns a new line without operations. apart, seen, tail: the values of the stream's previous line. */
@@ -60,7 +61,7 @@ bool line_surely_reaches(const struct line *line, int64_t time);
 /* Learns `tail` from an event. off: how far the event lies outside the computed end, ns; 0: the event agrees with the
  * computed end. var: variance of `off`. If kernels take very different times, then queues are sometimes long, and
  * computed times are off by more than STATED standard deviations much more often than in a normal distribution.
- * `tail` grows until the errors of 99 % of the computed ends are within STATED times `tail` standard deviations. */
+ * `tail` grows until 99 % of the computed ends are within the errors that the trace would state for them. */
 void line_learn_tail(struct line *line, double off, double var);
 
 /* Adds the next operation to the line: a kernel with this duration. */

@@ -111,8 +111,10 @@ static inline void ws_ring_commit(struct ws_ring *ring, unsigned slots)
     atomic_store_explicit(&ring->head, head + slots, memory_order_release);
 }
 
-/* Fetches the cache line behind this slot, for the next record. The consumer has read that line one round before, so it
- * is in another core's cache, or in none. A store into it would hold up the program's next locked instruction. */
+/* Fetches the cache line behind this slot, for the next record. The consumer has read that line one round before, so
+ * it is in another core's cache, or in none. Without the prefetch, the next record's stores would wait for the line,
+ * and a locked instruction of the program would wait for the stores. GCC's __builtin_prefetch emits this instruction
+ * only for processors that are named on its command line; older ones ignore it. */
 static inline void ws_ring_prefetch_behind(const void *slot)
 {
 #if defined(__x86_64__)

@@ -1,13 +1,15 @@
 /* Compares a trace with the operations that truly ran.
  *
  *   check TRACE TRUTH [--median-width NS] [--busy-percent P] [--untimed-percent P] [--inside-percent P] [--show N]
+ *         [--may-count]
  *
  * Every kernel, copy and memset must be in the trace, with its name, stream, size and a correlation id of its own.
  * 99.9 % (--inside-percent) of the begins and ends in the trace must be right within their stated errors. All clock
  * rows of the trace (each a device time and the host time of the same moment), and the busy time of each device, must
  * also be right within their stated errors. At most 1 % (--untimed-percent) of the begins and ends may have no time;
  * with 100, no times are compared. --median-width limits the median width (twice the stated error), --busy-percent
- * the error of the busy time. --show prints the first N times that are outside their stated errors.
+ * the error of the busy time. --show prints the first N times that are outside their stated errors. --may-count: the
+ * trace may lack operations that it says it has only counted.
  *
  * The origin of a context's clock is arbitrary. So before times are compared, a constant is subtracted from the times
  * of each context: the constant with which most records agree. A new context or stream may get the handle of a
@@ -230,11 +232,13 @@ int main(int argc, char **argv)
                                              { "untimed-percent", required_argument, NULL, 'u' },
                                              { "inside-percent", required_argument, NULL, 'i' },
                                              { "show", required_argument, NULL, 's' },
+                                             { "may-count", no_argument, NULL, 'c' },
                                              { NULL, 0, NULL, 0 } };
     struct truth truth;
     struct traced traced;
     int64_t width = 0;
     double percent = 0;
+    bool may_count = false;
     for (int option; (option = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         if (option == 'w')
             width = atoll(optarg);
@@ -246,13 +250,15 @@ int main(int argc, char **argv)
             inside_percent = atof(optarg);
         else if (option == 's')
             to_show = atoi(optarg);
+        else if (option == 'c')
+            may_count = true;
         else
             return 2;
     }
     if (argc - optind != 2 || truth_load(&truth, argv[optind + 1]) || traced_load(&traced, argv[optind]))
         return 2;
     size_t count;
-    struct pair *pairs = pairs_match(&truth, &traced, &count);
+    struct pair *pairs = pairs_match(&truth, &traced, may_count, &count);
     printf("%zu operations happened, %zu are in the trace, %zu agree; %" PRIu64 " losses stated\n", truth.count,
            traced.count, count, traced.lost);
     EXPECT(count > 0, "nothing to compare");

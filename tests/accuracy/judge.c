@@ -289,7 +289,7 @@ int main(int argc, char **argv)
     if (argc - optind != 2 || truth_load(&truth, argv[optind + 1]) || traced_load(&traced, argv[optind]))
         return 2;
     size_t count;
-    struct pair *pairs = pairs_match(&truth, &traced, &count);
+    struct pair *pairs = pairs_match(&truth, &traced, true, &count);
     EXPECT(count > 0, "nothing to compare");
     figures(&truth, &traced, pairs, count, &limits);
     free(pairs);

@@ -26,9 +26,9 @@ int verdict(void);
 void *must_allocate(size_t count, size_t size);
 
 /* Pairs the operations of the truth and of the trace, thread by thread and in order. If the two operations of a pair
- * differ (in kind, name, stream …), this is a failure, and the pair is left out. Operations that the trace only
- * counted have no pair. The caller frees the array. */
-struct pair *pairs_match(const struct truth *truth, const struct traced *traced, size_t *count);
+ * differ (in kind, name, stream …), this is a failure, and the pair is left out. may_count: the trace may lack
+ * operations that it says it has only counted. The caller frees the array. */
+struct pair *pairs_match(const struct truth *truth, const struct traced *traced, bool may_count, size_t *count);
 
 bool has_begin(const struct ws_op *op);
 bool has_end(const struct ws_op *op);

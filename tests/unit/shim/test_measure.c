@@ -141,7 +141,7 @@ static void time_without_work_earns_nothing(void **state)
         stretch = i ? 10 : 1;
         stream.anchor_due = 0;
         shape = (struct shape_entry){ .until_sample = 2 };
-        launch(&counts, MILLION, 50000, COST);
+        launch(&counts, MILLION, 100000, COST);
         double allowed = (double)(counts.now - MILLION) * 0.02 / (double)stretch;
         assert_true((double)counts.took <= allowed + 20 * COST && (double)counts.took > allowed / 4);
     }
@@ -420,7 +420,7 @@ static void waiting_for_a_full_queue_costs_nothing(void **state)
     static const struct {
         unsigned threads;
         uint64_t launch, cost;
-    } cases[] = { { 1, 20000, 2 * COST }, { 1, 6000, 10 * COST }, { 2, 20000, 10 * COST } };
+    } cases[] = { { 1, 20000, 2 * COST }, { 1, 10000, 10 * COST }, { 2, 20000, 10 * COST } };
     for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         threads_recording = cases[i].threads;
         thread->measuring = (struct thread_measuring){ 0 };
@@ -429,9 +429,12 @@ static void waiting_for_a_full_queue_costs_nothing(void **state)
         for (int k = 0; k < 50; k++)
             measure_cost(thread, COST, cases[i].launch);
         assert_int_equal(measure_cost(thread, 10 * COST, cases[i].launch), cases[i].cost);
+        bool is_full = cases[i].cost == 2 * COST;
         thread->measure = MEASURE_END; /* anchors cost less */
         measure_cost(thread, COST / 4, cases[i].launch);
-        assert_int_equal(measure_cost(thread, COST / 3, cases[i].launch), COST / 3);
+        assert_int_equal(measure_cost(thread, COST, cases[i].launch), is_full ? COST / 2 : COST);
+        thread->measure = MEASURE_PAIR;
+        assert_int_equal(measure_cost(thread, 10 * COST, cases[i].launch), cases[i].cost);
     }
 }
 

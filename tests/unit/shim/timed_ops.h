@@ -39,7 +39,7 @@ static int begin_test(void **state)
     }
     for (uint32_t kind = 1; kind <= KINDS; kind++)
         *duration_of(kind) = (struct duration){ 0 };
-    line = (struct line){ .free = INT64_MIN / 2, .seen = 1, .scale = 1 };
+    line = (struct line){ .free = INT64_MIN / 2, .seen = 1, .scale = 1, .tail = 1 };
     context.shortest_submit = 3000;
     /* an operation begins 1000 ns after the end of the one before it */
     context.dispatch = (struct dispatch){ .mean = 1000 - AFTER_KERNEL, .var = 500 * 500, .count = 1 };
