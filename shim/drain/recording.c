@@ -28,6 +28,8 @@ static _Atomic bool thinned;
 /* Recording pauses only if in WINDOWS_OVER windows in a row (of 100 ms: cost.h) the cost of records is above the
  * allowed cost. So a short peak, as at a program's start, has no effect. */
 enum { WINDOWS_OVER = 3 };
+/* While there are pauses, the records may cost this part of the allowed cost. The rest is for events. */
+static const double RECORDS_PART = 0.75;
 /* A pause is at least so long: after it, the first operation of each stream is measured in any case. */
 static const int64_t PAUSE_LEAST_NS = 20000000;
 static const int64_t PAUSE_MOST_NS = 10000000000;
@@ -124,7 +126,7 @@ void recording_govern(double excess, int64_t length)
         return;
     atomic_store(&thinned, excess > 1 || (atomic_load(&thinned) && excess > 0.5));
     windows_over = excess > 1 ? ws_min(windows_over + 1, (unsigned)WINDOWS_OVER) : 0;
-    owed = windows_over < WINDOWS_OVER ? 0 : owed + (excess - 1) * (double)length;
+    owed = windows_over < WINDOWS_OVER ? 0 : owed + (excess / RECORDS_PART - 1) * (double)length;
     if (owed < PAUSE_LEAST_NS)
         return;
     int64_t now = ws_clock_ns();
