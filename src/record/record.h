@@ -207,7 +207,7 @@ struct ws_param_word {
     X(THREADS, "threads recorded as one: no room for more")                              \
     X(TEXTS, "names and other texts left out: no room for more")                         \
     X(LOCKS, "entries of tables left out: a lock of the recorder's was not had in time") \
-    X(OVERHEAD, "operations and calls only counted: recording all would cost more than --overhead")
+    X(OVERHEAD, "calls only counted, to keep --overhead: a larger share records more")
 
 enum ws_loss_reason {
 #define LOSS(name, text) WS_LOSS_##name,

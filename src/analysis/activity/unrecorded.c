@@ -49,20 +49,20 @@ static struct ws_gap_walk gaps_after(const struct ws_gaps *gaps, int64_t time)
 }
 
 /* A row of the trace, written at `time`, counts calls that the shim did not record. mark_hole assumes that the
- * program made these calls in the longest gap (idle period) of the last flush_ns before `time`, and in all gaps of
- * this time that are at least 3/4 as long. Recording may have been paused several times in this time, so several gaps
+ * program made these calls in the longest gap (idle period) between `from` and `time`, and in all gaps of this time
+ * that are at least 3/4 as long. Recording may have been paused several times in this time, so several gaps
  * may be holes (gaps without recording). Sets a bit in `marks` for each hole. The bit's number is the index, in the
  * track's order, of the operation that ended the hole. Returns the number of gaps that mark_hole compared. */
-static size_t mark_hole(const struct ws_gaps *gaps, int64_t time, uint64_t *marks)
+static size_t mark_hole(const struct ws_gaps *gaps, int64_t from, int64_t time, uint64_t *marks)
 {
-    const struct ws_gap_walk from = gaps_after(gaps, time - flush_ns);
+    const struct ws_gap_walk start = gaps_after(gaps, from);
     struct ws_gap gap;
     int64_t longest = 0;
     size_t looks = 0;
-    for (struct ws_gap_walk walk = from; ws_gap_next(&walk, &gap) && gap.begin < time; looks++)
+    for (struct ws_gap_walk walk = start; ws_gap_next(&walk, &gap) && gap.begin < time; looks++)
         longest = ws_max(longest, ws_gap_length(&gap));
     int64_t alike = ws_min(ws_max(longest - longest / 4, shortest_ns), longest);
-    for (struct ws_gap_walk walk = from; ws_gap_next(&walk, &gap) && gap.begin < time;)
+    for (struct ws_gap_walk walk = start; ws_gap_next(&walk, &gap) && gap.begin < time;)
         if (ws_gap_length(&gap) >= alike)
             marks[gap.place / 64] |= 1ULL << gap.place % 64;
     return looks;
@@ -133,14 +133,22 @@ static int mark_lead_in(const struct ws_process *process, const struct ws_proces
     return 0;
 }
 
-/* Marks the gaps (idle periods) in which recording was probably paused. */
+/* Marks the gaps (idle periods) in which recording was probably paused. The rows of all threads are written together.
+ * So the calls that a row counts were made after the rows before it were written. A pause may end with these: then
+ * its gap ends soon after them, and is not looked at again. */
 static void mark_pauses(const struct ws_process *process, const struct ws_track_activity *activity, uint64_t *marks)
 {
     const struct ws_loss *losses = process->losses.data;
-    for (size_t i = 0, looks = 0; i < process->losses.count && looks / LOOKS_MOST <= activity->gaps.count; i++)
-        if (is_pause(losses[i].reason) && losses[i].count && losses[i].host_ns >= activity->begin - flush_ns &&
-            losses[i].host_ns <= activity->end + flush_ns)
-            looks += mark_hole(&activity->gaps, losses[i].host_ns, marks);
+    int64_t before = INT64_MIN / 2, at = INT64_MIN / 2; /* when the rows before this row were written, and this row */
+    for (size_t i = 0, looks = 0; i < process->losses.count && looks / LOOKS_MOST <= activity->gaps.count; i++) {
+        int64_t time = losses[i].host_ns;
+        if (!is_pause(losses[i].reason) || !losses[i].count || time < activity->begin - flush_ns ||
+            time > activity->end + flush_ns)
+            continue;
+        before = time - at > shortest_ns ? at : before;
+        at = time;
+        looks += mark_hole(&activity->gaps, ws_max(time - flush_ns, before + shortest_ns), time, marks);
+    }
 }
 
 /* Marks the gaps in which the device ran work that was launched before or after the window. */

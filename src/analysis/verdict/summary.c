@@ -73,7 +73,8 @@ static void summary_write_lost(const struct ws_report *report, size_t shown, cha
     const struct ws_process_recorded *recorded = ws_report_result(report, &ws_analysis_recorded, subject);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, shown);
     losses.total -= losses.count[WS_LOSS_RANGE];
-    uint64_t before = ws_min(recorded->before, losses.count[WS_LOSS_NO_CALL]), lost = losses.total - before;
+    uint64_t before = ws_min(recorded->before, losses.count[WS_LOSS_NO_CALL]);
+    uint64_t counted = losses.count[WS_LOSS_OVERHEAD], lost = losses.total - before - counted;
     char count[WS_FORMAT_SIZE];
     size_t used = 0;
     if (causes->is_sampled || !losses.total) {
@@ -86,8 +87,12 @@ static void summary_write_lost(const struct ws_report *report, size_t shown, cha
     if (before)
         used = (size_t)snprintf(text, LOST_TEXT, "%s of them launched before the recording",
                                 ws_format_count(count, before));
+    if (counted)
+        used += (size_t)snprintf(text + used, LOST_TEXT - used,
+                                 "%sin pauses, to keep --overhead, %s further calls were only counted",
+                                 used ? ", " : "", ws_format_count(count, counted));
     if (lost)
-        snprintf(text + used, LOST_TEXT - used, "%s%s events not recorded in full", before ? ", " : "",
+        snprintf(text + used, LOST_TEXT - used, "%s%s events not recorded in full", used ? ", " : "",
                  ws_format_count(count, lost));
 }
 

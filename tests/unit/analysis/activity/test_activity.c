@@ -239,6 +239,27 @@ static void short_bursts_leave_more_holes_than_counts(void **state)
     built_finish(&built);
 }
 
+/* Pauses of different lengths, close together, each with a count at its end. The longer pause before does not hide
+ * the shorter one. */
+static void a_short_pause_behind_a_long_one_is_no_idle_time(void **state)
+{
+    const int64_t ms = 1000000;
+    struct built built;
+    struct builder *trace = built_begin_on(&built, "Test GPU", 4);
+    (void)state;
+    build_kernel(trace, 1, compute_name, 0, 50 * ms);
+    count_passed(trace, WS_LOSS_OVERHEAD, 170 * ms);
+    build_kernel(trace, 1, compute_name, 170 * ms + 20000, 220 * ms); /* a pause of 120 ms */
+    count_passed(trace, WS_LOSS_OVERHEAD, 280 * ms);
+    build_kernel(trace, 1, compute_name, 280 * ms + 20000, 300 * ms); /* a pause of 60 ms */
+    build_kernel(trace, 1, compute_name, 305 * ms, 350 * ms);
+    built_report(&built);
+    const struct ws_track_activity *activity = built_activity(&built, 0);
+    assert_int_equal(activity->unrecorded, 180 * ms + 40000);
+    assert_int_equal(activity->idle, 5 * ms);
+    built_finish(&built);
+}
+
 /* Many gaps and many counts of operations that were not recorded. If the analysis searched all gaps for each count,
  * this test would take minutes. */
 static void any_number_of_counts_costs_little(void **state)
@@ -348,6 +369,7 @@ int main(void)
         cmocka_unit_test(busy_bounds_hold_for_any_true_times),
         cmocka_unit_test(what_was_not_recorded_is_not_idle),
         cmocka_unit_test(short_bursts_leave_more_holes_than_counts),
+        cmocka_unit_test(a_short_pause_behind_a_long_one_is_no_idle_time),
         cmocka_unit_test(any_number_of_counts_costs_little),
         cmocka_unit_test(what_ended_last_may_have_begun_long_before),
         cmocka_unit_test(gaps_are_passed_by_in_any_number),
