@@ -127,7 +127,7 @@ void recording_govern(double excess, int64_t length)
     atomic_store(&thinned, excess > 1 || (atomic_load(&thinned) && excess > 0.5));
     windows_over = excess > 1 ? ws_min(windows_over + 1, (unsigned)WINDOWS_OVER) : 0;
     owed = windows_over < WINDOWS_OVER ? 0 : owed + (excess / RECORDS_PART - 1) * (double)length;
-    if (owed < PAUSE_LEAST_NS)
+    if (owed < (double)PAUSE_LEAST_NS)
         return;
     int64_t now = ws_clock_ns();
     atomic_store(&paused_until, now + (int64_t)ws_min(owed, (double)PAUSE_MOST_NS));

@@ -57,7 +57,8 @@ void ws_activity_text(const struct ws_report *report, size_t subject, const void
         share_fact(page, "not recorded", result->unrecorded, result->span,
                    ws_process_meta(ws_model_process(report->model, track->process), "import")
                        ? " of the span, while work from before the recording ran; the other figures leave it out"
-                       : " of the span: recording was off or paused, as the last section says; the other figures leave it out");
+                       : " of the span: recording was off or paused, as the last section says; the other figures "
+                         "leave it out");
     share_fact(page, "busy", result->busy, known, note);
     share_fact(page, "idle", result->idle, known, "");
     share_fact(page, "compute", result->group[WS_GROUP_COMPUTE], known, "");

@@ -356,7 +356,7 @@ static void what_is_wanted_holds_for_all_streams(void **state)
     registry_init();
     uint32_t first = shape(1, 1), second = shape(1, 2), other = shape(2, 1);
     assert_int_equal(duration_wanted(first), WANT_FIRST_SAMPLES);
-    *duration_of(first) = (struct duration){ .mean = 2000, .var = 100 * 100, .spread = 1e6, .samples = 8 };
+    *duration_of(first) = (struct duration){ .mean = 2000, .var = 100 * 100, .spread = 1e6f, .samples = 8 };
     duration_want_more(first);
     assert_int_equal(duration_wanted(first), WANT_MANY_SAMPLES);
     assert_int_equal(duration_wanted(second), WANT_MANY_SAMPLES);
