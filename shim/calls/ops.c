@@ -411,8 +411,7 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
         begin_slowly(thread, record, shape, phase);
 }
 
-/* Did the driver accept a kernel launch and its events? Only kernel launches are computed although they are measured.
- */
+/* Did the driver accept a kernel launch and its events? Only launches are computed although they are measured. */
 static bool is_measured_launch(const struct ws_ring_op *record)
 {
     return (record->header.detail & (WS_RING_OP_COMPUTED | WS_OP_POOL_DRY)) == WS_RING_OP_COMPUTED &&

@@ -145,7 +145,7 @@ static void mark_pauses(const struct ws_process *process, const struct ws_track_
         if (!is_pause(losses[i].reason) || !losses[i].count || time < activity->begin - flush_ns ||
             time > activity->end + flush_ns)
             continue;
-        before = time - at > shortest_ns ? at : before;
+        before = at < time - shortest_ns ? at : before;
         at = time;
         looks += mark_hole(&activity->gaps, ws_max(time - flush_ns, before + shortest_ns), time, marks);
     }
