@@ -172,7 +172,7 @@ static void attach(struct ws_late_block *block)
 {
     thread_self.ours = true;
     if (block->version != WS_LATE_VERSION) {
-        fail(block, "another version of wallshim is loaded already");
+        fail(block, "libwallshim.so and wallshim are of different versions");
         return;
     }
     if (block->libraries[WS_LATE_DECODER] &&

@@ -42,17 +42,13 @@ static enum candidate look_at_candidate(const struct ws_process_facts *process, 
     if (socket >= 0)
         close(socket);
     if (socket >= 0)
-        return CAN;
+        return ws_hindrance(process, socket, why, size) ? CANNOT : CAN;
     int error = ws_mappings_read(process->pid, &mappings);
     bool has_driver = !error && ws_mapping_named(&mappings, "libcuda.so");
     ws_mappings_finish(&mappings);
     if (error == -ESRCH || error == -ENOENT || (!error && !has_driver))
         return NO_CUDA;
-    if (socket != -ECONNREFUSED) {
-        snprintf(why, size, "%s", socket == -EACCES ? "another process answers in its place" : strerror(-socket));
-        return CANNOT;
-    }
-    return ws_hindrance(process, why, size) ? CANNOT : CAN;
+    return ws_hindrance(process, socket, why, size) ? CANNOT : CAN;
 }
 
 static struct tool_member *known_member(const struct tool_crew *crew, int pid, uint64_t start_time)

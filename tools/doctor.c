@@ -125,18 +125,18 @@ static bool is_recorded(int socket)
 static int say_process(const struct ws_process_facts *process)
 {
     int socket = ws_client_connect(process);
-    struct ws_examined examined = { .process = process, .answers = socket >= 0 };
+    struct ws_examined examined = { .process = process, .socket = socket };
     char text[1024], first[1024] = "";
     printf("process %d\n", process->pid);
     examined.error = ws_mappings_read(process->pid, &examined.mappings);
     for (size_t i = 0; i < ws_check_count; i++) {
         enum ws_finding finding = ws_checks[i].look(&examined, text, sizeof(text));
         line(ws_checks[i].name, "%s", text);
-        if (finding == WS_REFUSED && !*first)
+        if (finding == WS_REFUSED && !*first && (socket < 0 || ws_checks[i].always))
             snprintf(first, sizeof(first), "%s", text);
     }
     ws_mappings_finish(&examined.mappings);
-    bool recorded = is_recorded(socket), refused = recorded || (socket < 0 && *first);
+    bool recorded = !*first && is_recorded(socket), refused = recorded || *first;
     if (recorded)
         line("attach", "refuses: it is being recorded already; wallshim detach %d ends that", process->pid);
     else if (refused)

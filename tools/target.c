@@ -60,6 +60,12 @@ static bool find_decoder(const struct ws_process_facts *process, char *path, siz
     return found;
 }
 
+static void say_search(const struct ws_process_facts *process, int64_t most_ns)
+{
+    tool_say("%s (%d): no thread of it waits in a system call; looking for one for up to %lld s", process->name,
+             process->pid, (long long)(most_ns / 1000000000));
+}
+
 static int inject(const struct ws_process_facts *process, struct ws_attach_message *message)
 {
     static char shim[4352], decoder[4352];
@@ -67,7 +73,8 @@ static int inject(const struct ws_process_facts *process, struct ws_attach_messa
     if (tool_find_library(shim, sizeof(shim)) || !find_decoder(process, decoder, sizeof(decoder)))
         return -1;
     injection = (struct ws_injection){ .process = process,
-                                       .libraries = { [WS_LATE_SHIM] = shim, [WS_LATE_DECODER] = decoder } };
+                                       .libraries = { [WS_LATE_SHIM] = shim, [WS_LATE_DECODER] = decoder },
+                                       .searches = say_search };
     int error = ws_inject(&injection);
     if (error) {
         tool_error("attach %d: %s", process->pid, *injection.why ? injection.why : strerror(-error));
@@ -98,7 +105,7 @@ int tool_target_check(const struct ws_process_facts *process)
     int socket = ws_client_connect(process);
     if (socket >= 0)
         close(socket);
-    if (socket != -ECONNREFUSED || !ws_hindrance(process, why, sizeof(why)))
+    if (!ws_hindrance(process, socket, why, sizeof(why)))
         return 0;
     return tool_error("attach %d: %s", process->pid, why);
 }

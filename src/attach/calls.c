@@ -1,7 +1,13 @@
 #include "attach/calls.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 enum { CALL_EPOLL_PWAIT2 = 441 };
 
@@ -29,6 +35,45 @@ bool ws_is_harmless_call(long number)
         SYS_getppid,  SYS_recvmmsg,        SYS_sendmmsg,
     };
     return IS_ONE_OF(number, numbers);
+}
+
+static bool is_in_disk_sleep(int pid, int thread)
+{
+    char path[64], text[256];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, thread);
+    FILE *file = fopen(path, "re");
+    const char *after_name = file && fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
+    bool sleeps = after_name && !strncmp(after_name, ") D", 3);
+    if (file)
+        fclose(file);
+    return sleeps;
+}
+
+bool ws_is_in_harmless_call(int pid, int thread)
+{
+    char path[64], text[32];
+    snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, thread);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+    if (file >= 0)
+        close(file);
+    text[size > 0 ? size : 0] = 0;
+    return *text >= '0' && *text <= '9' && ws_is_harmless_call(atol(text)) && !is_in_disk_sleep(pid, thread);
+}
+
+bool ws_any_is_in_harmless_call(int pid)
+{
+    char path[64];
+    bool any = false;
+    snprintf(path, sizeof(path), "/proc/%d/task", pid);
+    DIR *folder = opendir(path);
+    for (struct dirent *entry; folder && !any && (entry = readdir(folder));) {
+        int thread = atoi(entry->d_name);
+        any = thread > 0 && ws_is_in_harmless_call(pid, thread);
+    }
+    if (folder)
+        closedir(folder);
+    return any;
 }
 
 bool ws_answers_interrupted(long number)

@@ -7,6 +7,13 @@
 /* May a thread that is in the system call with this number be stopped to create another thread? */
 bool ws_is_harmless_call(long number);
 
+/* Is this thread of the process in such a system call now? Does not stop the thread. Returns false for a thread that
+ * waits for a disk or a file server, because the kernel does not stop a thread during such a wait. */
+bool ws_is_in_harmless_call(int pid, int thread);
+
+/* Is any thread of the process in such a system call now? */
+bool ws_any_is_in_harmless_call(int pid);
+
 /* Does this system call return EINTR when its thread is stopped, although no signal came (signal(7))? For example,
  * calls on a socket with a time-out do. A call that returns EINTR has transferred nothing, so it can be made again.
  */

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "attach/calls.h"
+
 #define SAY(...) snprintf(text, size, __VA_ARGS__)
 
 static int number_in(const char *path)
@@ -188,9 +190,17 @@ static enum ws_finding look_at_cuda(const struct ws_examined *examined, char *te
 
 static enum ws_finding look_at_shim(const struct ws_examined *examined, char *text, size_t size)
 {
-    if (examined->answers) {
+    if (examined->socket >= 0) {
         SAY("loaded; it answers");
         return WS_FINE;
+    }
+    if (examined->socket == -EACCES) {
+        SAY("another process answers in its place");
+        return WS_REFUSED;
+    }
+    if (examined->socket != -ECONNREFUSED) {
+        SAY("it cannot be asked for its shim: %s", strerror(-examined->socket));
+        return WS_REFUSED;
     }
     if (base_of(examined, "libwallshim.so")) {
         SAY("it was started under wallshim, and records by itself or has no context yet; start it with --start off "
@@ -250,26 +260,42 @@ static enum ws_finding look_at_injections(const struct ws_examined *examined, ch
     return used ? WS_NOTE : WS_FINE;
 }
 
+/* Looks for a thread that can be stopped. Such threads come and go, so this is no reason to refuse. */
+static enum ws_finding look_at_threads(const struct ws_examined *examined, char *text, size_t size)
+{
+    if (examined->error || examined->socket >= 0) {
+        SAY("%s", examined->error ? "not known" : "none has to be stopped");
+        return WS_FINE;
+    }
+    if (ws_any_is_in_harmless_call(examined->process->pid)) {
+        SAY("one waits in a system call, where it can be stopped");
+        return WS_FINE;
+    }
+    SAY("none waits in a system call now; attach looks for one for a while, and refuses if none does");
+    return WS_NOTE;
+}
+
 const struct ws_check ws_checks[] = {
-    { "process", look_at_state },
-    { "rights", look_at_rights },
-    { "other tracer", look_at_tracer },
-    { "program", look_at_program },
-    { "CUDA", look_at_cuda },
-    { "shim", look_at_shim },
-    { "sandbox", look_at_sandbox },
-    { "namespaces", look_at_namespaces },
-    { "other tools", look_at_injections },
+    { .name = "process", .look = look_at_state, .always = true },
+    { .name = "rights", .look = look_at_rights },
+    { .name = "other tracer", .look = look_at_tracer },
+    { .name = "program", .look = look_at_program },
+    { .name = "CUDA", .look = look_at_cuda },
+    { .name = "shim", .look = look_at_shim },
+    { .name = "sandbox", .look = look_at_sandbox },
+    { .name = "namespaces", .look = look_at_namespaces },
+    { .name = "other tools", .look = look_at_injections },
+    { .name = "threads", .look = look_at_threads },
 };
 const size_t ws_check_count = sizeof(ws_checks) / sizeof(ws_checks[0]);
 
-int ws_hindrance(const struct ws_process_facts *process, char *why, size_t size)
+int ws_hindrance(const struct ws_process_facts *process, int socket, char *why, size_t size)
 {
-    struct ws_examined examined = { .process = process };
+    struct ws_examined examined = { .process = process, .socket = socket };
     int status = 0;
     examined.error = ws_mappings_read(process->pid, &examined.mappings);
     for (size_t i = 0; i < ws_check_count && !status; i++)
-        if (ws_checks[i].look(&examined, why, size) == WS_REFUSED)
+        if ((socket < 0 || ws_checks[i].always) && ws_checks[i].look(&examined, why, size) == WS_REFUSED)
             status = ws_checks[i].look == look_at_rights ? -EPERM : -ENOTSUP;
     ws_mappings_finish(&examined.mappings);
     return status;

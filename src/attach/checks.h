@@ -14,20 +14,21 @@ struct ws_examined {
     const struct ws_process_facts *process;
     struct ws_mappings mappings; /* the process's mappings; an empty list if they cannot be read */
     int error;                   /* 0, or -errno if the mappings cannot be read */
-    bool answers;                /* the process already has a shim, which answers on its control socket */
+    int socket;                  /* what ws_client_connect returned: >= 0: the process already has a shim */
 };
 
 struct ws_check {
     const char *name;
     /* Writes to `text` what the check found, and what the user can do about it. */
     enum ws_finding (*look)(const struct ws_examined *examined, char *text, size_t size);
+    bool always; /* a refusal also holds for a process whose shim answers; else only for one that has no shim */
 };
 
 extern const struct ws_check ws_checks[];
 extern const size_t ws_check_count;
 
-/* Finds the first reason why the process cannot be attached to. Returns 0: there is no such reason; or -EPERM or
- * -ENOTSUP, with the reason in `why`. */
-int ws_hindrance(const struct ws_process_facts *process, char *why, size_t size);
+/* Finds the first reason why the process cannot be attached to. socket: what ws_client_connect has
+ * returned for it. Returns 0: there is no such reason; or -EPERM or -ENOTSUP, with the reason in `why`. */
+int ws_hindrance(const struct ws_process_facts *process, int socket, char *why, size_t size);
 
 #endif

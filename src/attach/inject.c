@@ -26,9 +26,10 @@
 #include "attach/target.h"
 #include "base/clock.h"
 
-static const int64_t FIND_NS = 20000000000; /* longest search for a thread that may create a thread (safe.h) */
-static const int64_t CALL_NS = 5000000000;  /* longest wait for the new thread, and for the files that it creates */
-static const int64_t LOAD_NS = 30000000000; /* longest wait for the process to load the libraries */
+static const int64_t FIND_NS = 20000000000;  /* longest search for a thread that may create a thread (safe.h) */
+static const int64_t CALL_NS = 5000000000;   /* longest wait for the new thread, and for the files that it creates */
+static const int64_t LOAD_NS = 30000000000;  /* longest wait for the process to load the libraries */
+static const int64_t SILENT_NS = 1000000000; /* time after which the user is told of that search */
 enum { PAUSE_NS = 1000000, MOST_URGENT = -20 };
 
 static void rest(int64_t ns)
@@ -39,32 +40,6 @@ static void rest(int64_t ns)
 #define FIELD(target, field) (ws_target_block(target) + offsetof(struct ws_late_block, field))
 
 /* --- a thread in a harmless place ------------------------------------------------------------------- */
-
-/* Does the thread wait for a disk or a file server? The kernel does not stop a thread during such a wait. */
-static bool is_in_disk_sleep(int pid, int thread)
-{
-    char path[64], text[256];
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", pid, thread);
-    FILE *file = fopen(path, "re");
-    const char *after_name = file && fgets(text, sizeof(text), file) ? strrchr(text, ')') : NULL;
-    bool sleeps = after_name && !strncmp(after_name, ") D", 3);
-    if (file)
-        fclose(file);
-    return sleeps;
-}
-
-/* Is the thread in a harmless system call (calls.h) now? This function does not stop the thread. */
-static bool is_in_harmless_call(int pid, int thread)
-{
-    char path[64], text[32];
-    snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, thread);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
-    if (file >= 0)
-        close(file);
-    text[size > 0 ? size : 0] = 0;
-    return *text >= '0' && *text <= '9' && ws_is_harmless_call(atol(text)) && !is_in_disk_sleep(pid, thread);
-}
 
 /* Writes the block (struct ws_late_block) into the process, except the memory for saved registers. */
 static int inject_put_block(struct ws_target *target, uint64_t page, const struct ws_stopped *stopped, size_t main_at)
@@ -83,8 +58,10 @@ static int make_page(struct ws_target *target, struct ws_stopped *stopped, const
     long page = ws_stopped_call(
         stopped, SYS_mmap,
         (uint64_t[6]){ 0, WS_LATE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 });
-    if (page < 0)
+    if (page < 0) {
+        ws_target_say(target, "no memory can be mapped there: %s", strerror((int)-page));
         return (int)page;
+    }
     int error = inject_put_block(target, (uint64_t)page, stopped, main_at);
     if (!error)
         error = ws_memory_put(target->memory, (uint64_t)page, code, WS_LATE_PAGE);
@@ -148,13 +125,22 @@ static int try_thread(struct ws_target *target, int thread)
     return error;
 }
 
+/* Tells the user what the command waits for. */
+static void tell_search(const struct ws_target *target, bool *told)
+{
+    if (!*told && target->injection->searches)
+        target->injection->searches(target->injection->process, FIND_NS);
+    *told = true;
+}
+
 /* Tries the threads that wait in harmless system calls, again and again, until one runs the page's code or FIND_NS
  * have passed. */
 static int find_thread(struct ws_target *target)
 {
     char path[64];
     int error = -EAGAIN;
-    int64_t end = ws_clock_ns() + FIND_NS;
+    bool told = false;
+    int64_t begin = ws_clock_ns(), end = begin + FIND_NS;
     snprintf(path, sizeof(path), "/proc/%d/task", target->pid);
     while (error == -EAGAIN && ws_clock_ns() < end) {
         ws_mappings_finish(&target->mappings); /* read the mappings again: threads and their stacks come and go */
@@ -163,18 +149,21 @@ static int find_thread(struct ws_target *target)
             return -ESRCH;
         for (struct dirent *entry; error == -EAGAIN && (entry = readdir(folder));) {
             int thread = atoi(entry->d_name);
-            if (thread > 0 && is_in_harmless_call(target->pid, thread))
+            if (thread > 0 && ws_is_in_harmless_call(target->pid, thread))
                 error = try_thread(target, thread);
         }
         closedir(folder);
+        if (error == -EAGAIN && ws_clock_ns() > begin + SILENT_NS)
+            tell_search(target, &told);
         if (error == -EAGAIN)
             rest(PAUSE_NS);
     }
     if (error == -EAGAIN)
         ws_target_say(target, "%s",
-                      target->injection->tries ? "none of its threads was in a place where another thread can be made"
-                                               : "none of its threads could be stopped");
-    else if (error)
+                      target->injection->tries
+                          ? "none of its threads was in a place where another thread can be made"
+                          : "none of its threads waited in a system call, where it can be stopped");
+    else if (error && !*target->injection->why)
         ws_target_say(target, "a thread could not be stopped: %s", strerror(-error));
     return error;
 }
@@ -277,11 +266,16 @@ static int load_libraries(struct ws_target *target)
     int error = wait_for(target, WS_LATE_FILES, CALL_NS, PAUSE_NS);
     if (error || (error = read_block(target)))
         return error;
-    for (int i = 0; i < WS_LATE_LIBRARIES; i++)
+    for (int i = 0; i < WS_LATE_LIBRARIES; i++) {
+        if (target->block.files[i] < 0) {
+            ws_target_say(target, "it cannot make a file in memory: %s", strerror(-target->block.files[i]));
+            return target->block.files[i];
+        }
         if ((error = fill_file(target, target->block.files[i], target->injection->libraries[i]))) {
             ws_target_say(target, "%s cannot be copied there: %s", target->injection->libraries[i], strerror(-error));
             return error;
         }
+    }
     return set_state(target, WS_LATE_FILLED);
 }
 
@@ -396,7 +390,10 @@ int ws_inject(struct ws_injection *injection)
     memcpy(target.block.entry_name, "wallshim_attach", sizeof("wallshim_attach"));
     int lock = take_lock(injection->process);
     if (lock < 0) {
-        ws_target_say(&target, "another wallshim attach is at it");
+        if (lock == -EADDRINUSE)
+            ws_target_say(&target, "another wallshim attach is working on it; try again when that has ended");
+        else
+            ws_target_say(&target, "no socket can be made in its network namespace: %s", strerror(-lock));
         return lock;
     }
     int priority = getpriority(PRIO_PROCESS, 0);

@@ -10,6 +10,9 @@
 struct ws_injection {
     const struct ws_process_facts *process;
     const char *libraries[WS_LATE_LIBRARIES]; /* files of the libraries to load; the calling process can open them */
+    /* Called once if the search for a thread that may be stopped takes longer than a second; or NULL. `most_ns`: the
+     * longest time that it takes. */
+    void (*searches)(const struct ws_process_facts *process, int64_t most_ns);
     uint64_t token[2]; /* random number from ws_inject; a request BEGIN with this token is accepted from any user */
     unsigned patched, refused; /* number of functions that were patched, and that could not be patched */
     int64_t stood_still;       /* longest time that a thread stood still, in ns */

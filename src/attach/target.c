@@ -127,7 +127,8 @@ static int find_page(struct ws_target *target)
 
 int ws_target_look(struct ws_target *target)
 {
-    int error = ws_hindrance(target->injection->process, target->injection->why, sizeof(target->injection->why));
+    int error = ws_hindrance(target->injection->process, -ECONNREFUSED, target->injection->why,
+                             sizeof(target->injection->why));
     if (error)
         return error;
     *target->injection->why = 0;

@@ -2,19 +2,15 @@
 
     attach.py BUILD CASE|--list
 """
-import contextlib
-import ctypes
 import os
 import re
-import shutil
 import signal
 import subprocess
-import tempfile
 import time
 
 import cases
 from cases import PATIENCE, check, wait_for
-from servers import ROOT, Server, can_inject
+from servers import Server, can_inject
 
 
 def meta_of(server, trace):
@@ -141,21 +137,6 @@ def case_descriptors(build):
         server.ends_well()
 
 
-def case_refused(build):
-    """A process that cannot be attached to is refused in one line, and no file is left."""
-    with Server(build) as server:
-        for words, why in ((("attach", 999999999), "there is no such process"), (("attach",), "give the id of one process"),
-                           (("attach", "x"), "give the id of a process"), (("attach", os.getpid()), "it has not loaded the CUDA driver"),
-                           (("detach", os.getpid()), "nobody records it"),
-                           (("attach", server.pid, "--duration", "soon"), "--duration soon: give a time"),
-                           (("attach", server.pid, "--overhead", "200%"), "--overhead 200%: give a share"),
-                           (("attach", server.pid, "-o", "no/such/folder.wst"), "No such file")):
-            done = server.wallshim(*words)
-            check(done.returncode == 2 and why in done.stderr and done.stderr.count("\n") == 1, (words, done))
-        check(not server.traces(), server.traces())
-        server.ends_well()
-
-
 # --- programs that were started without the shim ------------------------------------------------------------------
 
 
@@ -230,145 +211,6 @@ def case_during(build):
         _, errors = attach.communicate(timeout=PATIENCE)
         check(attach.returncode == 0 and "wrote two.wst" in errors, errors)
         check_trace(server, "two.wst", "by exit")
-
-
-@contextlib.contextmanager
-def other_program(build, *words, **environment):
-    """Starts a program that waits for input. Yields its process. build: the build whose libraries the program gets. None: it
-    gets none, because this program could not load a sanitizer's library."""
-    libraries = [f"{ROOT}/tests/run_preloaded.sh", "--no-shim", build] if build else []
-    process = subprocess.Popen([*libraries, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                               env={**os.environ, **environment})
-    try:
-        check(process.stdout.readline() == b"ready\n", f"{words} does not begin")
-        yield process
-    finally:
-        process.kill()
-        process.communicate()
-
-
-def is_refused(build, pid, why, before=()):
-    """Checks that `attach` and `doctor` give the same reason, that `attach` gives it in one line, and that no file is
-    written."""
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o777)
-        command = [*before, f"{build}/tools/wallshim"]
-        done = subprocess.run([*command, "attach", str(pid)], cwd=folder, capture_output=True, text=True, check=False,
-                              timeout=PATIENCE)
-        check(done.returncode == 2 and why in done.stderr and done.stderr.count("\n") == 1, (why, done))
-        told = subprocess.run([*command, "doctor", str(pid)], cwd=folder, capture_output=True, text=True, check=False,
-                              timeout=PATIENCE)
-        check(told.returncode == 2 and f"refuses: {done.stderr.split(': ', 2)[2].strip()}" in told.stdout, (done, told))
-        check(not os.listdir(folder), os.listdir(folder))
-
-
-def case_doctor(build):
-    """Provokes every reason for which `attach` refuses a process."""
-    build = os.path.abspath(build)
-    server, attachable = f"{build}/tests/programs/server", f"{build}/tests/programs/attachable"
-    library = f"{build}/tests/programs/libraries/libprobe.so"
-    libc = ctypes.CDLL(None, use_errno=True)
-    is_refused(build, os.getpid(), "it has not loaded the CUDA driver")
-    if not cases.sanitized(attachable):  # otherwise `attach` names the sanitizer as the reason
-        with other_program(build, attachable, "seccomp") as process:
-            is_refused(build, process.pid, "it has put itself into a sandbox (seccomp)")
-    if os.path.exists(attachable + "_static"):
-        with other_program(build, attachable + "_static") as process:
-            is_refused(build, process.pid, "it is a static program")
-    with other_program(build, server, "1", library) as process:
-        os.kill(process.pid, signal.SIGSTOP)
-        wait_for(lambda: open(f"/proc/{process.pid}/stat", encoding="utf-8").read().split(") ")[1][0] == "T", "the stop")
-        is_refused(build, process.pid, f"it is stopped; kill -CONT {process.pid}")
-        os.kill(process.pid, signal.SIGCONT)
-        seize, interrupt, detach = 0x4206, 0x4207, 17
-        check(libc.ptrace(seize, process.pid, None, 0) == 0, "ptrace failed")
-        is_refused(build, process.pid, f"process {os.getpid()} traces it already")
-        # The tracer has stopped it, so kill -CONT would not help.
-        check(libc.ptrace(interrupt, process.pid, None, 0) == 0, "ptrace failed")
-        wait_for(lambda: open(f"/proc/{process.pid}/stat", encoding="utf-8").read().split(") ")[1][0] == "t", "the stop")
-        is_refused(build, process.pid, f"process {os.getpid()} traces it already")
-        os.waitpid(process.pid, os.WUNTRACED)
-        check(libc.ptrace(detach, process.pid, None, 0) == 0, "ptrace failed")
-    if not cases.sanitized(server):
-        with other_program(build, server, "1", library, LD_PRELOAD=f"{build}/shim/libwallshim.so", WALLSHIM_BACKEND="host",
-                           WALLSHIM_OUTPUT="/dev/null") as process:
-            is_refused(build, process.pid, "it was started under wallshim")
-    if os.geteuid() == 0 and shutil.which("setpriv"):
-        with other_program(build, server, "1", library) as process:
-            is_refused(build, process.pid, "it belongs to user 0", ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
-    with other_program(build, server, "1", library) as process:
-        told = subprocess.run([f"{build}/tools/wallshim", "doctor", str(process.pid)], capture_output=True, text=True, check=False)
-        sanitized = cases.sanitized(server)
-        check(told.returncode == (2 if sanitized else 0) and "libcuda.so.1" in told.stdout, told)
-        check(("it has a sanitizer" if sanitized else "loads the shim into it") in told.stdout, told)
-
-
-WAITS_32_BIT = """
-.globl _start
-_start: mov $4, %eax; mov $1, %ebx; mov $text, %ecx; mov $6, %edx; int $0x80
-again:  mov $3, %eax; xor %ebx, %ebx; mov $byte, %ecx; mov $1, %edx; int $0x80
-        test %eax, %eax; jg again
-        mov $1, %eax; xor %ebx, %ebx; int $0x80
-.data
-text:   .ascii "ready\\n"
-byte:   .byte 0
-"""
-WAITS = """
-#include <unistd.h>
-int main(void) { char byte; write(1, "ready\\n", 6); while (read(0, &byte, 1) > 0); }
-"""
-
-
-def made(folder, name, text, *commands):
-    """Writes the source `name` and builds the program `waits` from it. Returns its path; None if a tool is missing or fails, or
-    if this kernel cannot run the program."""
-    with open(f"{folder}/{name}", "w", encoding="ascii") as file:
-        file.write(text)
-    for command in commands:
-        if not shutil.which(command[0]) or subprocess.run(command, cwd=folder, capture_output=True, check=False).returncode:
-            return None
-    with contextlib.suppress(OSError):
-        subprocess.run([f"{folder}/waits"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
-        return f"{folder}/waits"
-    return None
-
-
-def case_foreign(build):
-    """Programs into which no library of this build can be loaded: a 32-bit one, and one with another C library."""
-    build, tried = os.path.abspath(build), 0
-    for name, text, commands, why in (
-            ("waits.s", WAITS_32_BIT, (["as", "--32", "-o", "waits.o", "waits.s"], ["ld", "-m", "elf_i386", "-o", "waits", "waits.o"]),
-             "it is a 32-bit program"),
-            ("waits.c", WAITS, (["musl-gcc", "-o", "waits", "waits.c"],), "its C library is musl; glibc is needed")):
-        with tempfile.TemporaryDirectory() as folder:
-            program = made(folder, name, text, *commands)
-            if program:
-                with other_program(None, program) as process:
-                    is_refused(build, process.pid, why)
-                tried += 1
-    return 0 if tried else 77
-
-
-def case_yama(build):
-    """A process that may not be traced: the reason and the cure depend on Yama's setting. This kernel may lack Yama, so the
-    setting is a file of the test, in a mount namespace of its own."""
-    build, nobody = os.path.abspath(build), ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
-    if os.geteuid() or not shutil.which("setpriv"):
-        return 77
-    with other_program(build, *nobody, f"{build}/tests/programs/attachable", "undumpable") as process, \
-            tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        os.mkdir(f"{folder}/yama")
-        within = ["unshare", "--mount", "sh", "-c", f'mount --bind {folder} /proc/sys/kernel && exec "$@"', "sh", *nobody]
-        if subprocess.run([*within, "true"], capture_output=True, check=False).returncode:
-            return 77
-        for scope, why in enumerate(("it may not be traced: it has more rights than you, or is not dumpable",
-                                     "setpriv --ptracer any", "Yama lets only administrators trace",
-                                     "Yama lets nobody trace until the next start of the system")):
-            with open(f"{folder}/yama/ptrace_scope", "w", encoding="ascii") as file:
-                file.write(f"{scope}\n")
-            is_refused(build, process.pid, why, within)
-    return 0
 
 
 NAMESPACES = (["--mount"], ["--pid", "--fork", "--mount-proc"], ["--net"], ["--user", "--map-root-user"],

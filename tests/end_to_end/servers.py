@@ -125,6 +125,36 @@ class Server(Running):
         return errors
 
 
+@contextlib.contextmanager
+def other_program(build, *words, **environment):
+    """Starts a program that waits for input. Yields its process. build: the build whose libraries the program gets. None: it
+    gets none, because this program could not load a sanitizer's library."""
+    libraries = [f"{ROOT}/tests/run_preloaded.sh", "--no-shim", build] if build else []
+    process = subprocess.Popen([*libraries, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               env={**os.environ, **environment})
+    try:
+        check(process.stdout.readline() == b"ready\n", f"{words} does not begin")
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def is_refused(build, pid, why, before=()):
+    """Checks that `attach` and `doctor` give the same reason, that `attach` gives it in one line, and that no file is
+    written."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        command = [*before, f"{build}/tools/wallshim"]
+        done = subprocess.run([*command, "attach", str(pid)], cwd=folder, capture_output=True, text=True, check=False,
+                              timeout=PATIENCE)
+        check(done.returncode == 2 and why in done.stderr and done.stderr.count("\n") == 1, (why, done))
+        told = subprocess.run([*command, "doctor", str(pid)], cwd=folder, capture_output=True, text=True, check=False,
+                              timeout=PATIENCE)
+        check(told.returncode == 2 and f"refuses: {done.stderr.split(': ', 2)[2].strip()}" in told.stdout, (done, told))
+        check(not os.listdir(folder), os.listdir(folder))
+
+
 def can_inject(build):
     """Whether this build can load the shim into a running program. Prints the reason if it cannot."""
     if cases.sanitized(f"{build}/tests/programs/server"):
