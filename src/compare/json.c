@@ -172,6 +172,8 @@ static json_t *compare_json_side_json(const struct ws_comparison *comparison, co
     status |= ws_json_set(object, "samples", (int64_t)samples->count);
     status |= json_object_set_new(object, "steps", json_string(side->source));
     status |= ws_json_set(object, "untimed_events", (int64_t)side->untimed);
+    status |= ws_json_set(object, "counted_calls", (int64_t)side->counted);
+    status |= ws_json_set(object, "lost_events", (int64_t)side->lost);
     if (!status)
         return object;
     json_decref(object);

@@ -112,6 +112,8 @@ struct ws_report_side {
     struct ws_report_window window; /* the window, if has_window; its `steps` is NULL */
     size_t running;                 /* number of devices that ran operations */
     uint64_t untimed;               /* number of operations that have no device times */
+    uint64_t counted;               /* number of calls that were only counted, in pauses to keep --overhead */
+    uint64_t lost;                  /* number of events that the traces lack for other reasons */
     struct ws_arena texts;
 };
 

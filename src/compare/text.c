@@ -114,6 +114,12 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_r
     if (side->untimed)
         ws_page_fact(page, "", "%s operations have no device times and are in no figure",
                      ws_format_count(count, side->untimed));
+    if (side->counted)
+        ws_page_fact(page, "", "%s calls were only counted, in pauses to keep --overhead, and are in no figure",
+                     ws_format_count(count, side->counted));
+    if (side->lost)
+        ws_page_fact(page, "", "%s events were not recorded in full (wallshim report --section losses)",
+                     ws_format_count(count, side->lost));
 }
 
 /* Warns if the steps of the two recordings seem to be different parts of the program, which makes the comparison

@@ -13,11 +13,12 @@ static const int64_t us = 1000, ms = 1000000;
 struct recipe {
     const char *gemm;
     int64_t length, input;
-    const char *others[4]; /* names of further kernels, of 20 µs each */
-    int64_t jitter;        /* extra ns of the GEMM in every other step */
-    uint32_t error;        /* error of each begin, ns */
-    size_t steps;          /* number of steps; 0: 8 */
-    uint32_t devices;      /* number of devices that do the same work; 0: 1 */
+    const char *others[4];        /* names of further kernels, of 20 µs each */
+    int64_t jitter;               /* extra ns of the GEMM in every other step */
+    uint32_t error;               /* error of each begin, ns */
+    uint64_t lost[WS_LOSS_COUNT]; /* losses by reason */
+    size_t steps;                 /* number of steps; 0: 8 */
+    uint32_t devices;             /* number of devices that do the same work; 0: 1 */
     bool marked;
 };
 
@@ -59,6 +60,10 @@ static void record(struct built *built, const struct recipe *recipe)
     struct builder *trace = built_begin(built);
     for (uint32_t device = 1; device <= (recipe->devices ? recipe->devices : 1); device++)
         record_device(trace, recipe, device);
+    for (uint32_t reason = 0; reason < WS_LOSS_COUNT; reason++)
+        if (recipe->lost[reason])
+            build_row(trace, WS_FAMILY_loss,
+                      &(struct ws_loss){ .reason = reason, .count = recipe->lost[reason], .host_ns = ms });
     built_report(built);
 }
 
@@ -336,6 +341,29 @@ static void without_device_times_there_is_nothing_to_compare(void **state)
     finish(&compared);
 }
 
+/* What was launched outside the recorded range is not missing. */
+static void what_a_side_lacks_is_told(void **state)
+{
+    struct compared compared;
+    const struct recipe whole = { .gemm = "sgemm", .length = ms, .lost[WS_LOSS_RANGE] = 5 };
+    const struct recipe lacking = { .gemm = "sgemm",
+                                    .length = ms,
+                                    .lost = { [WS_LOSS_OVERHEAD] = 7, [WS_LOSS_RANGE] = 5, [WS_LOSS_THREADS] = 3 } };
+    char *text;
+    size_t size;
+    (void)state;
+    compare(&compared, &whole, &lacking);
+    struct ws_page page = { .out = open_memstream(&text, &size), .width = 200 };
+    ws_comparison_print(&compared.comparison, &page);
+    fclose(page.out);
+    assert_non_null(strstr(text, "7 calls were only counted, in pauses to keep --overhead"));
+    assert_non_null(strstr(text, "3 events were not recorded in full"));
+    assert_null(strstr(strstr(text, "only counted") + 1, "only counted"));
+    assert_null(strstr(strstr(text, "not recorded") + 1, "not recorded"));
+    free(text);
+    finish(&compared);
+}
+
 /* A gap is identified by its line of source code. If the line is not known, the gap is identified by the call that
  * made it, as in the report. */
 static void gaps_are_told_apart_by_the_call_that_made_them(void **state)
@@ -371,6 +399,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_told_is_not_matched),
         cmocka_unit_test(functors_are_no_likeness),
         cmocka_unit_test(names_alike_are_told_apart),
+        cmocka_unit_test(what_a_side_lacks_is_told),
         cmocka_unit_test(without_device_times_there_is_nothing_to_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
