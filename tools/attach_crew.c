@@ -42,7 +42,7 @@ static enum candidate look_at_candidate(const struct ws_process_facts *process, 
     if (socket >= 0)
         close(socket);
     if (socket >= 0)
-        return ws_hindrance(process, socket, why, size) ? CANNOT : CAN;
+        return CAN;
     int error = ws_mappings_read(process->pid, &mappings);
     bool has_driver = !error && ws_mapping_named(&mappings, "libcuda.so");
     ws_mappings_finish(&mappings);

@@ -132,7 +132,7 @@ static int say_process(const struct ws_process_facts *process)
     for (size_t i = 0; i < ws_check_count; i++) {
         enum ws_finding finding = ws_checks[i].look(&examined, text, sizeof(text));
         line(ws_checks[i].name, "%s", text);
-        if (finding == WS_REFUSED && !*first && (socket < 0 || ws_checks[i].always))
+        if (finding == WS_REFUSED && !*first && socket < 0)
             snprintf(first, sizeof(first), "%s", text);
     }
     ws_mappings_finish(&examined.mappings);

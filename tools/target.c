@@ -32,6 +32,7 @@ static int say_unconnected(const char *command, const struct ws_process_facts *p
 {
     const char *why = error == -ECONNREFUSED ? "nobody records it, and it does not sleep under wallshim"
                       : error == -EACCES     ? "another process answers in its place"
+                      : error == -EBUSY      ? "it is stopped; kill -CONT lets it go on"
                                              : strerror(-error);
     tool_error("%s %d: %s", command, process->pid, why);
     return -1;
@@ -62,8 +63,8 @@ static bool find_decoder(const struct ws_process_facts *process, char *path, siz
 
 static void say_search(const struct ws_process_facts *process, int64_t most_ns)
 {
-    tool_say("%s (%d): no thread of it waits in a system call; looking for one for up to %lld s", process->name,
-             process->pid, (long long)(most_ns / 1000000000));
+    tool_say("%s (%d): none of its threads can be stopped in a harmless place yet; trying for up to %lld s",
+             process->name, process->pid, (long long)(most_ns / 1000000000));
 }
 
 static int inject(const struct ws_process_facts *process, struct ws_attach_message *message)

@@ -1,6 +1,7 @@
 #include "attach/calls.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -49,31 +50,46 @@ static bool is_in_disk_sleep(int pid, int thread)
     return sleeps;
 }
 
-bool ws_is_in_harmless_call(int pid, int thread)
+/* Reads /proc/PID/task/THREAD/syscall, which begins with the number of the system call, or with a word if the thread
+ * is in none. Returns 0 or -errno. */
+static int read_call(int pid, int thread, char text[32])
 {
-    char path[64], text[32];
+    char path[64];
     snprintf(path, sizeof(path), "/proc/%d/task/%d/syscall", pid, thread);
     int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = file < 0 ? -1 : read(file, text, sizeof(text) - 1);
+    ssize_t size = file < 0 ? -1 : read(file, text, 31);
+    int error = size < 0 ? -errno : 0;
     if (file >= 0)
         close(file);
     text[size > 0 ? size : 0] = 0;
+    return error;
+}
+
+static bool is_harmless_text(int pid, int thread, const char *text)
+{
     return *text >= '0' && *text <= '9' && ws_is_harmless_call(atol(text)) && !is_in_disk_sleep(pid, thread);
 }
 
-bool ws_any_is_in_harmless_call(int pid)
+bool ws_is_in_harmless_call(int pid, int thread)
 {
-    char path[64];
-    bool any = false;
+    char text[32];
+    return !read_call(pid, thread, text) && is_harmless_text(pid, thread, text);
+}
+
+int ws_any_is_in_harmless_call(int pid)
+{
+    char path[64], text[32];
+    int found = -EPERM;
     snprintf(path, sizeof(path), "/proc/%d/task", pid);
     DIR *folder = opendir(path);
-    for (struct dirent *entry; folder && !any && (entry = readdir(folder));) {
+    for (struct dirent *entry; folder && found != 1 && (entry = readdir(folder));) {
         int thread = atoi(entry->d_name);
-        any = thread > 0 && ws_is_in_harmless_call(pid, thread);
+        if (thread > 0 && !read_call(pid, thread, text))
+            found = is_harmless_text(pid, thread, text);
     }
     if (folder)
         closedir(folder);
-    return any;
+    return found;
 }
 
 bool ws_answers_interrupted(long number)

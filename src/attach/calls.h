@@ -11,8 +11,8 @@ bool ws_is_harmless_call(long number);
  * waits for a disk or a file server, because the kernel does not stop a thread during such a wait. */
 bool ws_is_in_harmless_call(int pid, int thread);
 
-/* Is any thread of the process in such a system call now? */
-bool ws_any_is_in_harmless_call(int pid);
+/* Is any thread of the process in such a system call now? Returns 1, 0, or -EPERM: this may not be seen. */
+int ws_any_is_in_harmless_call(int pid);
 
 /* Does this system call return EINTR when its thread is stopped, although no signal came (signal(7))? For example,
  * calls on a socket with a time-out do. A call that returns EINTR has transferred nothing, so it can be made again.

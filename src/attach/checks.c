@@ -25,8 +25,8 @@ static int number_in(const char *path)
 static enum ws_finding look_at_state(const struct ws_examined *examined, char *text, size_t size)
 {
     const struct ws_process_facts *process = examined->process;
-    bool stopped = process->state == 'T' || process->state == 't';
-    if (stopped && !process->tracer) { /* look_at_tracer handles a process that a tracer has stopped */
+    if (ws_process_is_stopped(process) &&
+        !process->tracer) { /* look_at_tracer handles a process that a tracer has stopped */
         SAY("it is stopped; kill -CONT %d lets it go on", process->pid);
         return WS_REFUSED;
     }
@@ -199,7 +199,7 @@ static enum ws_finding look_at_shim(const struct ws_examined *examined, char *te
         return WS_REFUSED;
     }
     if (examined->socket != -ECONNREFUSED) {
-        SAY("it cannot be asked for its shim: %s", strerror(-examined->socket));
+        SAY("its shim cannot be asked: %s", strerror(-examined->socket));
         return WS_REFUSED;
     }
     if (base_of(examined, "libwallshim.so")) {
@@ -260,23 +260,22 @@ static enum ws_finding look_at_injections(const struct ws_examined *examined, ch
     return used ? WS_NOTE : WS_FINE;
 }
 
+#ifdef __x86_64__ /* elsewhere, attach only wakes programs that sleep, and stops no thread */
 /* Looks for a thread that can be stopped. Such threads come and go, so this is no reason to refuse. */
 static enum ws_finding look_at_threads(const struct ws_examined *examined, char *text, size_t size)
 {
-    if (examined->error || examined->socket >= 0) {
-        SAY("%s", examined->error ? "not known" : "none has to be stopped");
-        return WS_FINE;
-    }
-    if (ws_any_is_in_harmless_call(examined->process->pid)) {
-        SAY("one waits in a system call, where it can be stopped");
-        return WS_FINE;
-    }
-    SAY("none waits in a system call now; attach looks for one for a while, and refuses if none does");
-    return WS_NOTE;
+    int any = examined->socket >= 0 ? 1 : ws_any_is_in_harmless_call(examined->process->pid);
+    SAY("%s", examined->socket >= 0 ? "none has to be stopped"
+              : any < 0             ? "not known"
+              : any                 ? "one waits in a system call, where it can be stopped"
+                    : "none waits in a system call now; attach looks for one for a while, and refuses if "
+                      "none does");
+    return any ? WS_FINE : WS_NOTE;
 }
+#endif
 
 const struct ws_check ws_checks[] = {
-    { .name = "process", .look = look_at_state, .always = true },
+    { .name = "process", .look = look_at_state },
     { .name = "rights", .look = look_at_rights },
     { .name = "other tracer", .look = look_at_tracer },
     { .name = "program", .look = look_at_program },
@@ -285,7 +284,9 @@ const struct ws_check ws_checks[] = {
     { .name = "sandbox", .look = look_at_sandbox },
     { .name = "namespaces", .look = look_at_namespaces },
     { .name = "other tools", .look = look_at_injections },
+#ifdef __x86_64__
     { .name = "threads", .look = look_at_threads },
+#endif
 };
 const size_t ws_check_count = sizeof(ws_checks) / sizeof(ws_checks[0]);
 
@@ -293,9 +294,11 @@ int ws_hindrance(const struct ws_process_facts *process, int socket, char *why, 
 {
     struct ws_examined examined = { .process = process, .socket = socket };
     int status = 0;
+    if (socket >= 0)
+        return 0;
     examined.error = ws_mappings_read(process->pid, &examined.mappings);
     for (size_t i = 0; i < ws_check_count && !status; i++)
-        if ((socket < 0 || ws_checks[i].always) && ws_checks[i].look(&examined, why, size) == WS_REFUSED)
+        if (ws_checks[i].look(&examined, why, size) == WS_REFUSED)
             status = ws_checks[i].look == look_at_rights ? -EPERM : -ENOTSUP;
     ws_mappings_finish(&examined.mappings);
     return status;

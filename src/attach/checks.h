@@ -21,7 +21,6 @@ struct ws_check {
     const char *name;
     /* Writes to `text` what the check found, and what the user can do about it. */
     enum ws_finding (*look)(const struct ws_examined *examined, char *text, size_t size);
-    bool always; /* a refusal also holds for a process whose shim answers; else only for one that has no shim */
 };
 
 extern const struct ws_check ws_checks[];

@@ -49,6 +49,8 @@ int ws_client_connect(const struct ws_process_facts *process)
 {
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     const struct timeval patience = { .tv_sec = PATIENCE_S };
+    if (ws_process_is_stopped(process))
+        return -EBUSY;
     size_t length = ws_attach_name(address.sun_path, sizeof(address.sun_path), process->namespaces[WS_NAMESPACE_PID],
                                    process->inner_pid);
     int fd = ws_client_socket(process);

@@ -58,10 +58,12 @@ static int make_page(struct ws_target *target, struct ws_stopped *stopped, const
     long page = ws_stopped_call(
         stopped, SYS_mmap,
         (uint64_t[6]){ 0, WS_LATE_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, (uint64_t)-1, 0 });
-    if (page < 0) {
+    if (page == -ENOMEM || page == -EAGAIN || page == -EPERM) { /* -EAGAIN: its limit of locked memory */
         ws_target_say(target, "no memory can be mapped there: %s", strerror((int)-page));
-        return (int)page;
+        return -ENOMEM;
     }
+    if (page < 0)
+        return (int)page;
     int error = inject_put_block(target, (uint64_t)page, stopped, main_at);
     if (!error)
         error = ws_memory_put(target->memory, (uint64_t)page, code, WS_LATE_PAGE);

@@ -112,6 +112,11 @@ int ws_outer_thread(const struct ws_process_facts *process, int inner)
     return found;
 }
 
+bool ws_process_is_stopped(const struct ws_process_facts *process)
+{
+    return process->state == 'T' || process->state == 't';
+}
+
 int ws_process_look(int pid, struct ws_process_facts *facts)
 {
     char path[64], line[1024];

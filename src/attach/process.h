@@ -23,6 +23,9 @@ struct ws_process_facts {
 /* Returns 0; -ESRCH: there is no such process; or -errno. */
 int ws_process_look(int pid, struct ws_process_facts *facts);
 
+/* Was the process stopped, by a signal or by a tracer? It answers nothing then. */
+bool ws_process_is_stopped(const struct ws_process_facts *process);
+
 /* Is a signal pending that will interrupt the thread? `thread` is the thread's id in our pid namespace. Signals that
  * the thread blocks or the program ignores do not count; while a thread is traced, the kernel lists ignored signals
  * as pending too. Returns true if the pending signals cannot be read. */

@@ -12,6 +12,8 @@ import socket
 import struct
 import subprocess
 import tempfile
+import threading
+import time
 
 import cases
 from cases import PATIENCE, check, wait_for
@@ -158,6 +160,7 @@ def attach_fails(build, pid, why, before=(), lines=1, **environment):
         done = subprocess.run([*before, f"{build}/tools/wallshim", "attach", str(pid), "--duration", "1s"], cwd=folder,
                               capture_output=True, text=True, check=False, timeout=PATIENCE * 2, env={**os.environ, **environment})
         said = done.stderr.splitlines()
+        check(lines == 1 or "none of its threads can be stopped in a harmless place yet" in said[0], done)
         check(done.returncode == 2 and len(said) == lines and why in said[-1] and f"attach {pid}: " in said[-1], (why, done))
         check(not os.listdir(folder), os.listdir(folder))
 
@@ -217,11 +220,14 @@ def case_rights(build):
 def answer_to(pid, kind, descriptors):
     """Sends a request (struct ws_attach_message, wire/attach.h) to the shim. Returns the reason for which it refuses."""
     namespace = os.stat("/proc/self/ns/pid").st_ino
-    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client:
-        client.connect(f"\0wallshim-{namespace}-{pid}")
-        # magic, version, kind, duration, token, overhead, text
-        socket.send_fds(client, [struct.pack("=IHHQQQQ", 0x74415357, 1, kind, 0, 0, 0, 0) + b"\0"], descriptors)
-        answer = client.recv(8192)
+    # magic, version, kind, duration, token, overhead, text
+    request, answer = struct.pack("=IHHQQQQ", 0x74415357, 1, kind, 0, 0, 0, 0) + b"\0", b""
+    end = time.monotonic() + PATIENCE
+    while not answer and time.monotonic() < end:  # the shim waits only a millisecond for another user's request
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as client, contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            client.connect(f"\0wallshim-{namespace}-{pid}")
+            socket.send_fds(client, [request], descriptors)
+            answer = client.recv(8192)
     refused = 36
     check(struct.unpack_from("=IHH", answer)[2] == refused, answer)
     return answer[struct.calcsize("=IHHQQQQ"):].decode()
@@ -238,8 +244,11 @@ def case_asked(build):
         if not os.geteuid():
             child = os.fork()
             if not child:
-                os.setresuid(65534, 65534, 65534)
-                os._exit("only its own user and root may ask" not in answer_to(server.pid, 3, []))
+                status = 1
+                with contextlib.suppress(Exception):
+                    os.setresuid(65534, 65534, 65534)
+                    status = "only its own user and root may ask" not in answer_to(server.pid, 3, [])
+                os._exit(status)
             check(os.waitpid(child, 0)[1] == 0, "another user is not refused")
         os.kill(server.pid, signal.SIGSTOP)
         wait_for(lambda: open(f"/proc/{server.pid}/stat", encoding="utf-8").read().split(") ")[1][0] == "T", "the stop")
@@ -292,6 +301,19 @@ def case_loads(build):
     return 0
 
 
+def case_ended(build):
+    """The program is killed while it is attached to."""
+    build = os.path.abspath(build)
+    if not can_inject(build):
+        return 77
+    with other_program(build, f"{build}/tests/programs/attachable", "loads", f"{build}/tests/programs/libraries/libhindering.so") as process:
+        timer = threading.Timer(1, process.kill)
+        timer.start()
+        attach_fails(build, process.pid, "the process has ended")
+        timer.join()
+    return 0
+
+
 def case_vfork(build):
     """A thread that cannot be stopped: its child of vfork still has its memory. Nothing is patched."""
     build = os.path.abspath(build)
@@ -337,9 +359,14 @@ def case_libraries(build):
                            ("junk.so", "its loader does not load the shim")):
             attach_fails(build, process.pid, why, WALLSHIM_LIBRARY=f"{folder}/{given}")
         attach_fails(build, process.pid, "libZydis.so.4.0 was not found", LD_LIBRARY_PATH=folder)
+        done = subprocess.run([f"{build}/tests/programs/unfit", str(process.pid)], capture_output=True, text=True, check=False)
+        check(done.returncode == 2 and done.stdout == "this processor's registers cannot be saved\n", done)
         done = subprocess.run([f"{build}/tools/wallshim", "attach", str(process.pid)], cwd=folder, capture_output=True, text=True,
                               check=False, env={**os.environ, "WALLSHIM_LIBRARY": "/no/such"})
         check(done.returncode == 2 and "/no/such (from WALLSHIM_LIBRARY): No such file" in done.stderr, done)
+    with untouched(build, may_attach=False) as process:
+        attach_fails(build, process.pid, "the functions could not be patched: Bad address",
+                     WALLSHIM_LIBRARY=f"{libraries}/libhindering_outside.so")
     with untouched(build, "memory", f"{libraries}/libhindering_version.so", may_attach=False) as process:
         attach_fails(build, process.pid, "another version of wallshim was attached before")
     with tempfile.TemporaryDirectory() as folder:
