@@ -74,12 +74,10 @@ static int report_side_describe(struct ws_report_side *side, const struct ws_rep
     const struct ws_model *model = report->model;
     char text[200] = "";
     for (size_t i = 0; i < model->processes.count; i++) {
-        const struct ws_process_losses *losses = ws_report_result(report, &ws_analysis_losses, i);
+        const struct ws_loss_sums losses = ws_losses_sum(report, i);
         const char **path = ws_vector_push(&side->traces);
-        side->counted += losses->count[WS_LOSS_OVERHEAD];
-        /* What was launched outside the recorded range, or before the recording, is not missing. */
-        side->lost += losses->total - losses->count[WS_LOSS_OVERHEAD] - losses->count[WS_LOSS_RANGE] -
-                      losses->count[WS_LOSS_NO_CALL];
+        side->counted += losses.counted;
+        side->lost += losses.lost;
         if (!path || !(*path = report_side_copy_text(side, ws_model_process(model, i)->path)))
             return -ENOMEM;
     }

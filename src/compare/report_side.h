@@ -113,7 +113,7 @@ struct ws_report_side {
     size_t running;                 /* number of devices that ran operations */
     uint64_t untimed;               /* number of operations that have no device times */
     uint64_t counted;               /* number of calls that were only counted, in pauses to keep --overhead */
-    uint64_t lost;                  /* number of events that the traces lack for other reasons */
+    uint64_t lost;                  /* number of events not recorded in full, for other reasons (losses.h) */
     struct ws_arena texts;
 };
 

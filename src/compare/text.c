@@ -115,11 +115,11 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_r
         ws_page_fact(page, "", "%s operations have no device times and are in no figure",
                      ws_format_count(count, side->untimed));
     if (side->counted)
-        ws_page_fact(page, "", "%s calls were only counted, in pauses to keep --overhead, and are in no figure",
-                     ws_format_count(count, side->counted));
+        ws_page_fact(page, "", "%s call%s only counted, in pauses to keep --overhead, and in no figure",
+                     ws_format_count(count, side->counted), side->counted == 1 ? "" : "s");
     if (side->lost)
-        ws_page_fact(page, "", "%s events were not recorded in full (wallshim report --section losses)",
-                     ws_format_count(count, side->lost));
+        ws_page_fact(page, "", "%s event%s not recorded in full (wallshim report --section losses)",
+                     ws_format_count(count, side->lost), side->lost == 1 ? "" : "s");
 }
 
 /* Warns if the steps of the two recordings seem to be different parts of the program, which makes the comparison

@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#include "analysis/activity/recorded.h"
+#include "base/minmax.h"
+
 static int losses_run(const struct ws_report *report, size_t subject, void *memory)
 {
     const struct ws_process *process = ws_model_process(report->model, subject);
@@ -20,6 +23,17 @@ static int losses_run(const struct ws_report *report, size_t subject, void *memo
     for (size_t i = 0; i < process->ops.count && any_lost; i++)
         result->nameless += ws_process_shape(process, process->ops.shape[i])->lost;
     return 0;
+}
+
+struct ws_loss_sums ws_losses_sum(const struct ws_report *report, size_t process)
+{
+    const struct ws_process_losses *losses = ws_report_result(report, &ws_analysis_losses, process);
+    const struct ws_process_recorded *recorded = ws_report_result(report, &ws_analysis_recorded, process);
+    struct ws_loss_sums sums = { .before = ws_min(recorded->before, losses->count[WS_LOSS_NO_CALL]),
+                                 .counted = losses->count[WS_LOSS_OVERHEAD] };
+    sums.lost =
+        losses->total - losses->count[WS_LOSS_RANGE] - losses->count[WS_LOSS_BURST] - sums.before - sums.counted;
+    return sums;
 }
 
 const struct ws_analysis ws_analysis_losses = {

@@ -13,6 +13,15 @@ struct ws_process_losses {
 
 extern const struct ws_analysis ws_analysis_losses;
 
+/* The losses of a process, summed up for a reader. What was launched outside the time that the user asked for, or
+ * between bursts, is left out. */
+struct ws_loss_sums {
+    uint64_t before;  /* operations that were launched before the recording: only their launches are missing */
+    uint64_t counted; /* calls that were only counted, in pauses to keep --overhead */
+    uint64_t lost;    /* events that were not recorded in full, for other reasons */
+};
+struct ws_loss_sums ws_losses_sum(const struct ws_report *report, size_t process);
+
 /* Is the trace complete? It is complete if no operation, call or description of an operation was lost, no call has an
  * impossible host time, and the file is not damaged. */
 bool ws_losses_is_complete(const struct ws_process *process, const struct ws_process_losses *losses);

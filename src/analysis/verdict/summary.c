@@ -70,13 +70,11 @@ static void summary_write_lost(const struct ws_report *report, size_t shown, cha
     const struct ws_process *process = ws_model_process(report->model, subject);
     struct ws_process_losses losses =
         *(const struct ws_process_losses *)ws_report_result(report, &ws_analysis_losses, subject);
-    const struct ws_process_recorded *recorded = ws_report_result(report, &ws_analysis_recorded, subject);
+    const struct ws_loss_sums sums = ws_losses_sum(report, subject);
     const struct ws_track_causes *causes = ws_report_result(report, &ws_analysis_causes, shown);
-    losses.total -= losses.count[WS_LOSS_RANGE];
-    uint64_t before = ws_min(recorded->before, losses.count[WS_LOSS_NO_CALL]);
-    uint64_t counted = losses.count[WS_LOSS_OVERHEAD], lost = losses.total - before - counted;
     char count[WS_FORMAT_SIZE];
     size_t used = 0;
+    losses.total = sums.before + sums.counted + sums.lost;
     if (causes->is_sampled || !losses.total) {
         snprintf(text, LOST_TEXT, "%s",
                  causes->is_sampled                        ? "most operations were left out"
@@ -84,16 +82,16 @@ static void summary_write_lost(const struct ws_report *report, size_t shown, cha
                                                            : "the trace is not whole");
         return;
     }
-    if (before)
+    if (sums.before)
         used = (size_t)snprintf(text, LOST_TEXT, "%s of them launched before the recording",
-                                ws_format_count(count, before));
-    if (counted)
+                                ws_format_count(count, sums.before));
+    if (sums.counted)
         used += (size_t)snprintf(text + used, LOST_TEXT - used,
                                  "%sin pauses, to keep --overhead, %s further calls were only counted",
-                                 used ? ", " : "", ws_format_count(count, counted));
-    if (lost)
+                                 used ? ", " : "", ws_format_count(count, sums.counted));
+    if (sums.lost)
         snprintf(text + used, LOST_TEXT - used, "%s%s events not recorded in full", used ? ", " : "",
-                 ws_format_count(count, lost));
+                 ws_format_count(count, sums.lost));
 }
 
 /* Prints what was recorded: "train.py on NVIDIA H100: 99 steps, 1,024 operations, 1.07 s from the first to the last
