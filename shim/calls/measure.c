@@ -16,6 +16,8 @@ enum {
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */
     LONGEST_GAP = 256,     /* largest number of launches from one sample of a shape to the next */
     VARYING_GAP = 8,       /* the same limit for a shape whose launches take very different times */
+    CHAINS_A_SAMPLE = 4,   /* one in so many chains begins with a sample */
+    CHAIN = 12,            /* number of measured ends in a chain, after its first measurement */
     /* A shape's first sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
      * most this far in the future. The shape's further early samples (MEASURE_EARLY_GAP) may overdraw it less and
      * less. So shapes of which nothing is known come first. */
@@ -23,7 +25,7 @@ enum {
     /* one part in EARLY_SHARE of the budget is kept for early samples. Calls that wait, and operations that waited
      * for other work, are always measured, and may use up the rest of the budget */
     EARLY_SHARE = 4,
-    OWN_MOST = 6, /* a measurement is also charged with the time for writing all records since the last
+    OWN_MOST = 3, /* a measurement is also charged with the time for writing all records since the last
                      measurement, but with at most this multiple of the measurement's own cost */
     /* A measurement is charged with 5/4 of its cost, because it also slows down the work after it: caches are cold,
      * and the drain thread is busy with the events. */
@@ -42,6 +44,14 @@ enum {
     WHOLE = 1000000,  /* shim_options.overhead is in millionths of the time */
 };
 
+/* Would a measurement that takes `cost` ticks delay a request by a larger share than --overhead allows? */
+static bool is_felt(const struct shim_thread *thread, uint64_t cost)
+{
+    uint64_t between = activity_between_waits(thread);
+    bool is_busy = thread->activity.stretch < OFTEN_IDLE;
+    return between && !is_busy && cost > between * shim_options.overhead / WHOLE;
+}
+
 /* May the thread make a measurement now that takes `cost` ticks? A thread that is often idle answers requests, and
  * the measurement delays one of them. If this delay is longer than --overhead allows for the time from one wait for
  * the device to the next, the thread makes only one such measurement in FELT_ONE_IN waits. So measurements delay at
@@ -51,10 +61,8 @@ enum {
 static bool may_delay(struct shim_thread *thread, uint64_t cost, bool is_turn)
 {
     struct thread_measuring *measuring = &thread->measuring;
-    uint64_t between = activity_between_waits(thread);
     uint32_t waits = thread->activity.waits;
-    bool is_busy = thread->activity.stretch < OFTEN_IDLE;
-    if (!between || is_busy || cost <= between * shim_options.overhead / WHOLE)
+    if (!is_felt(thread, cost))
         return true;
     if (waits - measuring->waits_at_felt < (is_turn ? FELT_ONE_IN : 2 * FELT_ONE_IN))
         return false;
@@ -74,10 +82,39 @@ static bool reserve_allows(const struct thread_measuring *measuring, const struc
     return now + advance_of(shape) >= measuring->early_paid_until;
 }
 
+/* Is this launch the next one of a chain in the stream? It is, whatever the budget is: the chain's first launch had
+ * to wait for the budget. A sample that is due of a kernel without chains goes before. */
+static bool goes_on_in_chain(struct shim_stream *stream, struct shape_entry *shape, bool sample)
+{
+    uint32_t left = atomic_load_explicit(&stream->chain, memory_order_relaxed);
+    if (left && atomic_load_explicit(&stream->user, memory_order_relaxed) == STREAM_SHARED)
+        atomic_store_explicit(&stream->chain, left = 0, memory_order_relaxed);
+    if (!left || (sample && duration_wanted(shape->shape) != WANT_ENDS))
+        return false;
+    atomic_store_explicit(&stream->chain, left - 1, memory_order_relaxed);
+    shape->until_sample += sample;
+    return true;
+}
+
+/* Begins a chain, if the kernel of a launch that is to be measured wants that. Some chains begin with a sample,
+ * because samples tell more surely how long the kernel takes. There are no chains in streams that several threads
+ * use, nor in threads whose requests would be delayed too much by so many measurements. */
+static enum measure begin_chain(struct shim_thread *thread, struct shim_stream *stream, enum samples_wanted wanted)
+{
+    struct thread_measuring *measuring = &thread->measuring;
+    bool is_shared = atomic_load_explicit(&stream->user, memory_order_relaxed) == STREAM_SHARED;
+    if (wanted != WANT_ENDS || is_shared || is_felt(thread, measuring->sample_cost + CHAIN * measuring->anchor_cost))
+        return MEASURE_PAIR;
+    atomic_store_explicit(&stream->chain, CHAIN, memory_order_relaxed);
+    return measuring->chains++ % CHAINS_A_SAMPLE ? MEASURE_END : MEASURE_PAIR;
+}
+
 enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_stream *stream, struct shape_entry *shape,
                                    uint64_t now, bool sample)
 {
     struct thread_measuring *measuring = &thread->measuring;
+    if (goes_on_in_chain(stream, shape, sample))
+        return MEASURE_END;
     bool anchor = now >= atomic_load_explicit(&stream->anchor_due, memory_order_relaxed);
     bool early = sample && shape->sample_gap < MEASURE_EARLY_GAP, paid = now >= measuring->paid_until;
     bool ahead = early && !paid && now + advance_of(shape) >= measuring->paid_until;
@@ -107,9 +144,10 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     if (!sample)
         return MEASURE_END;
     shape->sample_gap = ws_clamp(2 * shape->sample_gap, (uint32_t)FIRST_GAP, (uint32_t)LONGEST_GAP);
-    bool many = duration_wanted(shape->shape) == WANT_MANY_SAMPLES;
+    enum samples_wanted wanted = duration_wanted(shape->shape);
+    bool many = wanted == WANT_MANY_SAMPLES || wanted == WANT_ENDS;
     shape->until_sample = many ? ws_min(shape->sample_gap, (uint32_t)VARYING_GAP) : shape->sample_gap;
-    return MEASURE_PAIR;
+    return begin_chain(thread, stream, wanted);
 }
 
 /* Decides whether a copy, memset or graph launch is measured. While the budget lasts, all such operations are
@@ -205,8 +243,9 @@ void measure_was_paid(struct shim_thread *thread, struct shim_stream *stream, ui
     measuring->is_sample = false;
     measuring->early = false;
     measuring->unmeasured = 0;
+    bool in_chain = atomic_load_explicit(&stream->chain, memory_order_relaxed);
     uint64_t interval = anchor_interval(now, measuring->paid_until, window);
-    atomic_store_explicit(&stream->anchor_due, now + interval, memory_order_relaxed);
+    atomic_store_explicit(&stream->anchor_due, in_chain ? now : now + interval, memory_order_relaxed);
 }
 
 bool measure_is_only_user(struct shim_stream *stream, const struct shim_thread *thread)

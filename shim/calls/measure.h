@@ -1,10 +1,13 @@
 /* With --event-placement sampled, decides which operations (launches, copies, memsets …) are measured by events.
  *
- * There are two kinds of measurements. A sample times one launch of a shape (objects/shapes.h), from time to time.
+ * There are three kinds of measurements. A sample times one launch of a shape (objects/shapes.h), from time to time.
  * The drain thread computes the times of launches without events: samples tell it how long the shape's kernel takes.
  * An anchor times the end of one operation of a stream, every millisecond or more often; in a thread that answers
- * short requests, only in few of them. Anchors correct the computed times. Samples and anchors need driver calls. The
- * time that these calls may take is the thread's budget: --overhead limits it to a share of the thread's working time
+ * short requests, only in few of them. Anchors correct the computed times. A chain is a sample or an anchor, and the
+ * measured ends of the next launches: each of them begins when the one before it has ended, or when its own launch
+ * arrives. So one event tells how long a launch took, but less exactly than a sample. Chains serve kernels whose
+ * launches take very different times, of which many must be measured. Measurements need driver calls. The time that
+ * these calls may take is the thread's budget: --overhead limits it to a share of the thread's working time
  * (timing/activity.h). */
 #ifndef WALLSHIM_SHIM_CALLS_MEASURE_H
 #define WALLSHIM_SHIM_CALLS_MEASURE_H
@@ -44,7 +47,8 @@ static inline enum measure measure_of_launch(struct shim_thread *thread, struct 
     thread->measuring.unmeasured++;
     if (__builtin_expect(!sample && now < atomic_load_explicit(&stream->anchor_due, memory_order_relaxed), 1))
         return MEASURE_NOTHING;
-    if (now < thread->measuring.paid_until && shape->sample_gap >= MEASURE_EARLY_GAP) {
+    if (now < thread->measuring.paid_until && shape->sample_gap >= MEASURE_EARLY_GAP &&
+        !atomic_load_explicit(&stream->chain, memory_order_relaxed)) {
         shape->until_sample += sample; /* postpones the sample to the shape's next launch */
         return MEASURE_NOTHING;
     }

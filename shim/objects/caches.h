@@ -29,8 +29,8 @@ struct shape_entry {
     uint32_t shape, stream_id;
     uint32_t params_wait; /* launches until kernel_params (calls/notes.h) is called again; 1: at the next launch */
     uint32_t function;
-    /* launches of the shape until the next one that is timed by two events (a sample); 0: no launch will be timed by
-     * two events */
+    /* launches of the shape until the next one that is timed by two events (a sample, calls/measure.h); 0: none will
+     * be */
     uint32_t until_sample;
     /* planned number of launches from the last sample to the next; 0: the next one is the first
      * (measure.c) */

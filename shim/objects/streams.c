@@ -130,6 +130,7 @@ static uint32_t new_entry(struct shim_context *context, ws_CUstream handle, cons
         stream->handle = handle;
         stream->over = false;
         atomic_store(&stream->fresh, 1);
+        atomic_store(&stream->chain, 0);
     } else if (next < registry.stream.limit && (stream = ws_chunks_make(&streams, next))) {
         *stream = (struct shim_stream){
             .context = context,

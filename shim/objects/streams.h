@@ -43,6 +43,7 @@ struct shim_stream {
     /* Number of the only thread that has launched into the stream. 0: none has. STREAM_SHARED: several have. */
     _Atomic uint32_t user;
     _Atomic uint64_t anchor_due; /* ticks; the first launch after this time gets an end event (calls/measure.h) */
+    _Atomic uint32_t chain;      /* how many of the next launches get an end event, each (calls/measure.h) */
     /* for each direction: how many copies note_copy (calls/ops.c) has counted */
     _Atomic uint32_t copies[COPY_DIRECTIONS];
     _Atomic uint32_t copies_done[COPY_DIRECTIONS];

@@ -60,7 +60,8 @@ struct thread_measuring {
     /* the last measurement was a sample (of an operation's duration), so the next is an anchor (of an operation's
      * end) if both are due */
     bool anchor_next;
-    bool is_sample; /* the measurement under way is a sample */
+    bool is_sample; /* the measurement under way is a sample, or begins a chain (calls/measure.h) */
+    uint8_t chains; /* number of chains begun, modulo 256 */
     /* ticks that a measured launch usually took, and that the shortest one took; 0: none was measured yet */
     uint64_t usual_launch, least_launch;
     uint64_t least_cost[2];            /* ticks that the shortest anchor took, and the shortest sample */

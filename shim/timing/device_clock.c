@@ -18,9 +18,10 @@ enum {
     FIT_RENEWAL = 60,
     SUBMIT_WINDOW = 64, /* probes after which the search for the shortest one begins anew */
     SUBMIT_MARGIN = 2,
-    GOOD_FIT = 8000,     /* ns; a comparison of the clocks with at most this error counts as undisturbed */
-    SETTLING = 50000000, /* longest wait, ns, for the first undisturbed comparison */
-    PROBES = 3,
+    GOOD_FIT = 8000,         /* ns; a comparison of the clocks with at most this error counts as undisturbed */
+    SETTLING = 50000000,     /* longest wait, ns, for the first undisturbed comparison */
+    PROBES = 3,              /* probes of a comparison */
+    PROBES_MOST = 16,        /* the same, if the probes are disturbed: the processors are busy, or the driver is */
     MOST_FAILED_PROBES = 40, /* after so many failed probes (about a second), one hardware queue is assumed */
     PROBE_DEADLINE =
         300000, /* ns; if a probe (an event in the shim's idle stream) takes longer, the device was busy */
@@ -159,18 +160,28 @@ static void add_probe(struct shim_context *context, int64_t device_ns, const str
                      });
 }
 
+/* Did the probe take about as long as the shortest one so far? Then nothing has disturbed it. */
+static bool is_undisturbed(const struct shim_context *context, const struct probe *probe)
+{
+    return context->fits && 4 * (probe->seen - probe->before) <= 5 * (int64_t)context->shortest_probe;
+}
+
 /* Compares the clocks by the shortest of a few probes (events in the shim's idle stream), and stores this probe in
- * *best. Afterwards `base` holds the event of the last probe, and the event's time. */
-static bool compare(struct shim_context *context, struct clock_base *base, struct probe *best)
+ * *best. Afterwards `base` holds the event of the last probe, and the event's time, unless *cut: the last probe did
+ * not complete. Returns whether any probe completed. */
+static bool compare(struct shim_context *context, struct clock_base *base, struct probe *best, bool *cut)
 {
     int64_t best_time = 0;
     bool any = false;
-    for (int i = 0; i < PROBES; i++) {
+    *best = (struct probe){ 0 };
+    *cut = false;
+    for (int i = 0; i < PROBES || (i < PROBES_MOST && any && !is_undisturbed(context, best)); i++) {
         struct probe probe;
         int64_t ns = 0;
         uint32_t step = 0;
-        if (!probe_once(context, base->handle, &probe))
-            return false;
+        *cut = !probe_once(context, base->handle, &probe);
+        if (*cut)
+            break;
         if (!current_base(context)->known) { /* the first probe of all sets the clock's origin, which is arbitrary */
             current_base(context)->time = probe.before + (probe.seen - probe.before) / 2;
             current_base(context)->known = true;
@@ -212,12 +223,13 @@ static int64_t fit_pause(const struct shim_context *context, bool taken)
 static void keep_by_probes(struct shim_context *context, int64_t now)
 {
     struct probe probe;
+    bool cut;
     if (now < context->next_fit || (!context->clock_stream && shim_captures()) || !make_clock(context))
         return;
     bool first = !current_base(context)->known;
     unsigned fits = context->fits;
     struct clock_base *base = first ? current_base(context) : &context->base[!context->current_base];
-    if (!compare(context, base, &probe)) {
+    if (!compare(context, base, &probe, &cut)) {
         if (first)
             current_base(context)->known = false;
         /* If no probe ever completes within PROBE_DEADLINE, all streams seem to share one hardware queue. */
@@ -226,11 +238,11 @@ static void keep_by_probes(struct shim_context *context, int64_t now)
         context->next_fit = now + FIT_PERIOD / 10;
         return;
     }
-    if (!first && now >= context->next_base) {
+    if (!first && !cut && now >= context->next_base) {
         context->current_base = !context->current_base;
         current_base(context)->known = true;
     }
-    if (first || now >= context->next_base)
+    if (first || (!cut && now >= context->next_base))
         context->next_base = now + BASE_PERIOD;
     /* Until there is a good comparison (GOOD_FIT) or SETTLING ns have passed, the drain (the shim's thread that calls
      * this) compares the clocks each time that it reads the threads' records. */

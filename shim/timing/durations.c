@@ -52,6 +52,8 @@ static const double MOST_SPREAD = 4, SAME = 0.3;
 static const double FIRST_CALL_NS = 5000;
 static const double CALLS_MEANT = 16, CALL_SLACK_NS = 1000;
 static const double EXACT_SHARE = 0.02, EXACT_NS = 50;
+/* The smallest spread (ns²) of kernels that are measured by their ends alone. */
+static const double WIDE = 5000.0 * 5000;
 static const double STEADY = 0.1 * 0.1; /* largest spread of a steady kernel, relative to the duration's square */
 
 /* Statistics of all kernels together, for kernels that were sampled seldom or never. */
@@ -299,22 +301,36 @@ static bool is_exact(const struct duration *duration)
     return (double)duration->var <= ws_square(ws_max(EXACT_SHARE * (double)duration->mean, EXACT_NS));
 }
 
+bool duration_varies_widely(const struct duration *duration)
+{
+    return (double)duration->spread > WIDE;
+}
+
+bool duration_needs_no_begin(const struct duration *duration, double begin_var, double late)
+{
+    return duration->samples >= SAMPLES_ENOUGH && duration_varies_widely(duration) &&
+           (double)duration->spread > VARIES * begin_var && late < (double)duration->mean;
+}
+
 void duration_want_more(uint32_t shape)
 {
     const struct duration *duration = duration_of(shape);
-    if (duration->samples < SAMPLES_ENOUGH)
+    enum samples_wanted wanted = WANT_FEW_SAMPLES;
+    if (duration->samples < SAMPLES_ENOUGH && !duration->changed)
         return;
-    bool many = !duration_is_steady(duration) && !is_exact(duration);
+    if (duration->samples < SAMPLES_ENOUGH) /* it is learned anew */
+        wanted = WANT_MANY_SAMPLES;
+    else if (!duration_is_steady(duration) && !is_exact(duration))
+        wanted = duration_varies_widely(duration) ? WANT_ENDS : WANT_MANY_SAMPLES;
     uint64_t key = work_key(shape, 0);
-    uint32_t note = note_of(key, many ? WANT_MANY_SAMPLES : WANT_FEW_SAMPLES);
-    atomic_store_explicit(&notes[key % NOTES], note, memory_order_relaxed);
+    atomic_store_explicit(&notes[key % NOTES], note_of(key, wanted), memory_order_relaxed);
 }
 
 enum samples_wanted duration_wanted(uint32_t shape)
 {
     uint64_t key = work_key(shape, 0);
     uint32_t wanted = atomic_load_explicit(&notes[key % NOTES], memory_order_relaxed) ^ note_of(key, 0);
-    return wanted <= WANT_MANY_SAMPLES ? (enum samples_wanted)wanted : WANT_FIRST_SAMPLES;
+    return wanted <= WANT_ENDS ? (enum samples_wanted)wanted : WANT_FIRST_SAMPLES;
 }
 
 /* index: a hash of the key (learned_key); value: the key that was learned last at this index */

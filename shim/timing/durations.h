@@ -45,7 +45,7 @@ struct duration *duration_of(uint32_t shape);
 struct duration *duration_of_other(uint32_t shape, uint64_t bytes);
 
 enum sample {
-    SAMPLE_EXACT,  /* measured on the device, so only the kernel itself can have made the sample long */
+    SAMPLE_EXACT,  /* only the kernel itself can have made the sample long */
     SAMPLE_LIKELY, /* something may have disturbed the measurement */
     /* The launch's start was not measured, so the sample only tells whether the duration has changed. */
     SAMPLE_ROUGH,
@@ -69,6 +69,7 @@ enum samples_wanted {
     WANT_FIRST_SAMPLES, /* few launches were measured so far, so the next samples come soon */
     WANT_FEW_SAMPLES,
     WANT_MANY_SAMPLES, /* launches take very different times, and their mean is not exact yet */
+    WANT_ENDS,         /* as WANT_MANY_SAMPLES, but chains of measured ends are enough (calls/measure.h) */
 };
 
 /* duration_want_more notes, after a sample, how many more are wanted of the shape's kernel, in all streams.
@@ -91,6 +92,15 @@ void duration_at_most(struct duration *duration, double ns);
 /* The launching call took `took` ns. Is this much longer than usual for the kernel? If it is, something delayed the
  * thread in the call. */
 bool duration_call_is_long(struct duration *duration, double took);
+
+/* Do the kernel's launches take times that differ by many microseconds? */
+bool duration_varies_widely(const struct duration *duration);
+
+/* Is an event after a launch enough to measure how long the launch took? The begin is computed, with the variance
+ * `begin_var` (ns²). The event arrived at the device `late` ns after the begin: the end of a launch that is shorter
+ * is not seen, so most launches of the kernel must be longer. Such a measurement is less exact than one with an event
+ * before the launch, so the launches must differ much more than its error. */
+bool duration_needs_no_begin(const struct duration *duration, double begin_var, double late);
 
 /* Do all launches of the kernel take about the same time? */
 bool duration_is_steady(const struct duration *duration);

@@ -4,9 +4,13 @@
 #include "base/root.h"
 #include "shim/timing/dispatch.h"
 
-/* An operation that is one place further away counts as this much shorter. */
-static const double KEPT = 0.9;
-/* An operation may have changed places with another one that is at most so many places behind. */
+/* The time of an operation that is one place further away is multiplied by this. */
+static const double KEPT = 0.97;
+/* Besides the longest operation, shorter ones may have changed places, too: together they take this share of its
+ * time. */
+static const double OTHERS = 0.25;
+/* An operation may have changed places with another one that is at most so many places behind. More are not searched,
+ * because that would take long. */
 enum { MOST_PLACES = 16 };
 
 static double var_of(const struct shim_context *context, double longest)
@@ -28,7 +32,7 @@ static double longest_behind(const struct pending *pending)
 
 double order_var(const struct shim_context *context, const struct pending *pending, float before)
 {
-    return var_of(context, ws_max((double)before, longest_behind(pending)));
+    return var_of(context, (1 + OTHERS) * ws_max((double)before, longest_behind(pending)));
 }
 
 float order_longest(float before, double ns)

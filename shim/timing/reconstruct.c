@@ -230,7 +230,9 @@ static void anchor(const struct shim_context *context, struct pending *first, st
     struct run run = run_until(first, last);
     double off = (double)(event->time - last->op.end);
     bool agrees = told == TOLD_NOTHING && off >= 0;
-    line_learn_tail(line, agrees ? 0 : off, (double)last->end_var + (double)last->held_up + event_var);
+    /* An operation of a chain (calls/measure.h) says little of those that are further away from a measured end. */
+    if (first != last || !duration_varies_widely(last->duration))
+        line_learn_tail(line, agrees ? 0 : off, (double)last->end_var + (double)last->held_up + event_var);
     widen(first, agrees ? last->next : run.first, line->tail);
     if (agrees)
         return;
@@ -281,26 +283,29 @@ static double longest(const struct pending *pending, const struct pool_event *en
            STATED * ws_root((double)pending->begin_var + (double)pending->held_up);
 }
 
-/* Learns a kernel's duration from an operation with an end event of its own. The event shows the end only if the
- * operation was still running when the event arrived: a short operation's end is not shown. A mean of only the long
- * operations, or only the short ones, would be wrong. If `always` is set, both long and short operations are learned
- * from. `always` depends only on what was known before the measurement, so it favours neither long nor short
- * operations. For steady kernels, every end that an event shows is used. Without a begin event, the computed start is
- * used: the arrival of the launch in an idle stream. If the launching call took long, the arrival is known too badly,
- * and only an upper bound of the duration is learned. */
-static void learn_one(const struct pending *pending, bool begin, const struct pool_event *end, enum told told,
-                      bool foreseen)
+/* Learns a kernel's duration from an operation with an end event of its own. begin: it has a begin event, too. alone:
+ * it needs none (duration_needs_no_begin). The event shows the end only if the operation was still running when the
+ * event arrived: a short operation's end is not shown. A mean of only the long operations, or only the short ones,
+ * would be wrong. If `always` is set, both long and short operations are learned from. `always` depends only on what
+ * was known before the measurement, so it favours neither long nor short operations. For steady kernels, every end
+ * that an event shows is used. Without a begin event, the computed start is used: the arrival of the launch in an
+ * idle stream. If the launching call took long, the arrival is known too badly, and only an upper bound of the
+ * duration is learned. */
+static void learn_one(const struct pending *pending, bool begin, bool alone, const struct pool_event *end,
+                      enum told told, bool foreseen)
 {
     struct duration *duration = pending->duration;
     double took = (double)(end->time - pending->op.begin), noise = event_noise + (double)pending->begin_var;
-    bool always = foreseen || (duration->samples && !duration->gated);
+    bool always = foreseen || alone || (duration->samples && !duration->gated);
+    enum sample shown = begin || alone ? SAMPLE_EXACT : SAMPLE_ROUGH;
+    enum sample hidden = alone ? SAMPLE_EXACT : begin ? SAMPLE_LIKELY : SAMPLE_ROUGH;
     bool known = !(pending->held_up > 0);
     if (!known)
         duration_at_most(duration, longest(pending, end));
     else if (told == TOLD_NOTHING && always && took < duration_expected(duration))
-        duration_sample(duration, took / 2, noise + ws_square(took) / 12, begin ? SAMPLE_LIKELY : SAMPLE_ROUGH);
+        duration_sample(duration, took / 2, noise + ws_square(took) / 12, hidden);
     else if (told != TOLD_NOTHING && (always || !duration->samples || duration_is_steady(duration)))
-        duration_sample(duration, took, noise, begin ? SAMPLE_EXACT : SAMPLE_ROUGH);
+        duration_sample(duration, took, noise, shown);
     else
         duration_at_most(duration, longest(pending, end));
 }
@@ -323,14 +328,16 @@ static enum told settle_last(struct shim_stream *stream, struct pending *pending
         pending->held_up = (float)ws_square(line->early / STATED);
     }
     enum told told = TOLD_NOTHING;
-    bool foreseen = false;
+    bool foreseen = false, alone = false;
     if (pending->late != UINT32_MAX) {
         struct instant arrived = arrives(context, pending->op.host_end + pending->late);
         told = event_says(end, pending, arrived);
         foreseen = end_is_foreseen(pending, arrived);
+        alone = !begin && duration_needs_no_begin(pending->duration, (double)pending->begin_var,
+                                                  (double)(arrived.time - pending->op.begin));
     }
-    if ((begin || !pending->queued) && !(pending->op.flags & WS_OP_CONTENDED))
-        learn_one(pending, begin, end, told, foreseen);
+    if ((begin || alone || !pending->queued) && !(pending->op.flags & WS_OP_CONTENDED))
+        learn_one(pending, begin, alone, end, told, foreseen);
     else
         duration_at_most(pending->duration, longest(pending, end));
     return told;
@@ -408,7 +415,12 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
         enum told told = TOLD_NOTHING;
         if (!(last->detail & WS_RING_OP_WAITED) && (!gated || line_surely_reaches(line, came.time)))
             told = event_says(begin, before, came);
+        double tail = line->tail;
         anchor(context, first, before, begin, order_behind_var(context, before, BEGIN_EVENT), told, line);
+        /* The gate may have opened long after the end. So the event does not show that the stated errors are wide
+         * enough. */
+        if (gated && told == TOLD_NOTHING)
+            line->tail = ws_max(line->tail, tail);
     }
     if (!pending_is_computed(last)) {
         times_resolve(stream, last, end_event);

@@ -61,7 +61,8 @@ bool line_surely_reaches(const struct line *line, int64_t time);
 /* Learns `tail` from an event. off: how far the event lies outside the computed end, ns; 0: the event agrees with the
  * computed end. var: variance of `off`. If kernels take very different times, then queues are sometimes long, and
  * computed times are off by more than STATED standard deviations much more often than in a normal distribution.
- * `tail` grows until 99 % of the computed ends are within the errors that the trace would state for them. */
+ * `tail` grows until 99.7 % of the computed ends are within the errors that the trace would state for them. Few ends
+ * are measured, so the true share is uncertain, and it is to be 99 % at least. */
 void line_learn_tail(struct line *line, double off, double var);
 
 /* Adds the next operation to the line: a kernel with this duration. */

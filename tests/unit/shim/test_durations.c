@@ -378,7 +378,8 @@ static void a_varying_kernel_wants_more_samples(void **state)
                   { 2000, 100 * 100, 1e6f, 8, WANT_MANY_SAMPLES },
                   { 2000, 100 * 100, 199 * 199, 8, WANT_FEW_SAMPLES }, /* 10 % from launch to launch are steady */
                   { 2000, 100 * 100, 201 * 201, 8, WANT_MANY_SAMPLES },
-                  { 20000, 401 * 401, 81e6f, 8, WANT_MANY_SAMPLES },
+                  { 20000, 401 * 401, 24e6f, 8, WANT_MANY_SAMPLES },
+                  { 20000, 401 * 401, 26e6f, 8, WANT_ENDS },
                   { 20000, 399 * 399, 81e6f, 8, WANT_FEW_SAMPLES } };
     locks_open();
     registry_init();
@@ -390,6 +391,32 @@ static void a_varying_kernel_wants_more_samples(void **state)
         duration_want_more(id);
         assert_int_equal(duration_wanted(id), cases[i].wanted);
     }
+}
+
+/* A kernel whose launches differ by many microseconds is measured by its ends alone. */
+static void a_kernel_that_varies_widely_needs_no_begins(void **state)
+{
+    (void)state;
+    locks_open();
+    registry_init();
+    uint32_t id = shape(200, 1);
+    struct duration *wide = duration_of(id);
+    *wide = (struct duration){ .mean = 20000, .var = 9e6f, .spread = 1e9f, .samples = 8 };
+    assert_true(duration_needs_no_begin(wide, 1e6, 19000));
+    assert_false(duration_needs_no_begin(wide, 3e8, 2500)); /* the begin is known too badly */
+    assert_false(duration_needs_no_begin(&(struct duration){ .mean = 5000, .spread = 2e7f, .samples = 8 }, 1, 1));
+    assert_false(duration_needs_no_begin(&(struct duration){ .mean = 20000, .spread = 1e9f, .samples = 7 }, 1, 1));
+    assert_false(duration_needs_no_begin(wide, 1e6, 21000)); /* most launches have ended before the event comes */
+    duration_want_more(id);
+    assert_int_equal(duration_wanted(id), WANT_ENDS);
+    wide->changed = true;
+    wide->samples = 1; /* the duration has changed: samples with begins teach the new one */
+    duration_want_more(id);
+    assert_int_equal(duration_wanted(id), WANT_MANY_SAMPLES);
+    wide->samples = 8;
+    wide->var = 1;
+    duration_want_more(id);
+    assert_int_equal(duration_wanted(id), WANT_FEW_SAMPLES);
 }
 
 /* Copies of about the same size share a duration, in every stream. Their times say nothing about kernels. */
@@ -481,6 +508,7 @@ int main(void)
         cmocka_unit_test_setup(without_a_bound_it_is_as_all_kernels_are, begin_anew),
         cmocka_unit_test_setup(the_first_spread_is_that_of_all_kernels, begin_anew),
         cmocka_unit_test_setup(a_varying_kernel_wants_more_samples, begin_anew),
+        cmocka_unit_test_setup(a_kernel_that_varies_widely_needs_no_begins, begin_anew),
         cmocka_unit_test_setup(a_kernel_is_the_same_in_every_stream, begin_anew),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

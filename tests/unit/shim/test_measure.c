@@ -156,13 +156,14 @@ static void few_requests_feel_a_measurement(void **state)
         uint64_t between, stretch;
         bool rarely;
     } cases[] = { { 0, 2, false }, { 100000, 2, true }, { 10 * MILLION, 2, false }, { 100000, 1, false } };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+        wanted = i % 2 ? WANT_ENDS : WANT_FIRST_SAMPLES;
         for (int kinds = 1; kinds < 4; kinds++) { /* samples, anchors, both */
             bool samples = kinds & 1, anchors = kinds & 2;
             struct counts counts = { .now = MILLION };
             *thread = (struct shim_thread){ 0 };
-            between = cases[i].between;
-            stretch = cases[i].stretch;
+            between = cases[i / 2].between;
+            stretch = cases[i / 2].stretch;
             stream.anchor_due = anchors ? 0 : UINT64_MAX;
             shape = (struct shape_entry){ .until_sample = samples ? 2 : 0 };
             for (int request = 0; request < 10000; request++) {
@@ -172,9 +173,9 @@ static void few_requests_feel_a_measurement(void **state)
                     stream.anchor_due = UINT64_MAX;
             }
             unsigned all = counts.samples + counts.anchors;
-            if (kinds == 3) /* neither kind takes all */
+            if (kinds == 3 && wanted != WANT_ENDS) /* neither kind takes all */
                 assert_true(counts.samples > all / 4 && counts.anchors > all / 4);
-            assert_true(cases[i].rarely ? all >= 10 && all < 80 : all > 100);
+            assert_true(cases[i / 2].rarely ? all >= 10 && all < 80 : all > 100);
         }
     }
 }
@@ -197,25 +198,56 @@ static void samples_and_anchors_take_turns(void **state)
     assert_true(counts.anchors > counts.samples / 3);
 }
 
-/* Kernels whose launches differ much are sampled more often, but within the same permitted share of time. */
+/* A chain is a sample, or an end, and twelve more measured ends. There is none in a stream that several threads use,
+ * and a second user ends one. A sample of another kernel that is due goes before. */
+static void a_chain_follows_a_sample(void **state)
+{
+    (void)state;
+    struct shape_entry usual = { .until_sample = 1 };
+    for (int i = 0; i < 3; i++) {
+        wanted = WANT_ENDS;
+        *thread = (struct shim_thread){ .number = 1 };
+        stream = (struct shim_stream){ .user = i == 1 ? STREAM_SHARED : 1, .anchor_due = UINT64_MAX };
+        shape = (struct shape_entry){ .until_sample = 1, .sample_gap = MEASURE_EARLY_GAP };
+        assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION), MEASURE_PAIR);
+        for (int k = 0; k < 20; k++) {
+            thread->measure = MEASURE_END;
+            measure_was_paid(thread, &stream, MILLION, COST);
+            if (i == 2 && k == 4) {
+                wanted = WANT_FIRST_SAMPLES;
+                assert_int_equal(measure_of_launch(thread, &stream, &usual, MILLION - 1), MEASURE_PAIR);
+                wanted = WANT_ENDS;
+                stream.user = STREAM_SHARED;
+            }
+            bool goes_on = i == 0 ? k < CHAIN : i == 2 && k < 4;
+            assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION),
+                             goes_on ? MEASURE_END : MEASURE_NOTHING);
+        }
+    }
+}
+
+/* Kernels whose launches differ much are sampled more often, but within the same permitted share of time. If ends are
+ * enough, there are many of them. */
 static void what_varies_is_sampled_more_often(void **state)
 {
     (void)state;
-    unsigned samples[2];
-    for (int i = 0; i < 2; i++) {
+    static const enum samples_wanted wishes[] = { WANT_FIRST_SAMPLES, WANT_MANY_SAMPLES, WANT_ENDS };
+    unsigned samples[3];
+    for (int i = 0; i < 3; i++) {
         struct counts counts = { .now = MILLION };
         *thread = (struct shim_thread){ 0 };
         stream.anchor_due = UINT64_MAX;
         shape = (struct shape_entry){ .until_sample = 2 };
-        wanted = i ? WANT_MANY_SAMPLES : WANT_FIRST_SAMPLES;
+        wanted = wishes[i];
         for (int k = 0; k < 1000; k++) {
-            launch(&counts, 10, 50000, COST);
-            stream.anchor_due = UINT64_MAX; /* no anchors */
+            launch(&counts, 10, 50000, i == 2 ? COST / 3 : COST);
+            if (!stream.chain)
+                stream.anchor_due = UINT64_MAX; /* no anchors */
         }
-        samples[i] = counts.samples;
+        samples[i] = counts.samples + counts.anchors;
         assert_true((double)counts.took <= (double)(counts.now - MILLION) * 0.02 + 20 * COST);
     }
-    assert_true(samples[0] > 40 && samples[1] > 12 * samples[0]);
+    assert_true(samples[0] > 40 && samples[1] > 4 * samples[0] && samples[2] > samples[1]);
 }
 
 /* After a pause, anchors follow each other quickly at first. Their average cost still stays within the permitted
@@ -497,6 +529,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(time_without_work_earns_nothing, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_thread_that_is_held_up_pays_for_its_calls_alone, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_and_anchors_take_turns, begin_anew, end),
+        cmocka_unit_test_setup_teardown(a_chain_follows_a_sample, begin_anew, end),
         cmocka_unit_test_setup_teardown(what_varies_is_sampled_more_often, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_burst_after_a_pause_has_many_anchors, begin_anew, end),
         cmocka_unit_test_setup_teardown(debts_are_paid_within_a_window, begin_anew, end),

@@ -9,6 +9,7 @@
 
 #include <cmocka.h>
 
+#include "base/root.h"
 #include "shim/state/lock.h"
 #include "shim/state/registry.h"
 #include "shim/timing/device_clock.h"
@@ -359,6 +360,29 @@ static void the_spread_of_durations_is_stated(void **state)
     assert_true(ops[0].op.end_error > ops[0].op.begin_error + 1000);
 }
 
+/* A kernel whose launches take 0.5 to 100 us is measured by the ends of launches in a row alone. Its mean is learned,
+ * also if all of the first samples were long ones. */
+static void ends_in_a_row_tell_a_kernel_that_varies_widely(void **state)
+{
+    static const int64_t takes[] = { 500, 100000, 2000, 20000, 1000, 5000 };
+    (void)state;
+    struct duration *kernel = duration_of(1);
+    *kernel =
+        (struct duration){ .mean = 60000, .var = 2e8f, .spread = 1.6e9f, .samples = 8, .gated = true, .call = 1500 };
+    uint32_t random = 1;
+    for (int i = 0; i < 600; i++) {
+        begin_window();
+        random = random * 1664525u + 1013904223u;
+        launch(1, takes[(random >> 16) % 6], 34000, END);
+        compute();
+    }
+    double off = duration_expected(kernel) - 21416.7, sure = STATED * ws_root(duration_unsure(kernel));
+    assert_true(off < sure && off > -sure && sure < 12000);
+    assert_true(kernel->samples > 400);
+    duration_want_more(1);
+    assert_int_equal(duration_wanted(1), WANT_ENDS);
+}
+
 static void a_duration_that_changes_is_learned_anew(void **state)
 {
     (void)state;
@@ -388,6 +412,7 @@ int main(void)
         cmocka_unit_test_setup(a_device_that_sees_late_that_a_gate_is_open_tells_nothing_either, begin_anew),
         cmocka_unit_test_setup(the_spread_of_durations_is_stated, begin_anew),
         cmocka_unit_test_setup(a_duration_that_changes_is_learned_anew, begin_anew),
+        cmocka_unit_test_setup(ends_in_a_row_tell_a_kernel_that_varies_widely, begin_anew),
     };
     return cmocka_run_group_tests(tests, begin_all, NULL);
 }
