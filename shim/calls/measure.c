@@ -150,6 +150,16 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     return begin_chain(thread, stream, wanted);
 }
 
+enum measure measure_without_begin(struct shim_thread *thread, struct shape_entry *shape)
+{
+    if (!thread->measuring.is_sample)
+        return MEASURE_END;
+    thread->measuring.is_sample = thread->measuring.early = false;
+    shape->sample_gap /= 2;
+    shape->until_sample = 1;
+    return MEASURE_NOTHING;
+}
+
 /* Decides whether a copy, memset or graph launch is measured. While the budget lasts, all such operations are
  * measured, with one exception: a copy or memset that is no early sample is not measured if may_delay refuses. Graph
  * launches are not subject to may_delay, because a program that uses graphs does most of its work in them. An

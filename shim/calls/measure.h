@@ -91,6 +91,17 @@ static inline bool measure_leaves_out(struct shim_thread *thread, struct ws_ring
 enum measure measure_of_op(struct shim_thread *thread, const struct ws_ring_op *record, struct shape_entry *shape,
                            bool fresh);
 
+/* Returns how a launch is measured that measure_of_op wants to measure by two events, but that can have none before
+ * it. A sample is postponed to the shape's next launch. */
+enum measure measure_without_begin(struct shim_thread *thread, struct shape_entry *shape);
+
+/* Did the driver accept a kernel launch and its events? Only launches are computed although they are measured. */
+static inline bool measure_is_of_launch(const struct ws_ring_op *record)
+{
+    return (record->header.detail & (WS_RING_OP_COMPUTED | WS_OP_POOL_DRY)) == WS_RING_OP_COMPUTED &&
+           record->result == WS_CUDA_SUCCESS && record->end_event;
+}
+
 /* Returns the ticks that the measurement of a launch has cost the program, at most `took`, the ticks that it took.
  * launch: the ticks that the program's own call took. */
 uint64_t measure_cost(struct shim_thread *thread, uint64_t took, uint64_t launch);

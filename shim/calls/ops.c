@@ -147,8 +147,9 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
     thread->measure = (uint8_t)measure_of_op(thread, record, shape, fresh);
     bool computed = shape->function || (thread->measure == MEASURE_NOTHING && shape->computable);
     *flags |= (computed ? WS_RING_OP_COMPUTED : 0) | (fresh ? WS_RING_OP_WAITED : 0);
+    /* another thread may put work between a begin event and this operation */
     if (thread->measure == MEASURE_PAIR && shape->function && !fresh && turn_is_contended(thread))
-        thread->measure = MEASURE_END; /* another thread may put work between a begin event and this operation */
+        thread->measure = (uint8_t)measure_without_begin(thread, shape);
     if (thread->measure != MEASURE_PAIR)
         return;
     if (*flags & WS_RING_OP_COMPUTED && !fresh && !(*flags & WS_OP_IN_COLLECTIVE) && may_hold(stream)) {
@@ -411,13 +412,6 @@ void op_begin_slowly(struct shim_thread *thread, struct ws_ring_op *record, stru
         begin_slowly(thread, record, shape, phase);
 }
 
-/* Did the driver accept a kernel launch and its events? Only launches are computed although they are measured. */
-static bool is_measured_launch(const struct ws_ring_op *record)
-{
-    return (record->header.detail & (WS_RING_OP_COMPUTED | WS_OP_POOL_DRY)) == WS_RING_OP_COMPUTED &&
-           record->result == WS_CUDA_SUCCESS && record->end_event;
-}
-
 static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
 {
     if (record->header.detail & WS_OP_BLOCKING)
@@ -428,7 +422,7 @@ static void end_slowly(struct shim_thread *thread, struct ws_ring_op *record)
         if (is_sampled() && thread->measure != MEASURE_NOTHING) {
             uint64_t now = ticks_now();
             took = thread->measuring_took + now - record->ticks_end;
-            if (is_measured_launch(record))
+            if (measure_is_of_launch(record))
                 took = measure_cost(thread, took, record->ticks_end - record->ticks_begin);
             measure_was_paid(thread, thread->timed, now, took);
         }

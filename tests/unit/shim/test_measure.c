@@ -198,6 +198,24 @@ static void samples_and_anchors_take_turns(void **state)
     assert_true(counts.anchors > counts.samples / 3);
 }
 
+/* Where a launch can have no event before it, its sample is postponed to the shape's next launch, and an anchor is
+ * none the less made. */
+static void a_sample_without_begin_is_postponed(void **state)
+{
+    (void)state;
+    wanted = WANT_FEW_SAMPLES;
+    stream.anchor_due = UINT64_MAX;
+    shape = (struct shape_entry){ .until_sample = 1, .sample_gap = MEASURE_EARLY_GAP };
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION), MEASURE_PAIR);
+        assert_int_equal(measure_without_begin(thread, &shape), MEASURE_NOTHING);
+        assert_int_equal(shape.sample_gap, MEASURE_EARLY_GAP);
+    }
+    stream.anchor_due = 0;
+    assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION), MEASURE_END); /* it is the anchor's turn */
+    assert_int_equal(measure_without_begin(thread, &shape), MEASURE_END);
+}
+
 /* A chain is a sample, or an end, and twelve more measured ends. There is none in a stream that several threads use,
  * and a second user ends one. A sample of another kernel that is due goes before. */
 static void a_chain_follows_a_sample(void **state)
@@ -529,6 +547,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(time_without_work_earns_nothing, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_thread_that_is_held_up_pays_for_its_calls_alone, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_and_anchors_take_turns, begin_anew, end),
+        cmocka_unit_test_setup_teardown(a_sample_without_begin_is_postponed, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_chain_follows_a_sample, begin_anew, end),
         cmocka_unit_test_setup_teardown(what_varies_is_sampled_more_often, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_burst_after_a_pause_has_many_anchors, begin_anew, end),
