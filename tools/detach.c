@@ -27,7 +27,10 @@ static int ask(const struct ws_process_facts *process, enum ws_attach_kind kind)
     int error = ws_client_ask(socket, &message, -1);
     close(socket);
     if (error || message.kind == WS_ATTACH_REFUSED) {
-        tool_error("detach %d: %s", process->pid, error ? strerror(-error) : message.text);
+        tool_error("detach %d: %s", process->pid,
+                   error == -ECONNRESET ? "nobody records it any more"
+                   : error              ? strerror(-error)
+                                        : message.text);
         return -1;
     }
     return message.kind;
@@ -68,7 +71,7 @@ const struct tool_command tool_detach = {
     .name = "detach",
     .operands = "PID",
     .summary = "end the recording that wallshim attach began",
-    .text = "Returns when the process sleeps again. wallshim attach then says where the trace is.",
+    .text = "Returns when the recording has ended. wallshim attach then says where the trace is.",
     .switches = detach_switches,
     .run = detach_run,
 };

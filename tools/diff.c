@@ -45,9 +45,15 @@ static int diff_show(const struct tool_arguments *arguments, const struct ws_com
         ws_comparison_print(comparison, &page);
     else if (tool_print_json(ws_comparison_json(comparison)))
         return TOOL_ERROR;
-    if (limit < 0 || !ws_change_is_regression(total, limit))
+    if (limit < 0)
         return TOOL_DONE;
     fflush(stdout); /* so that standard output comes before the lines on stderr */
+    if (ws_comparison_is_partial(comparison))
+        return tool_error(
+            "diff: no verdict: a part of the calls was only counted, to keep --overhead; record both with a "
+            "larger share, or with steps");
+    if (!ws_change_is_regression(total, limit))
+        return TOOL_DONE;
     tool_say("a regression: the %s takes %.1f %% longer than before, more than %.3g %%", total->label,
              100 * (total->after / total->before - 1), 100 * limit);
     return TOOL_RULE_BROKEN;

@@ -127,6 +127,7 @@ static int say_process(const struct ws_process_facts *process)
     int socket = ws_client_connect(process);
     struct ws_examined examined = { .process = process, .socket = socket };
     char text[1024], first[1024] = "";
+    bool may_fail = false; /* a thread that attach could stop was not seen */
     printf("process %d\n", process->pid);
     examined.error = ws_mappings_read(process->pid, &examined.mappings);
     for (size_t i = 0; i < ws_check_count; i++) {
@@ -134,6 +135,7 @@ static int say_process(const struct ws_process_facts *process)
         line(ws_checks[i].name, "%s", text);
         if (finding == WS_REFUSED && !*first && socket < 0)
             snprintf(first, sizeof(first), "%s", text);
+        may_fail |= finding == WS_NOTE && !strcmp(ws_checks[i].name, "threads");
     }
     ws_mappings_finish(&examined.mappings);
     bool recorded = !*first && is_recorded(socket), refused = recorded || *first;
@@ -142,7 +144,9 @@ static int say_process(const struct ws_process_facts *process)
     else if (refused)
         line("attach", "refuses: %s", first);
     else
-        line("attach", socket >= 0 ? "wakes its shim, which sleeps" : "loads the shim into it");
+        line("attach", socket >= 0 ? "wakes its shim, which sleeps"
+                       : may_fail  ? "may load the shim into it, if a thread can be stopped within 20 s"
+                                   : "loads the shim into it");
     if (socket >= 0)
         close(socket);
     return refused ? TOOL_ERROR : TOOL_DONE;
@@ -164,7 +168,9 @@ const struct tool_command tool_doctor = {
     .name = "doctor",
     .operands = "[PID]",
     .summary = "say what can be recorded on this machine, and whether a program can be attached to",
-    .text = "With PID the status is 2 if wallshim attach would refuse that program. Nothing is changed.",
+    .text = "With PID the status is 2 if wallshim attach would refuse that program, as far as can be seen without "
+            "stopping "
+            "a thread. Nothing is changed.",
     .switches = doctor_switches,
     .run = doctor_run,
 };

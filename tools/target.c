@@ -32,9 +32,11 @@ static int say_unconnected(const char *command, const struct ws_process_facts *p
 {
     const char *why = error == -ECONNREFUSED ? "nobody records it, and it does not sleep under wallshim"
                       : error == -EACCES     ? "another process answers in its place"
-                      : error == -EBUSY      ? "it is stopped; kill -CONT lets it go on"
                                              : strerror(-error);
-    tool_error("%s %d: %s", command, process->pid, why);
+    if (error == -EBUSY)
+        tool_error("%s %d: it is stopped; kill -CONT %d lets it go on", command, process->pid, process->pid);
+    else
+        tool_error("%s %d: %s", command, process->pid, why);
     return -1;
 }
 

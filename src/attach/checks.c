@@ -194,6 +194,10 @@ static enum ws_finding look_at_shim(const struct ws_examined *examined, char *te
         SAY("loaded; it answers");
         return WS_FINE;
     }
+    if (ws_process_is_stopped(examined->process)) {
+        SAY("not asked while the process is stopped");
+        return WS_NOTE;
+    }
     if (examined->socket == -EACCES) {
         SAY("another process answers in its place");
         return WS_REFUSED;
@@ -264,10 +268,11 @@ static enum ws_finding look_at_injections(const struct ws_examined *examined, ch
 /* Looks for a thread that can be stopped. Such threads come and go, so this is no reason to refuse. */
 static enum ws_finding look_at_threads(const struct ws_examined *examined, char *text, size_t size)
 {
-    int any = examined->socket >= 0 ? 1 : ws_any_is_in_harmless_call(examined->process->pid);
+    bool stopped = ws_process_is_stopped(examined->process);
+    int any = examined->socket >= 0 ? 1 : stopped ? -EBUSY : ws_any_is_in_harmless_call(examined->process->pid);
     SAY("%s", examined->socket >= 0 ? "none has to be stopped"
               : any < 0             ? "not known"
-              : any                 ? "one waits in a system call, where it can be stopped"
+              : any                 ? "one waits in a system call, where it can be stopped unless it holds a lock"
                     : "none waits in a system call now; attach looks for one for a while, and refuses if "
                       "none does");
     return any ? WS_FINE : WS_NOTE;

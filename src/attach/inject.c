@@ -161,7 +161,7 @@ static int find_thread(struct ws_target *target)
             rest(PAUSE_NS);
     }
     if (error == -EAGAIN)
-        ws_target_say(target, "%s",
+        ws_target_say(target, "%s; try again, or start it with record --start off",
                       target->injection->tries
                           ? "none of its threads was in a place where another thread can be made"
                           : "none of its threads waited in a system call, where it can be stopped");
@@ -326,7 +326,7 @@ static int apply(struct ws_target *target)
     if (!error)
         ws_target_say(target, "%.*s", WS_LATE_TEXT - 1, target->block.text);
     else if (error == -EAGAIN || error == -ETIMEDOUT)
-        ws_target_say(target, "its threads could not be stopped in a harmless place in time");
+        ws_target_say(target, "its threads could not be stopped in a harmless place in time; try again");
     else
         ws_target_say(target, "the functions could not be patched: %s", strerror(-error));
     return error;

@@ -392,6 +392,11 @@ void ws_comparison_finish(struct ws_comparison *comparison)
     ws_vector_finish(&comparison->changes);
 }
 
+bool ws_comparison_is_partial(const struct ws_comparison *comparison)
+{
+    return comparison->sampling == WS_PER_RECORDING && (comparison->before->counted || comparison->after->counted);
+}
+
 const struct ws_change *ws_comparison_total(const struct ws_comparison *comparison)
 {
     return comparison->changes.data; /* the first change is of the length of a step or recording */

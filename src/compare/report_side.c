@@ -37,7 +37,8 @@ static void describe_wall(const struct ws_report *report, char *text, size_t cap
         common = wall;
     }
     if (common)
-        snprintf(text, capacity, "%s, mostly %s", ws_wall_name(common->wall), ws_part_label(common->cause));
+        snprintf(text, capacity, "%s%s, mostly %s", common->by_names ? "probably " : "", ws_wall_name(common->wall),
+                 ws_part_label(common->cause));
 }
 
 /* Writes "median 128 ms, p95 162 ms, CoV 10.2 %" if exactly one device has steps. */

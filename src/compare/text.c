@@ -78,11 +78,12 @@ static void print_headline(const struct ws_comparison *comparison, struct ws_pag
     }
     const char *doubt =
         comparison->sampling == WS_PER_STEP ? ", within the spread of the steps" : ", within the errors of the times";
-    ws_page_text(page, "%s %s → %s (%s)%s%s", total->label, ws_format_time(before, ws_change_ns(total->before)),
-                 ws_format_time(after, ws_change_ns(total->after)),
-                 total->before > 0 || total->after > 0 ? format_relative(relative, total->before, total->after)
-                                                       : "0.0 %",
-                 ws_change_is_noise(total) ? doubt : "", parts);
+    ws_page_text(
+        page, "%s%s %s → %s (%s)%s%s", ws_comparison_is_partial(comparison) ? "only what was recorded: " : "",
+        total->label, ws_format_time(before, ws_change_ns(total->before)),
+        ws_format_time(after, ws_change_ns(total->after)),
+        total->before > 0 || total->after > 0 ? format_relative(relative, total->before, total->after) : "0.0 %",
+        ws_change_is_noise(total) ? doubt : "", parts);
 }
 
 /* --- the sides --------------------------------------------------------------------------------- */

@@ -109,13 +109,17 @@ static void summary_print_recorded(const struct ws_report *report, size_t shown,
         snprintf(found, sizeof(found), "%s %s%s%s, ", ws_format_count(count, steps->kinds[WS_STEP_STEADY]),
                  steps->phases.several ? ws_phase_name(steps->phases.lead) : "", steps->phases.several ? " " : "",
                  steps->kinds[WS_STEP_STEADY] == 1 ? "step" : "steps");
-    int64_t known = ws_activity_known(ws_report_result(report, &ws_analysis_activity, shown));
+    const struct ws_track_activity *activity = ws_report_result(report, &ws_analysis_activity, shown);
+    int64_t known = ws_activity_known(activity);
+    char span[WS_FORMAT_SIZE + 32] = "";
+    if (activity->unrecorded)
+        snprintf(span, sizeof(span), "recorded of the %s ", ws_format_time(time, activity->span));
     summary_write_lost(report, shown, lost);
     const struct ws_process_overview *overview = ws_report_result(report, &ws_analysis_overview, track->process);
     const char *share = ws_recording_cost_share(&overview->cost, cost);
-    ws_page_text(page, "%s%s%s: %s%s operations, %s from the first to the last on the GPU%s; %s%s%s",
+    ws_page_text(page, "%s%s%s: %s%s operations, %s %sfrom the first to the last on the GPU%s; %s%s%s",
                  program ? program : "", program && *program ? " on " : "", title, found,
-                 ws_format_count(count, track->count), ws_format_time(time, known),
+                 ws_format_count(count, track->count), ws_format_time(time, known), span,
                  summary_step_is_longer(steps, known) ? " (a step begins before, on the host)" : "", lost,
                  share ? "; recording cost " : "", share ? share : "");
 }

@@ -364,6 +364,21 @@ static void what_a_side_lacks_is_told(void **state)
     finish(&compared);
 }
 
+/* Whole recordings cannot be compared if a part of the calls of one was only counted. Steps can. */
+static void a_part_is_not_the_whole(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct compared compared;
+        const struct recipe whole = { .gemm = "sgemm", .length = ms, .marked = !(i & 1) };
+        struct recipe part = whole;
+        part.lost[WS_LOSS_OVERHEAD] = i & 2 ? 7 : 0;
+        compare(&compared, &whole, &part);
+        assert_int_equal(ws_comparison_is_partial(&compared.comparison), i == 3);
+        finish(&compared);
+    }
+}
+
 /* A gap is identified by its line of source code. If the line is not known, the gap is identified by the call that
  * made it, as in the report. */
 static void gaps_are_told_apart_by_the_call_that_made_them(void **state)
@@ -400,6 +415,7 @@ int main(void)
         cmocka_unit_test(functors_are_no_likeness),
         cmocka_unit_test(names_alike_are_told_apart),
         cmocka_unit_test(what_a_side_lacks_is_told),
+        cmocka_unit_test(a_part_is_not_the_whole),
         cmocka_unit_test(without_device_times_there_is_nothing_to_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
