@@ -32,7 +32,7 @@ static int attach_record(const struct ws_process_facts *process, int socket, con
     if (status)
         return status;
     tool_say("recording %s (%d)%s", process->name, process->pid, wish->duration_ns ? "" : "; Ctrl-C ends it");
-    const char *why = tool_session_wait(socket, signals);
+    const char *why = tool_session_wait(process, socket, signals);
     if (!tool_trace_file_size(file))
         return tool_error("attach %d: the process has ended, and nothing was written", process->pid);
     tool_say("%s; wrote %s; next: wallshim report %s", why ? why : "the process has ended", file->path, file->path);

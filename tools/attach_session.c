@@ -12,7 +12,7 @@
 
 #include "command.h"
 
-enum { NAMES_TRIED = 1000 };
+enum { NAMES_TRIED = 1000, LOOK_MS = 500 /* time between two looks at a process that is recorded */ };
 
 /* --- the trace's file ------------------------------------------------------------------------------ */
 
@@ -104,15 +104,32 @@ static void tell_end(int socket, bool *told)
     *told = true;
 }
 
-const char *tool_session_wait(int socket, int signals)
+/* Tells the user once if the process was stopped at two looks, one after the other. */
+static void say_if_stopped(int pid, unsigned *seen)
+{
+    struct ws_process_facts now;
+    bool stopped = !ws_process_look(pid, &now) && ws_process_is_stopped(&now);
+    *seen = stopped ? *seen + 1 : 0;
+    if (*seen == 2)
+        tool_say("%s (%d) is stopped: the recording cannot end before kill -CONT %d lets it go on", now.name, pid,
+                 pid);
+}
+
+const char *tool_session_wait(const struct ws_process_facts *process, int socket, int signals)
 {
     static struct ws_attach_message message;
+    unsigned stopped = 0;
     for (bool told = false;;) {
         struct pollfd polled[] = { { .fd = socket, .events = POLLIN }, { .fd = signals, .events = POLLIN } };
         struct signalfd_siginfo info;
         int came;
-        if (poll(polled, 2, -1) < 0 && errno != EINTR)
+        int ready = poll(polled, 2, LOOK_MS);
+        if (ready < 0 && errno != EINTR)
             return NULL;
+        if (!ready)
+            say_if_stopped(process->pid, &stopped);
+        if (ready <= 0)
+            continue;
         if (polled[1].revents & POLLIN && read(signals, &info, sizeof(info)) > 0)
             tell_end(socket, &told);
         if (!polled[0].revents)

@@ -35,8 +35,9 @@ int tool_watch_end(void);
 int tool_session_begin(const struct ws_process_facts *process, int socket, const struct tool_trace_file *file,
                        const struct ws_attach_message *wish);
 
-/* Waits until the session ends. Asks the shim to end it when a signal comes. Returns why the session has ended, in a
- * static buffer; NULL: the connection was lost, so the process has probably ended. */
-const char *tool_session_wait(int socket, int signals);
+/* Waits until the session ends. Asks the shim to end it when a signal comes. Says so if the process is stopped,
+ * because the session cannot end then. Returns why the session has ended, in a static buffer; NULL: the connection
+ * was lost, so the process has probably ended. */
+const char *tool_session_wait(const struct ws_process_facts *process, int socket, int signals);
 
 #endif

@@ -33,7 +33,7 @@ static int run_session(const struct ws_process_facts *process, int link, const s
     int status = tool_session_begin(process, connection, file, wish);
     if (!status) {
         attach_worker_tell(link, TOOL_WORKER_RECORDS, "");
-        const char *why = tool_session_wait(connection, signals);
+        const char *why = tool_session_wait(process, connection, signals);
         attach_worker_tell(link, why ? TOOL_WORKER_ENDED : TOOL_WORKER_GONE, why ? why : "the process has ended");
     }
     close(connection);

@@ -233,6 +233,31 @@ def answer_to(pid, kind, descriptors):
     return answer[struct.calcsize("=IHHQQQQ"):].decode()
 
 
+@contextlib.contextmanager
+def held_up(pid, name):
+    """Stops the thread of this name alone, as a driver that hangs would."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    seize, interrupt, detach, all_threads = 0x4206, 0x4207, 17, 0x40000000
+    thread = next(int(task) for task in os.listdir(f"/proc/{pid}/task")
+                  if open(f"/proc/{pid}/task/{task}/comm", encoding="utf-8").read() == name + "\n")
+    check(libc.ptrace(seize, thread, None, 0) == 0 and libc.ptrace(interrupt, thread, None, 0) == 0, "ptrace failed")
+    os.waitpid(thread, all_threads)
+    try:
+        yield
+    finally:
+        check(libc.ptrace(detach, thread, None, 0) == 0, "ptrace failed")
+
+
+def case_silent(build):
+    """The shim's thread, which is to record, does not run."""
+    with Server(build) as server:
+        check(server.attach("--duration", "100ms").returncode == 0, "it cannot be attached to")
+        with held_up(server.pid, "wallshim"):
+            attach_fails(server.build, server.pid, "the shim's thread does not answer")
+        check(server.attach("--duration", "100ms").returncode == 0, "it cannot be attached to after that")
+        server.ends_well()
+
+
 def case_asked(build):
     """What a sleeping shim refuses: other users, requests that it does not know, and a trace that is no file."""
     with Server(build) as server:
@@ -255,6 +280,12 @@ def case_asked(build):
         is_refused(build, server.pid, f"it is stopped; kill -CONT {server.pid}")
         os.kill(server.pid, signal.SIGCONT)
         check(server.attach("--duration", "100ms").returncode == 0, "it cannot be attached to after that")
+        attach = server.start_attach("--duration", "300ms")
+        check("recording server" in attach.stderr.readline(), "it does not record")
+        os.kill(server.pid, signal.SIGSTOP)
+        check(f"is stopped: the recording cannot end before kill -CONT {server.pid}" in attach.stderr.readline(), "nothing is said")
+        os.kill(server.pid, signal.SIGCONT)
+        check(attach.wait(PATIENCE) == 0, "the recording does not end")
         server.ends_well()
 
 
