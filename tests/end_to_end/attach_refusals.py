@@ -4,6 +4,7 @@
 """
 import contextlib
 import ctypes
+import functools
 import os
 import resource
 import shutil
@@ -152,6 +153,14 @@ def case_yama(build):
 # --- what the kernel or another command forbids -------------------------------------------------------------------
 
 
+def injecting(case):
+    """A case that is skipped where this build can load no shim into running programs."""
+    @functools.wraps(case)
+    def checked(build):
+        return case(os.path.abspath(build)) if can_inject(build) else 77
+    return checked
+
+
 def attach_fails(build, pid, why, before=(), lines=1, **environment):
     """Checks that `attach` is refused, in one line that has `why`, and that no file is left. lines: number of lines, if the
     command tells before that it takes long."""
@@ -292,26 +301,20 @@ def case_asked(build):
 # --- what the program itself makes impossible ---------------------------------------------------------------------
 
 
+@injecting
 def case_busy(build):
     """A program whose only thread never waits in a system call."""
-    build = os.path.abspath(build)
-    if not can_inject(build):
-        return 77
     with untouched(build, "busy", may_attach=False) as process:
         told = subprocess.run([f"{build}/tools/wallshim", "doctor", str(process.pid)], capture_output=True, text=True, check=False)
         check(told.returncode == 0 and "none waits in a system call now" in told.stdout, told)
         attach_fails(build, process.pid, "none of its threads waited in a system call", lines=2)
-    return 0
 
 
+@injecting
 def case_within(build):
     """A program whose only thread is in the loader, whose lock a new thread would need."""
-    build = os.path.abspath(build)
-    if not can_inject(build):
-        return 77
     with untouched(build, "within", f"{build}/tests/programs/libraries/libhindering.so", may_attach=False) as process:
         attach_fails(build, process.pid, "none of its threads was in a place where another thread can be made", lines=2)
-    return 0
 
 
 def end_input(process):
@@ -319,48 +322,37 @@ def end_input(process):
     process.stdin = None  # else subprocess closes it once more
 
 
+@injecting
 def case_loads(build):
     """A thread holds the loader's lock, so the shim cannot be loaded. The next attach finds the first one's thread. Once
     the lock is free, that thread ends, and attach works."""
-    build = os.path.abspath(build)
-    if not can_inject(build):
-        return 77
     with untouched(build, "loads", f"{build}/tests/programs/libraries/libhindering.so") as process:
         attach_fails(build, process.pid, "it does not answer")
         attach_fails(build, process.pid, "an earlier attach is not over")
         end_input(process)
-    return 0
 
 
+@injecting
 def case_ended(build):
     """The program is killed while it is attached to."""
-    build = os.path.abspath(build)
-    if not can_inject(build):
-        return 77
     with other_program(build, f"{build}/tests/programs/attachable", "loads", f"{build}/tests/programs/libraries/libhindering.so") as process:
         timer = threading.Timer(1, process.kill)
         timer.start()
         attach_fails(build, process.pid, "the process has ended")
         timer.join()
-    return 0
 
 
+@injecting
 def case_vfork(build):
     """A thread that cannot be stopped: its child of vfork still has its memory. Nothing is patched."""
-    build = os.path.abspath(build)
-    if not can_inject(build):
-        return 77
     with untouched(build, "vfork") as process:
         attach_fails(build, process.pid, "its threads could not be stopped in a harmless place in time")
         end_input(process)
-    return 0
 
 
+@injecting
 def case_limits(build):
     """A program that may have no more memory, threads or descriptors."""
-    build = os.path.abspath(build)
-    if not can_inject(build):
-        return 77
     with untouched(build) as process:
         with open(f"/proc/{process.pid}/statm", encoding="ascii") as statm:
             used = int(statm.read().split()[0]) * resource.getpagesize()
@@ -372,14 +364,11 @@ def case_limits(build):
             resource.prlimit(process.pid, which, (limit, before[1]))
             attach_fails(build, process.pid, why)
             resource.prlimit(process.pid, which, before)
-    return 0
 
 
+@injecting
 def case_libraries(build):
     """Libraries that are missing, or are not what they should be: ours, and the program's C library."""
-    build = os.path.abspath(build)
-    if not can_inject(build):
-        return 77
     libraries = f"{build}/tests/programs/libraries"
     with untouched(build) as process, tempfile.TemporaryDirectory() as folder:
         os.mkdir(f"{folder}/directory")
@@ -408,7 +397,6 @@ def case_libraries(build):
             file.truncate(64 << 20)
         with untouched(build, "map", file.name, may_attach=False) as process:
             attach_fails(build, process.pid, "its C library cannot be read")
-    return 0
 
 
 cases.main(globals())

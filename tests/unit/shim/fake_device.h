@@ -34,6 +34,7 @@ static double drift;
 static int64_t submit;                       /* ns from the recording of an event until it passes */
 static int64_t slow_by;                      /* ns by which a slow call takes longer than others */
 static unsigned slow_every, records, events; /* each slow_every-th record of an event is a slow call; 0: none */
+static unsigned quick_at;                    /* the record of an event with this number is no slow call; 0: none */
 static int64_t held_up; /* ns by which the recording call returns later, after it has recorded the event */
 static bool busy;       /* the device is so busy that no event passes */
 static ws_CUresult fails;
@@ -85,7 +86,7 @@ static ws_CUresult event_record(ws_CUevent event, ws_CUstream stream)
 {
     (void)stream;
     last_probe.before = now;
-    now += CALL + (++records && slow_every && records % slow_every == 0 ? slow_by : 0);
+    now += CALL + (++records != quick_at && slow_every && records % slow_every == 0 ? slow_by : 0);
     mark(event, submit);
     now += held_up;
     last_probe.recorded = now + READING; /* the time that the next reading of the clock will return */
@@ -122,7 +123,7 @@ static int begin_anew(void **state)
     drift = 0;
     submit = 1500;
     slow_by = 0;
-    slow_every = records = events = 0;
+    slow_every = quick_at = records = events = 0;
     busy = false;
     fails = WS_CUDA_SUCCESS;
     elapsed_ms = 0;

@@ -148,7 +148,7 @@ static void events_are_measured_from_the_last_base(void **state)
     assert_in_range(changes, 8, 10); /* the base event, from which others are measured, changes once a second */
 }
 
-/* A comparison makes three probes and uses the shortest of them. */
+/* A comparison makes at least three probes and uses the shortest of them. */
 static void a_slow_probe_does_not_count(void **state)
 {
     (void)state;
@@ -158,6 +158,28 @@ static void a_slow_probe_does_not_count(void **state)
         device_clock_keep(&context, now, &row);
         if (i)
             assert_in_range(context.last_fit.error, RESOLUTION, 2500);
+    }
+}
+
+/* A comparison goes on until a probe is undisturbed, but makes at most sixteen. */
+static void an_undisturbed_probe_ends_a_comparison(void **state)
+{
+    (void)state;
+    static const unsigned quick[] = { 10, 20 }, made[] = { 10, 16 };
+    for (int i = 0; i < 4; i++, now = context.next_fit)
+        device_clock_keep(&context, now, &row);
+    unsigned before = records;
+    device_clock_keep(&context, now, &row);
+    assert_int_equal(records - before, 3); /* nothing disturbs these */
+    slow_by = 100000;
+    slow_every = 1;
+    for (int i = 0; i < 2; i++) {
+        now = context.next_fit;
+        before = records;
+        quick_at = before + quick[i];
+        assert_int_equal(device_clock_keep(&context, now, &row), i == 0);
+        assert_int_equal(records - before, made[i]);
+        assert_in_range(context.last_fit.error, RESOLUTION, 2500);
     }
 }
 
@@ -288,6 +310,7 @@ int main(void)
         cmocka_unit_test_setup(a_clock_that_drifts_is_followed, begin_anew),
         cmocka_unit_test_setup(events_are_measured_from_the_last_base, begin_anew),
         cmocka_unit_test_setup(a_slow_probe_does_not_count, begin_anew),
+        cmocka_unit_test_setup(an_undisturbed_probe_ends_a_comparison, begin_anew),
         cmocka_unit_test_setup(a_slow_comparison_is_not_taken, begin_anew),
         cmocka_unit_test_setup(the_first_good_comparison_is_waited_for, begin_anew),
         cmocka_unit_test_setup(a_good_comparison_is_not_waited_for_long, begin_anew),

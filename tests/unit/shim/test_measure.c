@@ -1,105 +1,7 @@
 /* Tests of shim/calls/measure, which decides which launches are measured with events. Measuring may take only a given
  * share of the thread's time. A sample is a launch with a begin and an end event; an anchor is a launch with an end
  * event only. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "shim/calls/measure.c" // NOLINT(bugprone-suspicious-include)
-#include "shim/timing/activity.h"
-#include "shim/timing/durations.h"
-#include "shim/timing/ticks.h"
-
-struct ws_options shim_options;
-_Atomic uint64_t ticks_in_1024_ns = 1024; /* a tick is a nanosecond */
-
-_Atomic bool ticks_are_ns;
-_Atomic unsigned threads_recording;
-enum { COST = 8000, MILLION = 1000000 };
-
-static enum samples_wanted wanted; /* for all shapes */
-
-enum samples_wanted duration_wanted(uint32_t of_shape)
-{
-    (void)of_shape;
-    return wanted;
-}
-
-static bool known = true; /* whether the drain thread has learned the durations of copies */
-
-bool duration_is_known(uint32_t of_shape, uint32_t size_class)
-{
-    (void)of_shape, (void)size_class;
-    return known;
-}
-
-static uint64_t stretch; /* the time that passes while a thread works for one ns */
-
-void activity_read(struct shim_thread *of, uint64_t now)
-{
-    (void)now;
-    of->activity.stretch = (uint32_t)stretch * ACTIVITY_ONE;
-}
-
-static uint64_t between; /* ticks from one wait of the thread to the next; 0: it does not wait */
-
-uint64_t activity_between_waits(const struct shim_thread *of)
-{
-    (void)of;
-    return between;
-}
-
-static struct shim_thread *thread;
-static struct shim_stream stream, other;
-static struct shape_entry shape;
-
-static int begin_anew(void **state)
-{
-    (void)state;
-    thread = calloc(1, sizeof(*thread));
-    memset(&stream, 0, sizeof(stream));
-    memset(&other, 0, sizeof(other));
-    shape = (struct shape_entry){ .until_sample = 2 };
-    shim_options.overhead = 20000; /* 2 % */
-    wanted = WANT_FIRST_SAMPLES;
-    stretch = 1;
-    between = 0;
-    return thread ? 0 : -1;
-}
-
-static int end(void **state)
-{
-    (void)state;
-    free(thread);
-    return 0;
-}
-
-struct counts {
-    unsigned samples, anchors;
-    uint64_t took, now;
-};
-
-/* Makes `launches` launches, `spacing` ticks apart. A measured launch takes `cost` ticks more. */
-static void launch(struct counts *counts, unsigned launches, uint64_t spacing, uint64_t cost)
-{
-    for (unsigned i = 0; i < launches; i++) {
-        counts->now += spacing;
-        enum measure measure = measure_of_launch(thread, &stream, &shape, counts->now);
-        counts->samples += measure == MEASURE_PAIR;
-        counts->anchors += measure == MEASURE_END;
-        if (measure == MEASURE_NOTHING)
-            continue;
-        counts->now += cost;
-        counts->took += cost;
-        thread->measure = (uint8_t)measure;
-        measure_was_paid(thread, &stream, counts->now, cost);
-    }
-}
+#include "measured_thread.h"
 
 static void the_first_launch_is_no_sample(void **state)
 {
@@ -196,76 +98,6 @@ static void samples_and_anchors_take_turns(void **state)
     launch(&counts, MILLION, 1850, COST);
     assert_true(counts.samples > counts.anchors / 3);
     assert_true(counts.anchors > counts.samples / 3);
-}
-
-/* Where a launch can have no event before it, its sample is postponed to the shape's next launch, and an anchor is
- * none the less made. */
-static void a_sample_without_begin_is_postponed(void **state)
-{
-    (void)state;
-    wanted = WANT_FEW_SAMPLES;
-    stream.anchor_due = UINT64_MAX;
-    shape = (struct shape_entry){ .until_sample = 1, .sample_gap = MEASURE_EARLY_GAP };
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION), MEASURE_PAIR);
-        assert_int_equal(measure_without_begin(thread, &shape), MEASURE_NOTHING);
-        assert_int_equal(shape.sample_gap, MEASURE_EARLY_GAP);
-    }
-    stream.anchor_due = 0;
-    assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION), MEASURE_END); /* it is the anchor's turn */
-    assert_int_equal(measure_without_begin(thread, &shape), MEASURE_END);
-}
-
-/* A chain is a sample, or an end, and twelve more measured ends. There is none in a stream that several threads use,
- * and a second user ends one. A sample of another kernel that is due goes before. */
-static void a_chain_follows_a_sample(void **state)
-{
-    (void)state;
-    struct shape_entry usual = { .until_sample = 1 };
-    for (int i = 0; i < 3; i++) {
-        wanted = WANT_ENDS;
-        *thread = (struct shim_thread){ .number = 1 };
-        stream = (struct shim_stream){ .user = i == 1 ? STREAM_SHARED : 1, .anchor_due = UINT64_MAX };
-        shape = (struct shape_entry){ .until_sample = 1, .sample_gap = MEASURE_EARLY_GAP };
-        assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION), MEASURE_PAIR);
-        for (int k = 0; k < 20; k++) {
-            thread->measure = MEASURE_END;
-            measure_was_paid(thread, &stream, MILLION, COST);
-            if (i == 2 && k == 4) {
-                wanted = WANT_FIRST_SAMPLES;
-                assert_int_equal(measure_of_launch(thread, &stream, &usual, MILLION - 1), MEASURE_PAIR);
-                wanted = WANT_ENDS;
-                stream.user = STREAM_SHARED;
-            }
-            bool goes_on = i == 0 ? k < CHAIN : i == 2 && k < 4;
-            assert_int_equal(measure_of_launch(thread, &stream, &shape, MILLION),
-                             goes_on ? MEASURE_END : MEASURE_NOTHING);
-        }
-    }
-}
-
-/* Kernels whose launches differ much are sampled more often, but within the same permitted share of time. If ends are
- * enough, there are many of them. */
-static void what_varies_is_sampled_more_often(void **state)
-{
-    (void)state;
-    static const enum samples_wanted wishes[] = { WANT_FIRST_SAMPLES, WANT_MANY_SAMPLES, WANT_ENDS };
-    unsigned samples[3];
-    for (int i = 0; i < 3; i++) {
-        struct counts counts = { .now = MILLION };
-        *thread = (struct shim_thread){ 0 };
-        stream.anchor_due = UINT64_MAX;
-        shape = (struct shape_entry){ .until_sample = 2 };
-        wanted = wishes[i];
-        for (int k = 0; k < 1000; k++) {
-            launch(&counts, 10, 50000, i == 2 ? COST / 3 : COST);
-            if (!stream.chain)
-                stream.anchor_due = UINT64_MAX; /* no anchors */
-        }
-        samples[i] = counts.samples + counts.anchors;
-        assert_true((double)counts.took <= (double)(counts.now - MILLION) * 0.02 + 20 * COST);
-    }
-    assert_true(samples[0] > 40 && samples[1] > 4 * samples[0] && samples[2] > samples[1]);
 }
 
 /* After a pause, anchors follow each other quickly at first. Their average cost still stays within the permitted
@@ -547,9 +379,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(time_without_work_earns_nothing, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_thread_that_is_held_up_pays_for_its_calls_alone, begin_anew, end),
         cmocka_unit_test_setup_teardown(samples_and_anchors_take_turns, begin_anew, end),
-        cmocka_unit_test_setup_teardown(a_sample_without_begin_is_postponed, begin_anew, end),
-        cmocka_unit_test_setup_teardown(a_chain_follows_a_sample, begin_anew, end),
-        cmocka_unit_test_setup_teardown(what_varies_is_sampled_more_often, begin_anew, end),
         cmocka_unit_test_setup_teardown(a_burst_after_a_pause_has_many_anchors, begin_anew, end),
         cmocka_unit_test_setup_teardown(debts_are_paid_within_a_window, begin_anew, end),
         cmocka_unit_test_setup_teardown(waiting_calls_leave_early_samples_their_part, begin_anew, end),
