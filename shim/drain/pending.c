@@ -3,6 +3,7 @@
 #include <stddef.h>
 
 #include "base/clock.h"
+#include "base/minmax.h"
 #include "base/reserve.h"
 #include "record/ring_records.h"
 #include "shim/drain/losses.h"
@@ -236,6 +237,7 @@ static void move_event(struct shim_stream *stream, struct pending *at)
     if (last->detail & WS_RING_OP_COMPUTED && !last->end_event && put != INT64_MAX) {
         last->end_event = at->end_event;
         last->late = (uint32_t)(put - last->op.host_end);
+        last->moved = (uint32_t)ws_min(last->op.host_end - at->op.host_end + at->moved, (int64_t)UINT32_MAX);
     } else {
         event_release(&stream->context->pool, at->end_event);
     }

@@ -17,8 +17,15 @@ double order_var(const struct shim_context *context, const struct pending *pendi
  * long the last one takes. */
 float order_longest(float before, double ns);
 
-/* The variance of the time between the end of `last` and the event after `last`. The event may really follow another
- * operation. event_var: this variance if the order is sure. */
-double order_behind_var(const struct shim_context *context, const struct pending *last, double event_var);
+/* The host times between which a call put something into a stream, ns. */
+struct host_span {
+    int64_t from, to;
+};
+
+/* The variance of the time between the end of `last` and the event behind it. Operations that other threads put into
+ * the stream at the same time as the event may really be on its other side. first: the first operation that may be.
+ * put: when the event was put into the stream. event_var: the variance if the order is sure. */
+double order_behind_var(const struct shim_context *context, const struct pending *first, const struct pending *last,
+                        struct host_span put, double event_var);
 
 #endif

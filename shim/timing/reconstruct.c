@@ -177,17 +177,20 @@ static void doubt_before(struct pending *first, struct run run, double by)
 /* Called if an event shows only that the run ended before the event, but the run's computed end is after the event.
  * Moves the run's end to a likely time before the event. The later the computed end was, the closer the new end is to
  * the event. If the run is a single operation whose computed start is also after the event, the operation is first
- * moved to the arrival of its launch. */
+ * moved: to the arrival of its launch, or, if it was queued behind another operation, to the event. */
 static void end_before(const struct shim_context *context, struct run run, struct walk walk,
                        const struct pool_event *event, double event_var, struct line *line)
 {
     if (run.count == 1 && event->time < run.first->op.begin) {
-        struct instant came = arrives(context, run.first->op.host_end);
-        int64_t later =
-            run.first->op.begin - ws_min(came.time + (int64_t)dispatch_after_operation(context), event->time);
-        run.first->op.begin -= later;
-        run.first->op.end -= later;
-        run.first->begin_var = (float)came.var;
+        struct pending *only = run.first;
+        int64_t begin = event->time - (only->op.end - only->op.begin);
+        if (!only->queued) {
+            struct instant came = arrives(context, only->op.host_end);
+            begin = ws_min(came.time + (int64_t)dispatch_after_operation(context), event->time);
+            only->begin_var = (float)came.var;
+        }
+        only->op.end -= only->op.begin - begin;
+        only->op.begin = begin;
         walk = run_walk(run);
     }
     double off = (double)(event->time - run.last->op.end);
@@ -416,7 +419,9 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
         if (!(last->detail & WS_RING_OP_WAITED) && (!gated || line_surely_reaches(line, came.time)))
             told = event_says(begin, before, came);
         double tail = line->tail;
-        anchor(context, first, before, begin, order_behind_var(context, before, BEGIN_EVENT), told, line);
+        struct host_span put = { last->op.host_begin, last->op.host_begin };
+        double begin_var = order_behind_var(context, first, before, put, BEGIN_EVENT);
+        anchor(context, first, before, begin, begin_var, told, line);
         /* The gate may have opened long after the end. So the event does not show that the stated errors are wide
          * enough. */
         if (gated && told == TOLD_NOTHING)
@@ -434,7 +439,10 @@ static void settle(struct shim_stream *stream, struct pending *first, struct pen
         duration_want_more(last->op.shape);
     if (gated)
         return;
-    anchor(context, begin ? last : first, last, end, order_behind_var(context, last, event_noise), told, line);
+    struct host_span put = { last->op.host_end - last->moved,
+                             last->late == UINT32_MAX ? INT64_MAX : last->op.host_end + last->late };
+    double end_var = order_behind_var(context, first, last, put, event_noise);
+    anchor(context, begin ? last : first, last, end, end_var, told, line);
     last->op.flags |= told != TOLD_NOTHING ? WS_TIME_MEASURED << 2 : 0;
 }
 

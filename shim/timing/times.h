@@ -17,7 +17,10 @@ struct pending {
     struct ws_op op; /* the operation's row; its device times are not set yet */
     uint32_t begin_event, end_event;
     uint32_t copies_before;
-    uint32_t late;     /* ns from host_end until the end event was in the stream; UINT32_MAX: not known */
+    uint32_t late; /* ns from host_end until the end event was in the stream; UINT32_MAX: not known */
+    /* ns from the host_end of the operation for which the end event was recorded until this operation's host_end; 0:
+     * it was recorded for this operation */
+    uint32_t moved;
     uint8_t inner;     /* enum ws_ring_op_inner */
     uint8_t direction; /* enum copy_direction; COPY_DIRECTIONS: no copy between host and device */
     uint8_t kind;      /* enum ws_op_kind */
