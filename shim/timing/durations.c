@@ -50,7 +50,11 @@ static const double MOST_SPREAD = 4, SAME = 0.3;
 /* ns; a kernel's first launching call may be long, because it loads code. At most this much of the first call's time
  * counts as the usual time of the kernel's calls. */
 static const double FIRST_CALL_NS = 5000;
-static const double CALLS_MEANT = 16, CALL_SLACK_NS = 1000;
+/* Number of calls that the usual time of a kernel's calls covers. It follows short calls soon and long calls slowly:
+ * while several threads hinder each other in the driver, most calls are long, and it is not known how long after its
+ * arrival a launch returned. */
+static const double CALLS_MEANT = 16, LONG_CALLS_MEANT = 256;
+static const double CALL_SLACK_NS = 1000; /* a call is long if it takes this much more than the usual time */
 static const double EXACT_SHARE = 0.02, EXACT_NS = 50;
 /* The smallest spread (ns²) of kernels that are measured by their ends alone. */
 static const double WIDE = 5000.0 * 5000;
@@ -359,11 +363,12 @@ bool duration_is_known(uint32_t shape, uint32_t size_class)
     return atomic_load_explicit(learned_place(key), memory_order_relaxed) == key;
 }
 
-bool duration_call_is_long(struct duration *duration, double took)
+double duration_call_excess(struct duration *duration, double took)
 {
     double usual = duration->call > 0 ? (double)duration->call : ws_min(took, FIRST_CALL_NS);
-    duration->call = (float)(usual + (ws_min(took, 2 * usual) - usual) / CALLS_MEANT);
-    return took > 2 * usual + CALL_SLACK_NS;
+    double meant = took > usual ? LONG_CALLS_MEANT : CALLS_MEANT;
+    duration->call = (float)(usual + (ws_min(took, 2 * usual) - usual) / meant);
+    return took > usual + CALL_SLACK_NS ? took - usual : 0;
 }
 
 bool duration_is_steady(const struct duration *duration)

@@ -89,9 +89,9 @@ bool duration_is_known(uint32_t shape, uint32_t size_class);
 /* Learns an upper bound of a launch's duration. The bound is used until the kernel has a sample. */
 void duration_at_most(struct duration *duration, double ns);
 
-/* The launching call took `took` ns. Is this much longer than usual for the kernel? If it is, something delayed the
- * thread in the call. */
-bool duration_call_is_long(struct duration *duration, double took);
+/* The launching call took `took` ns. Returns by how much this is longer than usual for the kernel, ns; 0: about as
+ * long as usual. Something delayed the thread in a long call, before or after the launch reached the device. */
+double duration_call_excess(struct duration *duration, double took);
 
 /* Do the kernel's launches take times that differ by many microseconds? */
 bool duration_varies_widely(const struct duration *duration);

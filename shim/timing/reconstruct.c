@@ -67,11 +67,11 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 static double long_call_var(const struct pending *pending, struct instant came, struct line *line)
 {
     double took = (double)(pending->op.host_end - pending->op.host_begin);
-    bool is_long = duration_call_is_long(pending->duration, took);
+    double excess = duration_call_excess(pending->duration, took);
     if (!pending->queued)
-        line->early = is_long ? took : 0;
+        line->early = excess;
     else
-        line->early = ws_min(line->early, (double)(line->free - came.time) + (is_long ? took : 0));
+        line->early = ws_min(line->early, (double)(line->free - came.time) + excess);
     return ws_square(line->early / STATED);
 }
 

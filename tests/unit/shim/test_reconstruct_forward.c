@@ -117,8 +117,9 @@ static void a_launch_may_arrive_before_its_call_returns(void **state)
     for (int i = 0; i < 2; i++)
         advance(&stream, &ops[i], &line);
     state_times(&context, &(float){ 0 }, &ops[0], &ops[1]);
-    assert_in_range(ops[0].op.begin_error, 1000000, 1005000);
-    assert_in_range(ops[0].op.end_error, 1000000, 1005000);
+    /* up to 5 us of a first call count as usual */
+    assert_in_range(ops[0].op.begin_error, 995000, 1000000);
+    assert_in_range(ops[0].op.end_error, 995000, 1000000);
     assert_in_range(ops[1].op.begin_error, SYSTEMATIC, SYSTEMATIC + 200);
 }
 
