@@ -7,7 +7,7 @@
  * most this many times the square of the kernel's largest recent change. */
 static const double MOST_AGAIN = 4;
 static const double SCALE_MARGIN = 3, SCALE_LEAST = 1, SCALE_MOST = 9, RUNS_MEANT = 8;
-static const double TAIL_STEP = 0.2, TAIL_MOST = 4;
+static const double TAIL_STEP = 0.4, TAIL_MOST = 4;
 /* A run (runs.h) is a sequence of operations without a pause. After so many successive runs that were all much
  * longer, or all much shorter, than expected, the durations of kernels count as changed. */
 enum { APART_MOST = 3 };
