@@ -193,10 +193,16 @@ static void keep_least(uint64_t *least, uint64_t ticks)
         *least = ticks;
 }
 
-/* If the stream's queue is full, each call waits until the device has made room. Without the measurement, the thread
- * would wait as long in its next launch. The queue is full if launches usually take much longer than the shortest
- * one. If other threads launch, too, launches may also be long because several threads use the driver. In that case,
- * measurements delay the program. */
+/* The queue is full if launches usually take much longer than the shortest one: each call waits until the device has
+ * made room. If other threads launch, too, launches may also be long because several threads use the driver. */
+bool measure_queue_is_full(const struct shim_thread *thread)
+{
+    const struct thread_measuring *measuring = &thread->measuring;
+    return measuring->usual_launch > FULL_TIMES * measuring->least_launch + ticks_in(FULL_NS) && thread_is_alone();
+}
+
+/* If the queue is full, the program loses little by a measurement: without it, the thread would wait as long in its
+ * next launch. */
 uint64_t measure_cost(struct shim_thread *thread, uint64_t took, uint64_t launch)
 {
     struct thread_measuring *measuring = &thread->measuring;
@@ -204,9 +210,7 @@ uint64_t measure_cost(struct shim_thread *thread, uint64_t took, uint64_t launch
     keep_least(least, took);
     keep_least(&measuring->least_launch, launch);
     measuring->usual_launch += own_cost(launch) / COSTS_MEANT - measuring->usual_launch / COSTS_MEANT;
-    bool is_full =
-        measuring->usual_launch > FULL_TIMES * measuring->least_launch + ticks_in(FULL_NS) && thread_is_alone();
-    return is_full ? ws_min(took, 2 * *least) : took;
+    return measure_queue_is_full(thread) ? ws_min(took, 2 * *least) : took;
 }
 
 void measure_took(struct shim_thread *thread, uint64_t took)

@@ -102,6 +102,10 @@ static inline bool measure_is_of_launch(const struct ws_ring_op *record)
            record->result == WS_CUDA_SUCCESS && record->end_event;
 }
 
+/* Is the queue of the stream full into which the thread launches, as far as its last launches tell? What the thread
+ * puts in then stands in the queue together long before the device comes to it. */
+bool measure_queue_is_full(const struct shim_thread *thread);
+
 /* Returns the ticks that the measurement of a launch has cost the program, at most `took`, the ticks that it took.
  * launch: the ticks that the program's own call took. */
 uint64_t measure_cost(struct shim_thread *thread, uint64_t took, uint64_t launch);

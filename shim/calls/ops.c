@@ -152,7 +152,8 @@ static void sampled_begin(struct shim_thread *thread, struct ws_ring_op *record,
         thread->measure = (uint8_t)measure_without_begin(thread, shape);
     if (thread->measure != MEASURE_PAIR)
         return;
-    if (*flags & WS_RING_OP_COMPUTED && !fresh && !(*flags & WS_OP_IN_COLLECTIVE) && may_hold(stream)) {
+    if (*flags & WS_RING_OP_COMPUTED && !fresh && !(*flags & WS_OP_IN_COLLECTIVE) && !measure_queue_is_full(thread) &&
+        may_hold(stream)) {
         uint64_t floats = float_state();
         gate_close(stream->context, stream->handle, &thread->gate);
         restore_float_state(floats);

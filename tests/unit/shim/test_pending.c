@@ -100,7 +100,16 @@ static void an_event_belongs_to_the_last_operation_before_it(void **state)
     assert_int_equal(ops[0].end_event, 0);
     assert_int_equal(ops[1].end_event, 1);
     assert_int_equal(ops[1].late, 50);
+    assert_int_equal(ops[1].moved, 100);
     assert_int_equal(released, 0);
+    /* An operation between them was read later. The event's own launch stays the first one. */
+    pending_queue(&stream,
+                  &(struct pending){ .op = { .host_end = ops[0].op.host_end + 140, .flags = WS_OP_CONTENDED },
+                                     .detail = WS_RING_OP_COMPUTED });
+    sort_by_launch(&stream);
+    struct pending *last = window_end(&stream, false);
+    assert_int_equal(last->late, 10);
+    assert_int_equal(last->moved, 140);
 }
 
 static void an_operation_with_an_event_of_its_own_keeps_it(void **state)

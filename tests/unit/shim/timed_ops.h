@@ -46,14 +46,15 @@ static int begin_test(void **state)
     return 0;
 }
 
-static void assert_near(double value, double expected)
+static inline void assert_near(double value, double expected)
 {
     double off = value - expected, most = 1e-4 * (expected < 0 ? -expected : expected);
     if (off > most || off < -most)
         fail_msg("%f instead of %f", value, expected);
 }
 
-static void check_op(const struct pending *pending, int64_t begin, int64_t end, double begin_var, double end_var)
+static inline void check_op(const struct pending *pending, int64_t begin, int64_t end, double begin_var,
+                            double end_var)
 {
     assert_int_equal(pending->op.begin, begin);
     assert_int_equal(pending->op.end, end);
@@ -61,7 +62,7 @@ static void check_op(const struct pending *pending, int64_t begin, int64_t end, 
     assert_near((double)pending->end_var, end_var);
 }
 
-static void set_op(struct pending *pending, int64_t begin, int64_t end, float begin_var, float end_var)
+static inline void set_op(struct pending *pending, int64_t begin, int64_t end, float begin_var, float end_var)
 {
     pending->op.begin = begin;
     pending->op.end = end;
@@ -69,7 +70,7 @@ static void set_op(struct pending *pending, int64_t begin, int64_t end, float be
     pending->end_var = end_var;
 }
 
-static void set_duration(uint32_t kind, float mean, float var, float spread)
+static inline void set_duration(uint32_t kind, float mean, float var, float spread)
 {
     *duration_of(kind) = (struct duration){ .mean = mean, .var = var, .spread = spread, .samples = 5 };
 }

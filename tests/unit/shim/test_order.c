@@ -1,0 +1,81 @@
+/* Tests of shim/timing/order. test_reconstruct_forward.c tests order_var as a part of whole windows. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/root.h"
+#include "shim/timing/order.h"
+#include "timed_ops.h"
+
+enum { EVENT_VAR = 100 };
+
+/* The standard deviation of the place of the event behind ops[1], in ns without the event's own variance. */
+static double place_of_event(struct host_span put)
+{
+    return ws_root(order_behind_var(&context, &ops[0], &ops[1], put, EVENT_VAR) - EVENT_VAR);
+}
+
+/* Three launches of 1, 1 and 50 us. Their calls take from 0 to 1000, from 2000 to 3000 and from 4000 to 5000 ns. */
+static void make_launches(void)
+{
+    set_duration(1, 1000, 0, 0);
+    set_duration(2, 50000, 0, 0);
+    ops[2].op.shape = 2;
+    for (int i = 0; i < 3; i++) {
+        ops[i].op.flags = WS_OP_CONTENDED;
+        ops[i].op.host_begin = 2000 * i;
+        ops[i].op.host_end = 2000 * i + 1000;
+    }
+    ops[3].op.host_begin = ops[3].op.host_end = 100000;
+}
+
+/* The longest operation counts that is perhaps on the other side of the event: it, a quarter more for further ones,
+ * and a dispatch time of 1 us, as the error that is stated. */
+static void an_event_may_stand_elsewhere_while_others_launch(void **state)
+{
+    (void)state;
+    static const struct {
+        struct host_span put;
+        double error;
+    } cases[] = {
+        { { 3000, 3900 }, 0 },                        /* no other call was under way */
+        { { 3000, 4100 }, 1.25 * 50000 + 1000 },      /* the third launch had begun */
+        { { 3000, INT64_MAX }, 1.25 * 50000 + 1000 }, /* it is not known when the event was put in */
+        { { 2500, 3900 }, 1.25 * 1000 + 1000 },       /* the second launch may be behind the event */
+        { { 900, 3900 }, 1.25 * 1000 + 1000 },        /* the first two may be */
+    };
+    make_launches();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        assert_near(place_of_event(cases[i].put), cases[i].error / STATED);
+    ops[1].op.flags = 0; /* the thread had the stream to itself */
+    assert_true(place_of_event(cases[1].put) == 0);
+}
+
+static void only_launches_near_by_are_searched(void **state)
+{
+    (void)state;
+    static struct pending more[20];
+    make_launches();
+    for (int i = 0; i < 20; i++) {
+        more[i] = ops[0];
+        more[i].next = i < 19 ? &more[i + 1] : NULL;
+    }
+    ops[1].next = &more[0];
+    more[15].op.shape = 2;
+    assert_near(place_of_event((struct host_span){ 500, 3000 }), 63500 / STATED);
+    more[15].op.shape = 1;
+    more[16].op.shape = 2;
+    assert_near(place_of_event((struct host_span){ 500, 3000 }), 2250 / STATED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(an_event_may_stand_elsewhere_while_others_launch, begin_test),
+        cmocka_unit_test_setup(only_launches_near_by_are_searched, begin_test),
+    };
+    return cmocka_run_group_tests(tests, begin_all, NULL);
+}
