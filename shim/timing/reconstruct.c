@@ -23,10 +23,11 @@ enum {
     OPENING_NS = 4000,  /* ns; a stream resumes at most this long after the gate (gates.h) that held it was opened */
 };
 
-/* Lets the line (the stream's computed times) go on after this event. */
+/* Lets the line (the stream's computed times) go on after this event. What follows begins when the event has passed,
+ * so only the event's time matters, and not how well it shows the end of the operation before it. */
 static void line_pass_event(struct line *line, const struct pool_event *event)
 {
-    if (event->time > line->free)
+    if (event->time >= line->free)
         line_begin(line, event->time, event_noise);
     line->behind_event = event->time >= line->free;
 }
@@ -258,6 +259,12 @@ static void anchor(const struct shim_context *context, struct pending *first, st
 
 /* --- measured operations ------------------------------------------------------------------------ */
 
+/* The variance of the time from an event to the begin of the operation behind it, if that has waited in the queue. */
+static double around_var(const struct shim_context *context)
+{
+    return ws_square(AROUND_UNSURE) + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE);
+}
+
 /* Sets the times of a launch behind a gate. The gate held the stream until the launch and both its events were
  * queued. So the difference of the events' times is the kernel's time plus a constant (dispatch_after_event). */
 static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
@@ -268,12 +275,10 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     context->dispatch.wanted = true;
     pending->duration = duration_of(pending->op.shape);
     pending->duration->gated = true;
-    double around_var =
-        ws_square(AROUND_UNSURE) + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE);
-    duration_sample(pending->duration, took, 2 * event_noise + around_var, SAMPLE_EXACT);
+    duration_sample(pending->duration, took, 2 * event_noise + around_var(context), SAMPLE_EXACT);
     pending->op.begin = ws_min(begin->time + around, end->time);
     pending->op.end = end->time;
-    pending->begin_var = (float)(event_noise + around_var);
+    pending->begin_var = (float)(event_noise + around_var(context));
     pending->end_var = (float)event_noise;
     pending->op.flags |= WS_TIME_MEASURED | WS_TIME_MEASURED << 2;
     line_begin(line, end->time, event_noise);
@@ -294,11 +299,12 @@ static double longest(const struct pending *pending, const struct pool_event *en
  * that an event shows is used. Without a begin event, the computed start is used: the arrival of the launch in an
  * idle stream. If the launching call took long, the arrival is known too badly, and only an upper bound of the
  * duration is learned. */
-static void learn_one(const struct pending *pending, bool begin, bool alone, const struct pool_event *end,
-                      enum told told, bool foreseen)
+static void learn_one(const struct shim_context *context, const struct pending *pending, bool begin, bool alone,
+                      const struct pool_event *end, enum told told, bool foreseen)
 {
     struct duration *duration = pending->duration;
-    double took = (double)(end->time - pending->op.begin), noise = event_noise + (double)pending->begin_var;
+    double took = (double)(end->time - pending->op.begin);
+    double noise = event_noise + (double)pending->begin_var + (begin ? around_var(context) : 0);
     bool always = foreseen || alone || (duration->samples && !duration->gated);
     enum sample shown = begin || alone ? SAMPLE_EXACT : SAMPLE_ROUGH;
     enum sample hidden = alone ? SAMPLE_EXACT : begin ? SAMPLE_LIKELY : SAMPLE_ROUGH;
@@ -340,7 +346,7 @@ static enum told settle_last(struct shim_stream *stream, struct pending *pending
                                                   (double)(arrived.time - pending->op.begin));
     }
     if ((begin || alone || !pending->queued) && !(pending->op.flags & WS_OP_CONTENDED))
-        learn_one(pending, begin, alone, end, told, foreseen);
+        learn_one(context, pending, begin, alone, end, told, foreseen);
     else
         duration_at_most(pending->duration, longest(pending, end));
     return told;
