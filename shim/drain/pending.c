@@ -17,6 +17,9 @@
 enum { PENDING_CHUNK = 1024, MOST_WITHOUT_EVENTS = 65536 };
 /* ns; if a stream had no launch for this long, the operations in its queue no longer wait for an end event */
 enum { QUIET_NS = 100000000 };
+/* If other threads launched more operations while an event was put into their stream, its place among them is so
+ * uncertain that it tells nothing. */
+enum { PASSED_MOST = 8 };
 
 static struct pending *free_pending;
 /* Host ns at which the drain's current round began to read the threads' rings. When the rings are read, all
@@ -230,11 +233,12 @@ static void move_event(struct shim_stream *stream, struct pending *at)
 {
     struct pending *last = at;
     int64_t put = event_put(at);
-    while (last->next && last->next->op.host_end < put)
+    unsigned passed = 0;
+    for (; passed <= PASSED_MOST && last->next && last->next->op.host_end < put; passed++)
         last = last->next;
     if (last == at)
         return;
-    if (last->detail & WS_RING_OP_COMPUTED && !last->end_event && put != INT64_MAX) {
+    if (last->detail & WS_RING_OP_COMPUTED && !last->end_event && put != INT64_MAX && passed <= PASSED_MOST) {
         last->end_event = at->end_event;
         last->late = (uint32_t)(put - last->op.host_end);
         last->moved = (uint32_t)ws_min(last->op.host_end - at->op.host_end + at->moved, (int64_t)UINT32_MAX);

@@ -324,8 +324,8 @@ void duration_want_more(uint32_t shape)
         return;
     if (duration->samples < SAMPLES_ENOUGH) /* it is learned anew */
         wanted = WANT_MANY_SAMPLES;
-    else if (!duration_is_steady(duration) && !is_exact(duration))
-        wanted = duration_varies_widely(duration) ? WANT_ENDS : WANT_MANY_SAMPLES;
+    else if (!is_exact(duration)) /* not even if it seems steady: the first samples may be alike by chance */
+        wanted = duration_varies_widely(duration) && !duration_is_steady(duration) ? WANT_ENDS : WANT_MANY_SAMPLES;
     uint64_t key = work_key(shape, 0);
     atomic_store_explicit(&notes[key % NOTES], note_of(key, wanted), memory_order_relaxed);
 }

@@ -16,20 +16,31 @@ static const double OTHERS = 0.25;
  * because that would take long. */
 enum { MOST_PLACES = 16 };
 
-static double var_of(const struct shim_context *context, double longest)
+/* The variance of a time that is perhaps off by `ns`. */
+static double var_of(double ns)
 {
-    return ws_square((longest + dispatch_after_operation(context)) / STATED);
+    return ws_square(ns / STATED);
 }
 
-/* How long the longest of the operations from `at` on takes whose calls began before `to` and returned after `from`.
- * Stops after `most` operations, or before `end`. */
-static double longest_in(const struct pending *at, const struct pending *end, unsigned most, struct host_span span)
+/* Operations whose calls overlap a span of host time. */
+struct beside {
+    double longest; /* how long the longest of them takes, ns; 0: there are none */
+    double all;     /* how long the stream is busy with all of them, ns */
+};
+
+/* Finds those among the operations from `at` on. Stops after `most` operations, or before `end`. */
+static struct beside beside_of(const struct shim_context *context, const struct pending *at,
+                               const struct pending *end, unsigned most, struct host_span span)
 {
-    double longest = 0;
-    for (unsigned i = 0; i < most && at != end; i++, at = at->next)
-        if (at->op.host_begin < span.to && at->op.host_end > span.from)
-            longest = ws_max(longest, pending_expected(at));
-    return longest;
+    struct beside beside = { 0 };
+    for (unsigned i = 0; i < most && at != end; i++, at = at->next) {
+        if (at->op.host_begin >= span.to || at->op.host_end <= span.from)
+            continue;
+        double ns = pending_expected(at);
+        beside.longest = ws_max(beside.longest, ns);
+        beside.all += ns + dispatch_after_operation(context);
+    }
+    return beside;
 }
 
 double order_var(const struct shim_context *context, const struct pending *pending, float before)
@@ -37,8 +48,8 @@ double order_var(const struct shim_context *context, const struct pending *pendi
     /* Operations that follow this one may really have come before it if their calls began before its call returned.
      */
     struct host_span call = { INT64_MIN, pending->op.host_end };
-    double behind = longest_in(pending->next, NULL, MOST_PLACES, call);
-    return var_of(context, (1 + OTHERS) * ws_max((double)before, behind));
+    double behind = beside_of(context, pending->next, NULL, MOST_PLACES, call).longest;
+    return var_of((1 + OTHERS) * ws_max((double)before, behind) + dispatch_after_operation(context));
 }
 
 float order_longest(float before, double ns)
@@ -51,7 +62,7 @@ double order_behind_var(const struct shim_context *context, const struct pending
 {
     if (!(last->op.flags & WS_OP_CONTENDED))
         return event_var;
-    double before = longest_in(first, last->next, UINT_MAX, put);
-    double longest = ws_max(before, longest_in(last->next, NULL, MOST_PLACES, put));
-    return longest > 0 ? event_var + var_of(context, (1 + OTHERS) * longest) : event_var;
+    double before = beside_of(context, first, last->next, UINT_MAX, put).all;
+    double behind = beside_of(context, last->next, NULL, MOST_PLACES, put).all;
+    return event_var + var_of(before + behind);
 }

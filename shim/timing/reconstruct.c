@@ -23,11 +23,12 @@ enum {
     OPENING_NS = 4000,  /* ns; a stream resumes at most this long after the gate (gates.h) that held it was opened */
 };
 
-/* Lets the line (the stream's computed times) go on after this event. What follows begins when the event has passed,
- * so only the event's time matters, and not how well it shows the end of the operation before it. */
-static void line_pass_event(struct line *line, const struct pool_event *event)
+/* Lets the line (the stream's computed times) go on after this event. directly: the event was put in directly before
+ * the next operation, by the same thread. Then that operation begins when the event has passed, however well the
+ * event shows the end of the operation before it. */
+static void line_pass_event(struct line *line, const struct pool_event *event, bool directly)
 {
-    if (event->time >= line->free)
+    if (event->time > line->free || (directly && event->time == line->free))
         line_begin(line, event->time, event_noise);
     line->behind_event = event->time >= line->free;
 }
@@ -330,7 +331,7 @@ static enum told settle_last(struct shim_stream *stream, struct pending *pending
         return TOLD_SURELY;
     }
     if (begin)
-        line_pass_event(line, begin);
+        line_pass_event(line, begin, true);
     advance(stream, pending, line);
     if (begin) { /* however early the launch arrived, the operation began after its begin event */
         line->early = ws_min(line->early, ws_max((double)(pending->op.begin - begin->time), 0.0));
@@ -485,7 +486,7 @@ void reconstruct(struct shim_stream *stream, struct pending *first, struct pendi
     const struct pool_event *end = event_read(context, end_event);
     if (end) {
         settle(stream, first, before, last, end_event, &line);
-        line_pass_event(&line, end);
+        line_pass_event(&line, end, false);
     } else {
         advance(stream, last, &line);
         widen(first, last->next, line.tail);

@@ -32,8 +32,7 @@ static void make_launches(void)
     ops[3].op.host_begin = ops[3].op.host_end = 100000;
 }
 
-/* The longest operation counts that is perhaps on the other side of the event: it, a quarter more for further ones,
- * and a dispatch time of 1 us, as the error that is stated. */
+/* All operations count that are perhaps on the other side of the event, each with a dispatch time of 1 us. */
 static void an_event_may_stand_elsewhere_while_others_launch(void **state)
 {
     (void)state;
@@ -41,11 +40,11 @@ static void an_event_may_stand_elsewhere_while_others_launch(void **state)
         struct host_span put;
         double error;
     } cases[] = {
-        { { 3000, 3900 }, 0 },                        /* no other call was under way */
-        { { 3000, 4100 }, 1.25 * 50000 + 1000 },      /* the third launch had begun */
-        { { 3000, INT64_MAX }, 1.25 * 50000 + 1000 }, /* it is not known when the event was put in */
-        { { 2500, 3900 }, 1.25 * 1000 + 1000 },       /* the second launch may be behind the event */
-        { { 900, 3900 }, 1.25 * 1000 + 1000 },        /* the first two may be */
+        { { 3000, 3900 }, 0 },          /* no other call was under way */
+        { { 3000, 4100 }, 51000 },      /* the third launch had begun */
+        { { 3000, INT64_MAX }, 53000 }, /* not known when the event was put in: the fourth counts, too */
+        { { 2500, 3900 }, 2000 },       /* the second launch may be behind the event */
+        { { 900, 4100 }, 55000 },       /* any of the three may be before it or behind it */
     };
     make_launches();
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -60,15 +59,16 @@ static void only_launches_near_by_are_searched(void **state)
     static struct pending more[20];
     make_launches();
     for (int i = 0; i < 20; i++) {
-        more[i] = ops[0];
+        more[i] = ops[2];
+        more[i].op.host_begin = more[i].op.host_end = 100000;
         more[i].next = i < 19 ? &more[i + 1] : NULL;
     }
     ops[1].next = &more[0];
-    more[15].op.shape = 2;
-    assert_near(place_of_event((struct host_span){ 500, 3000 }), 63500 / STATED);
-    more[15].op.shape = 1;
-    more[16].op.shape = 2;
-    assert_near(place_of_event((struct host_span){ 500, 3000 }), 2250 / STATED);
+    more[15].op.host_begin = 3500;
+    assert_near(place_of_event((struct host_span){ 3000, 4000 }), 51000 / STATED);
+    more[15].op.host_begin = 100000;
+    more[16].op.host_begin = 3500;
+    assert_true(place_of_event((struct host_span){ 3000, 4000 }) == 0);
 }
 
 int main(void)

@@ -112,6 +112,33 @@ static void an_event_belongs_to_the_last_operation_before_it(void **state)
     assert_int_equal(last->moved, 140);
 }
 
+/* While the event was put in, other threads launched so much that its place is not known. */
+static void an_event_that_many_launches_passed_is_not_used(void **state)
+{
+    (void)state;
+    static struct pending more[PASSED_MOST];
+    for (int i = 0; i < PASSED_MOST; i++) {
+        more[i] = ops[1];
+        more[i].op.host_end = ops[0].op.host_end + 1000 + i;
+        pending_queue(&stream, &more[i]);
+    }
+    ops[2].end_event = 4; /* the window's end */
+    ops[2].op.host_end = ops[0].op.host_end + 2000;
+    ops[0].end_event = 1;
+    ops[0].late = 1000 + PASSED_MOST - 1; /* after the returns of ops[1] and of all but one of the others */
+    stream.unsorted = true;
+    sort_by_launch(&stream);
+    sort_events(&stream, &ops[0]);
+    assert_int_equal(more[PASSED_MOST - 2].end_event, 1);
+    ops[0].end_event = 1;
+    more[PASSED_MOST - 2].end_event = 0;
+    ops[0].late += 1;
+    sort_events(&stream, &ops[0]);
+    assert_int_equal(ops[0].end_event, 0);
+    assert_int_equal(more[PASSED_MOST - 1].end_event, 0);
+    assert_int_equal(released, 1u << 1);
+}
+
 static void an_operation_with_an_event_of_its_own_keeps_it(void **state)
 {
     (void)state;
@@ -197,6 +224,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(an_event_belongs_to_the_last_operation_before_it, begin_test),
+        cmocka_unit_test_setup(an_event_that_many_launches_passed_is_not_used, begin_test),
         cmocka_unit_test_setup(an_operation_with_an_event_of_its_own_keeps_it, begin_test),
         cmocka_unit_test_setup(a_begin_event_counts_only_after_a_wait, begin_test),
         cmocka_unit_test_setup(a_window_waits_until_all_before_its_event_is_read, begin_test),
