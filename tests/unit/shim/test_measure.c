@@ -313,7 +313,7 @@ static void waiting_for_a_full_queue_costs_nothing(void **state)
         assert_int_equal(measure_cost(thread, 10 * COST, cases[i].launch), cases[i].cost);
         bool is_full = cases[i].cost == 2 * COST;
         assert_int_equal(measure_queue_is_full(thread), is_full); /* then samples need no gate */
-        thread->measure = MEASURE_END; /* anchors cost less */
+        thread->measure = MEASURE_END;                            /* anchors cost less */
         measure_cost(thread, COST / 4, cases[i].launch);
         assert_int_equal(measure_cost(thread, COST, cases[i].launch), is_full ? COST / 2 : COST);
         thread->measure = MEASURE_PAIR;
