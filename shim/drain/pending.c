@@ -17,8 +17,8 @@
 enum { PENDING_CHUNK = 1024, MOST_WITHOUT_EVENTS = 65536 };
 /* ns; if a stream had no launch for this long, the operations in its queue no longer wait for an end event */
 enum { QUIET_NS = 100000000 };
-/* If other threads launched more operations while an event was put into their stream, its place among them is so
- * uncertain that it tells nothing. */
+/* If other threads launched more than this many operations while an event was put into their stream, its place among
+ * them is so uncertain that it tells nothing. */
 enum { PASSED_MOST = 8 };
 
 static struct pending *free_pending;

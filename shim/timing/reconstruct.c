@@ -179,18 +179,17 @@ static void doubt_before(struct pending *first, struct run run, double by)
 /* Called if an event shows only that the run ended before the event, but the run's computed end is after the event.
  * Moves the run's end to a likely time before the event. The later the computed end was, the closer the new end is to
  * the event. If the run is a single operation whose computed start is also after the event, the operation is first
- * moved: to the arrival of its launch, or, if it was queued behind another operation, to the event. */
+ * moved: to the arrival of its launch, or, if it was queued behind another operation, so that it ends at the event.
+ */
 static void end_before(const struct shim_context *context, struct run run, struct walk walk,
                        const struct pool_event *event, double event_var, struct line *line)
 {
     if (run.count == 1 && event->time < run.first->op.begin) {
         struct pending *only = run.first;
-        int64_t begin = event->time - (only->op.end - only->op.begin);
-        if (!only->queued) {
-            struct instant came = arrives(context, only->op.host_end);
-            begin = ws_min(came.time + (int64_t)dispatch_after_operation(context), event->time);
-            only->begin_var = (float)came.var;
-        }
+        struct instant came = arrives(context, only->op.host_end);
+        int64_t least = ws_min(came.time + (int64_t)dispatch_after_operation(context), event->time);
+        int64_t begin = only->queued ? ws_max(event->time - (only->op.end - only->op.begin), least) : least;
+        only->begin_var = only->queued ? only->begin_var : (float)came.var;
         only->op.end -= only->op.begin - begin;
         only->op.begin = begin;
         walk = run_walk(run);
@@ -331,7 +330,7 @@ static enum told settle_last(struct shim_stream *stream, struct pending *pending
         return TOLD_SURELY;
     }
     if (begin)
-        line_pass_event(line, begin, true);
+        line_pass_event(line, begin, !(pending->op.flags & WS_OP_CONTENDED));
     advance(stream, pending, line);
     if (begin) { /* however early the launch arrived, the operation began after its begin event */
         line->early = ws_min(line->early, ws_max((double)(pending->op.begin - begin->time), 0.0));
