@@ -15,7 +15,7 @@ enum {
                               this many ns */
     FIRST_GAP = 1,         /* launches from the first sample of a shape to the second; each sample doubles the gap */
     LONGEST_GAP = 256,     /* largest number of launches from one sample of a shape to the next */
-    VARYING_GAP = 8,       /* the same limit for a shape whose launches take very different times */
+    INEXACT_GAP = 8,       /* the same limit for a shape whose mean duration is not exact yet */
     CHAINS_A_SAMPLE = 4,   /* one in so many chains begins with a sample */
     CHAIN = 12,            /* number of measured ends in a chain, after its first measurement */
     /* A shape's first sample may overdraw the budget if paid_until (the time until which the budget is used up) is at
@@ -146,7 +146,7 @@ enum measure measure_of_due_launch(struct shim_thread *thread, struct shim_strea
     shape->sample_gap = ws_clamp(2 * shape->sample_gap, (uint32_t)FIRST_GAP, (uint32_t)LONGEST_GAP);
     enum samples_wanted wanted = duration_wanted(shape->shape);
     bool many = wanted == WANT_MANY_SAMPLES || wanted == WANT_ENDS;
-    shape->until_sample = many ? ws_min(shape->sample_gap, (uint32_t)VARYING_GAP) : shape->sample_gap;
+    shape->until_sample = many ? ws_min(shape->sample_gap, (uint32_t)INEXACT_GAP) : shape->sample_gap;
     return begin_chain(thread, stream, wanted);
 }
 

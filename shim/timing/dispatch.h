@@ -57,6 +57,13 @@ static inline double dispatch_after_event(const struct shim_context *of)
     return dispatch_between_events(of) + AROUND_KERNEL;
 }
 
+/* The variance of dispatch_after_event, ns². */
+static inline double dispatch_after_event_var(const struct shim_context *of)
+{
+    enum { NOT_MEASURED = 500 }; /* ns: standard deviation of the dispatch time until it is measured */
+    return AROUND_UNSURE * AROUND_UNSURE + (of->dispatch.count ? of->dispatch.var : NOT_MEASURED * NOT_MEASURED);
+}
+
 /* Measures the dispatch time in the context's clock_stream, if a measurement is due. After the first measurement,
  * another one is due only if a launch of the program was measured behind a gate since the last measurement of the
  * dispatch time. The context must be current. */

@@ -50,9 +50,9 @@ static const double MOST_SPREAD = 4, SAME = 0.3;
 /* ns; a kernel's first launching call may be long, because it loads code. At most this much of the first call's time
  * counts as the usual time of the kernel's calls. */
 static const double FIRST_CALL_NS = 5000;
-/* Number of calls that the usual time of a kernel's calls covers. It follows short calls soon and long calls slowly:
- * while several threads hinder each other in the driver, most calls are long, and it is not known how long after its
- * arrival a launch returned. */
+/* Number of calls that the usual time of a kernel's calls covers. It follows short calls soon and long calls slowly.
+ * While several threads hinder each other in the driver, most calls are long. They may return long after the launch
+ * has reached the device, so their time must not become the usual one. */
 static const double CALLS_MEANT = 16, LONG_CALLS_MEANT = 256;
 static const double CALL_SLACK_NS = 1000; /* a call is long if it takes this much more than the usual time */
 static const double EXACT_SHARE = 0.02, EXACT_NS = 50;

@@ -12,7 +12,7 @@ struct duration {
     float mean;
     float var;    /* variance of the mean, ns² */
     float spread; /* variance from launch to launch, ns² */
-    float call;   /* usual time that the launching call takes, ns; 0: no call yet */
+    float call;   /* usual time of a short launching call, ns; 0: no call yet */
     float most;   /* before the first sample: the smallest upper bound of a launch's duration, ns; 0: none */
     /* Square (ns²) of the deviation of the latest sample far from the mean, reduced by later samples near the mean;
      * 0: there was no such sample lately. */
@@ -68,8 +68,10 @@ void duration_as_expected(struct duration *duration);
 enum samples_wanted {
     WANT_FIRST_SAMPLES, /* few launches were measured so far, so the next samples come soon */
     WANT_FEW_SAMPLES,
-    WANT_MANY_SAMPLES, /* launches take very different times, and their mean is not exact yet */
-    WANT_ENDS,         /* as WANT_MANY_SAMPLES, but chains of measured ends are enough (calls/measure.h) */
+    WANT_MANY_SAMPLES, /* the mean is not exact yet */
+    /* as WANT_MANY_SAMPLES, and launches take so different times that chains of measured ends are enough
+     * (calls/measure.h) */
+    WANT_ENDS,
 };
 
 /* duration_want_more notes, after a sample, how many more are wanted of the shape's kernel, in all streams.

@@ -45,8 +45,7 @@ static struct beside beside_of(const struct shim_context *context, const struct 
 
 double order_var(const struct shim_context *context, const struct pending *pending, float before)
 {
-    /* Operations that follow this one may really have come before it if their calls began before its call returned.
-     */
+    /* Operations that follow may really have come before this one if their calls began before its call returned. */
     struct host_span call = { INT64_MIN, pending->op.host_end };
     double behind = beside_of(context, pending->next, NULL, MOST_PLACES, call).longest;
     return var_of((1 + OTHERS) * ws_max((double)before, behind) + dispatch_after_operation(context));
@@ -65,4 +64,10 @@ double order_behind_var(const struct shim_context *context, const struct pending
     double before = beside_of(context, first, last->next, UINT_MAX, put).all;
     double behind = beside_of(context, last->next, NULL, MOST_PLACES, put).all;
     return event_var + var_of(before + behind);
+}
+
+double order_before_var(const struct shim_context *context, const struct pending *first, const struct pending *last)
+{
+    struct host_span call = { last->op.host_begin, INT64_MAX };
+    return var_of(beside_of(context, first, last, UINT_MAX, call).all);
 }

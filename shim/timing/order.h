@@ -1,6 +1,6 @@
 /* How sure it is in which order a stream runs its operations. If several threads launch into a stream at the same
  * time, the shim orders the operations by the return of their calls, and that order may be wrong. If an operation has
- * changed places with others, its times are off by the time that the others take, usually by that of the longest.
+ * changed places with others, its times are off by the time that the others take.
  *
  * Times are in ns and variances in ns². Only the drain thread uses these functions. */
 #ifndef WALLSHIM_SHIM_TIMING_ORDER_H
@@ -27,5 +27,9 @@ struct host_span {
  * put: when the event was put into the stream. event_var: the variance if the order is sure. */
 double order_behind_var(const struct shim_context *context, const struct pending *first, const struct pending *last,
                         struct host_span put, double event_var);
+
+/* The variance of the end of `last`, if an event behind it was measured. Operations before it, from `first` on, whose
+ * calls returned during its call may really have come after it. Then the event shows their end. */
+double order_before_var(const struct shim_context *context, const struct pending *first, const struct pending *last);
 
 #endif

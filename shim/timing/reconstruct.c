@@ -13,8 +13,6 @@
 /* The variance of a begin event's time, ns². It is larger than that of an end event, because the program's own events
  * may precede the begin event in the stream, and take time. */
 static const double BEGIN_EVENT = 600.0 * 600;
-/* The variance of the dispatch time (dispatch.h: the time between two events in a row) until it is measured, ns². */
-static const double DISPATCH_VARIANCE = 500.0 * 500;
 enum {
     /* ns; an event shows an operation's end only if it completes at least this long after it arrived at the
      * device. */
@@ -64,8 +62,7 @@ static bool event_tells(const struct pool_event *event, struct instant arrived)
 /* A launch whose call took unusually long may have arrived at the device long before the call returned. In this case
  * the operation began earlier than computed, and so did the operations that were queued behind it, but no operation
  * began before its own launch had arrived. Returns the variance that this case adds to the operation's times. This
- * variance enlarges the errors in the trace. Corrections by events do not use it as a weight, because most launches
- * with long calls arrive shortly before the return. */
+ * variance enlarges the errors in the trace. Corrections by events do not use it as a weight. */
 static double long_call_var(const struct pending *pending, struct instant came, struct line *line)
 {
     double took = (double)(pending->op.host_end - pending->op.host_begin);
@@ -179,8 +176,7 @@ static void doubt_before(struct pending *first, struct run run, double by)
 /* Called if an event shows only that the run ended before the event, but the run's computed end is after the event.
  * Moves the run's end to a likely time before the event. The later the computed end was, the closer the new end is to
  * the event. If the run is a single operation whose computed start is also after the event, the operation is first
- * moved: to the arrival of its launch, or, if it was queued behind another operation, so that it ends at the event.
- */
+ * moved: to the arrival of its launch, or, if another one was before it in the queue, to end at the event. */
 static void end_before(const struct shim_context *context, struct run run, struct walk walk,
                        const struct pool_event *event, double event_var, struct line *line)
 {
@@ -259,12 +255,6 @@ static void anchor(const struct shim_context *context, struct pending *first, st
 
 /* --- measured operations ------------------------------------------------------------------------ */
 
-/* The variance of the time from an event to the begin of the operation behind it, if that has waited in the queue. */
-static double around_var(const struct shim_context *context)
-{
-    return ws_square(AROUND_UNSURE) + (context->dispatch.count ? context->dispatch.var : DISPATCH_VARIANCE);
-}
-
 /* Sets the times of a launch behind a gate. The gate held the stream until the launch and both its events were
  * queued. So the difference of the events' times is the kernel's time plus a constant (dispatch_after_event). */
 static void settle_gated(struct shim_context *context, struct pending *pending, const struct pool_event *begin,
@@ -275,10 +265,10 @@ static void settle_gated(struct shim_context *context, struct pending *pending, 
     context->dispatch.wanted = true;
     pending->duration = duration_of(pending->op.shape);
     pending->duration->gated = true;
-    duration_sample(pending->duration, took, 2 * event_noise + around_var(context), SAMPLE_EXACT);
+    duration_sample(pending->duration, took, 2 * event_noise + dispatch_after_event_var(context), SAMPLE_EXACT);
     pending->op.begin = ws_min(begin->time + around, end->time);
     pending->op.end = end->time;
-    pending->begin_var = (float)(event_noise + around_var(context));
+    pending->begin_var = (float)(event_noise + dispatch_after_event_var(context));
     pending->end_var = (float)event_noise;
     pending->op.flags |= WS_TIME_MEASURED | WS_TIME_MEASURED << 2;
     line_begin(line, end->time, event_noise);
@@ -299,12 +289,11 @@ static double longest(const struct pending *pending, const struct pool_event *en
  * that an event shows is used. Without a begin event, the computed start is used: the arrival of the launch in an
  * idle stream. If the launching call took long, the arrival is known too badly, and only an upper bound of the
  * duration is learned. */
-static void learn_one(const struct shim_context *context, const struct pending *pending, bool begin, bool alone,
-                      const struct pool_event *end, enum told told, bool foreseen)
+static void learn_one(const struct pending *pending, bool begin, bool alone, const struct pool_event *end,
+                      enum told told, bool foreseen)
 {
     struct duration *duration = pending->duration;
-    double took = (double)(end->time - pending->op.begin);
-    double noise = event_noise + (double)pending->begin_var + (begin ? around_var(context) : 0);
+    double took = (double)(end->time - pending->op.begin), noise = event_noise + (double)pending->begin_var;
     bool always = foreseen || alone || (duration->samples && !duration->gated);
     enum sample shown = begin || alone ? SAMPLE_EXACT : SAMPLE_ROUGH;
     enum sample hidden = alone ? SAMPLE_EXACT : begin ? SAMPLE_LIKELY : SAMPLE_ROUGH;
@@ -331,10 +320,12 @@ static enum told settle_last(struct shim_stream *stream, struct pending *pending
     }
     if (begin)
         line_pass_event(line, begin, !(pending->op.flags & WS_OP_CONTENDED));
+    bool behind_event = line->behind_event;
     advance(stream, pending, line);
     if (begin) { /* however early the launch arrived, the operation began after its begin event */
         line->early = ws_min(line->early, ws_max((double)(pending->op.begin - begin->time), 0.0));
         pending->held_up = (float)ws_square(line->early / STATED);
+        pending->begin_var += behind_event && pending->queued ? (float)dispatch_after_event_var(context) : 0;
     }
     enum told told = TOLD_NOTHING;
     bool foreseen = false, alone = false;
@@ -346,7 +337,7 @@ static enum told settle_last(struct shim_stream *stream, struct pending *pending
                                                   (double)(arrived.time - pending->op.begin));
     }
     if ((begin || alone || !pending->queued) && !(pending->op.flags & WS_OP_CONTENDED))
-        learn_one(context, pending, begin, alone, end, told, foreseen);
+        learn_one(pending, begin, alone, end, told, foreseen);
     else
         duration_at_most(pending->duration, longest(pending, end));
     return told;
@@ -374,7 +365,7 @@ static void state_times(const struct shim_context *context, float *before, struc
         if (at->op.flags & WS_OP_CONTENDED) {
             double var = order_var(context, at, *before);
             at->begin_var += (float)var;
-            at->end_var += measured ? 0 : (float)var; /* order_behind_var has allowed for the order already */
+            at->end_var += (float)(measured ? order_before_var(context, first, at) : var);
         }
         *before = order_longest(*before, pending_is_computed(at) ? duration_expected(at->duration) : 0);
         keep_after_launch(context, &at->op);

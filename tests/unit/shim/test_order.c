@@ -53,6 +53,16 @@ static void an_event_may_stand_elsewhere_while_others_launch(void **state)
     assert_true(place_of_event(cases[1].put) == 0);
 }
 
+/* The event behind ops[1] shows the end of ops[0], if that came later in truth. */
+static void a_measured_end_may_be_another_launchs(void **state)
+{
+    (void)state;
+    make_launches();
+    assert_true(order_before_var(&context, &ops[0], &ops[1]) == 0); /* its call had returned before */
+    ops[0].op.host_end = 2500;
+    assert_near(ws_root(order_before_var(&context, &ops[0], &ops[1])), 2000 / STATED);
+}
+
 static void only_launches_near_by_are_searched(void **state)
 {
     (void)state;
@@ -75,6 +85,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(an_event_may_stand_elsewhere_while_others_launch, begin_test),
+        cmocka_unit_test_setup(a_measured_end_may_be_another_launchs, begin_test),
         cmocka_unit_test_setup(only_launches_near_by_are_searched, begin_test),
     };
     return cmocka_run_group_tests(tests, begin_all, NULL);

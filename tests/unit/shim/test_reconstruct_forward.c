@@ -176,6 +176,11 @@ static void an_uncertain_order_makes_times_uncertain(void **state)
         assert_in_range(ops[1].op.end_error, cases[i].error + SYSTEMATIC - 1, cases[i].error + SYSTEMATIC);
         assert_int_equal(ops[2].op.end_error, SYSTEMATIC);
     }
+    /* The measured end of ops[1] may be that of ops[0], whose call overlaps its own: 1 us and a dispatch time. */
+    set_op(&ops[1], 100000, 100000, 0, 0);
+    ops[1].op.flags = WS_OP_CONTENDED | WS_TIME_MEASURED << 2;
+    state_times(&context, &(float){ 0 }, &ops[0], &ops[2]);
+    assert_in_range(ops[1].op.end_error, 2000 + SYSTEMATIC - 1, 2000 + SYSTEMATIC);
 }
 
 static void errors_are_stated_for_99_of_100(void **state)

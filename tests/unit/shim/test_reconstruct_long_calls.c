@@ -43,7 +43,7 @@ static void many_long_calls_are_no_new_usual_time(void **state)
     for (int i = 0; i < 2000; i++) /* the usual time may change */
         duration_call_excess(duration_of(1), 4.0 * USUAL);
     assert_true(duration_call_excess(duration_of(1), 4.0 * USUAL) <= 0);
-    for (int i = 0; i < 60; i++) /* short calls show at once that calls need not be long */
+    for (int i = 0; i < 60; i++) /* short calls soon show that calls need not be long */
         duration_call_excess(duration_of(1), USUAL);
     assert_true(duration_call_excess(duration_of(1), 4.0 * USUAL) > 2.8 * USUAL);
 }
