@@ -64,6 +64,7 @@ struct thread_measuring {
     uint8_t chains; /* number of chains begun, modulo 256 */
     /* ticks that a measured launch usually took, and that the shortest one took; 0: none was measured yet */
     uint64_t usual_launch, least_launch;
+    uint32_t waits_at_launch;          /* `waits` of struct thread_activity at the last measured launch */
     uint64_t least_cost[2];            /* ticks that the shortest anchor took, and the shortest sample */
     uint64_t sample_cost, anchor_cost; /* what a sample usually costs, and what an anchor usually costs */
     /* `waits` of struct thread_activity when may_delay (calls/measure.c) last allowed a measurement that costs the
