@@ -10,55 +10,115 @@
 enum {
     SYSTEMATIC_NS = 100,
     SAMPLES_FEWEST = 3, /* from fewer samples, the variation of the lengths cannot be estimated */
+    HIDDEN_NS = 16000,  /* the end of a launch that ended before its end event arrived has at most about this error */
 };
-static const double DEVIATIONS = 3;
+static const double DEVIATIONS = 3, NEARLY = 2;
+
+/* Lengths of operations, ns. */
+struct lengths_sample {
+    uint64_t count;
+    double mean;
+    double squares; /* sum of squared differences between the lengths and `mean` */
+    double errors;  /* sum of the errors of the start and end times */
+};
 
 /* Sums over the operations of one shape (operations with the same static properties, such as kernel and stream) on
  * the device. Times are in ns. */
 struct shape_lengths {
-    double computed; /* sum of the lengths of operations whose start and end are both computed (not measured) */
-    uint64_t computed_count;
-    double computed_errors;     /* sum of the errors of the start and end times of the operations in `computed` */
-    double other, other_errors; /* sums of the lengths and of the errors of all other operations */
-    uint64_t samples;           /* number of operations whose start and end are both measured */
-    double mean;                /* mean length of the samples */
-    double squares;             /* sum of squared differences between the samples' lengths and `mean` */
+    double known, known_errors; /* sums of the lengths and errors of operations that are measured or close */
+    double other, other_errors; /* the same sums for all other operations */
+    uint64_t other_count;
+    struct lengths_sample measured; /* operations whose start and end are both measured */
+    struct lengths_sample close;    /* operations whose length has an error below close_limit */
+    uint64_t nearly_close; /* operations that are not close, but whose error is little larger (is_nearly_close) */
+    double close_limit;    /* standard deviation of the measured lengths; 0: too few operations were measured */
 };
+
+static void sample_add(struct lengths_sample *sample, double length, double errors)
+{
+    double from_mean = length - sample->mean; /* Welford's method */
+    sample->mean += from_mean / (double)++sample->count;
+    sample->squares += from_mean * (length - sample->mean);
+    sample->errors += errors;
+}
+
+static double sample_var(const struct lengths_sample *sample)
+{
+    return sample->squares / ((double)sample->count - 1);
+}
+
+static bool is_measured(const struct ws_ops *ops, uint32_t op)
+{
+    enum { MEASURED = WS_TIME_MEASURED | WS_TIME_MEASURED << 2 };
+    return (ops->flags[op] & (WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY)) == MEASURED;
+}
+
+static void lengths_measure(struct shape_lengths *lengths, const struct ws_ops *ops, uint32_t op)
+{
+    if (!is_measured(ops, op))
+        return;
+    sample_add(&lengths->measured, (double)ws_op_length(ops, op), 0);
+    if (lengths->measured.count >= SAMPLES_FEWEST)
+        lengths->close_limit = sqrt(sample_var(&lengths->measured));
+}
+
+/* May the operation be left out of the close ones because of its length? */
+static bool is_nearly_close(const struct shape_lengths *lengths, double errors)
+{
+    return errors < ws_max(NEARLY * lengths->close_limit, HIDDEN_NS);
+}
 
 static void lengths_add(struct shape_lengths *lengths, const struct ws_ops *ops, uint32_t op)
 {
-    enum { MEASURED = WS_TIME_MEASURED | WS_TIME_MEASURED << 2, COMPUTED = WS_TIME_INFERRED | WS_TIME_INFERRED << 2 };
     double length = (double)ws_op_length(ops, op);
     double errors = (double)(ws_op_begin_error(ops, op) + ws_op_end_error(ops, op));
-    unsigned quality = ops->flags[op] & (WS_OP_BEGIN_QUALITY | WS_OP_END_QUALITY);
-    if (quality == COMPUTED) {
-        lengths->computed += length;
-        lengths->computed_errors += errors;
-        lengths->computed_count++;
-        return;
+    bool close = errors < lengths->close_limit;
+    if (close)
+        sample_add(&lengths->close, length, errors);
+    else
+        lengths->nearly_close += is_nearly_close(lengths, errors);
+    if (close || is_measured(ops, op)) {
+        lengths->known += length;
+        lengths->known_errors += errors;
+    } else {
+        lengths->other += length;
+        lengths->other_errors += errors;
+        lengths->other_count++;
     }
-    lengths->other += length;
-    lengths->other_errors += errors;
-    if (quality == MEASURED) { /* Welford's method */
-        double from_mean = length - lengths->mean;
-        lengths->mean += from_mean / (double)++lengths->samples;
-        lengths->squares += from_mean * (length - lengths->mean);
-    }
+}
+
+/* The largest likely error of the sample's mean. */
+static double mean_error(const struct lengths_sample *sample)
+{
+    double count = (double)sample->count;
+    return SYSTEMATIC_NS + DEVIATIONS * sqrt(sample_var(sample) / count) + sample->errors / count;
+}
+
+/* Lowers *less and *more to what the sample says: by how much the true total of the other operations may be below and
+ * above their total in the trace. error: of the sample's mean. */
+static void lengths_narrow(const struct shape_lengths *lengths, const struct lengths_sample *sample, double error,
+                           double *less, double *more)
+{
+    double count = (double)lengths->other_count;
+    *less = ws_min(*less, ws_max(lengths->other - count * (sample->mean - error), 0));
+    *more = ws_min(*more, ws_max(count * (sample->mean + error) - lengths->other, 0));
 }
 
 /* The true total time of the shape's operations may differ from the total in the trace. Adds to *shorter the ns by
  * which the true total may be below the trace's total. Adds to *longer the ns by which it may be above. */
 static void lengths_bound(const struct shape_lengths *lengths, double *shorter, double *longer)
 {
-    double less = lengths->computed_errors, more = less;
-    if (lengths->samples >= SAMPLES_FEWEST) {
-        double samples = (double)lengths->samples, count = (double)lengths->computed_count;
-        double error = SYSTEMATIC_NS + DEVIATIONS * sqrt(lengths->squares / (samples - 1) / samples);
-        less = ws_min(less, ws_max(lengths->computed - count * (lengths->mean - error), 0));
-        more = ws_min(more, ws_max(count * (lengths->mean + error) - lengths->computed, 0));
+    const struct lengths_sample *close = &lengths->close;
+    double less = lengths->other_errors, more = less;
+    if (lengths->measured.count >= SAMPLES_FEWEST)
+        lengths_narrow(lengths, &lengths->measured, mean_error(&lengths->measured), &less, &more);
+    if (close->count >= SAMPLES_FEWEST) {
+        double left_out = (double)lengths->nearly_close / (double)close->count;
+        double error = mean_error(close) + lengths->close_limit * sqrt(left_out);
+        lengths_narrow(lengths, close, error, &less, &more);
     }
-    *shorter += less + lengths->other_errors;
-    *longer += more + lengths->other_errors;
+    *shorter += less + lengths->known_errors;
+    *longer += more + lengths->known_errors;
 }
 
 /* Computes the longest time for which several streams may have run at once: the sum of the times of all streams
@@ -69,7 +129,7 @@ static int bounds_most_overlap(const struct ws_process *process, const struct sh
     double all = 0, longest = 0;
     int status = 0;
     for (size_t i = 0; i < process->shapes.count; i++) {
-        double time = shapes[i].computed + shapes[i].other;
+        double time = shapes[i].known + shapes[i].other;
         if (time <= 0)
             continue;
         uint64_t *stream = ws_salted_put(&streams, 1 + (uint64_t)ws_process_shape(process, i)->row.stream);
@@ -94,6 +154,8 @@ int ws_activity_narrow_bounds(const struct ws_process *process, const struct ws_
     double shorter = 0, longer = 0, overlap = 0;
     if (!shapes)
         return -ENOMEM;
+    for (size_t i = 0; i < track->count; i++)
+        lengths_measure(&shapes[process->ops.shape[track->order[i]]], &process->ops, track->order[i]);
     for (size_t i = 0; i < track->count; i++)
         lengths_add(&shapes[process->ops.shape[track->order[i]]], &process->ops, track->order[i]);
     for (size_t i = 0; i < process->shapes.count; i++)

@@ -15,14 +15,20 @@ enum {
     ERROR = 4000, /* error of a computed begin or end, ns */
 };
 
-static void launch_on(struct builder *trace, uint32_t stream, int64_t begin, int64_t length, bool computed)
+static void launch_with(struct builder *trace, uint32_t stream, int64_t begin, int64_t length, uint32_t error,
+                        uint32_t flags)
 {
     build_launch(trace, &(struct launch){ .kernel = kernel_name,
                                           .stream = stream,
                                           .begin = begin,
                                           .end = begin + length,
-                                          .error = computed ? ERROR : 0,
-                                          .flags = computed ? COMPUTED : 0 });
+                                          .error = error,
+                                          .flags = flags });
+}
+
+static void launch_on(struct builder *trace, uint32_t stream, int64_t begin, int64_t length, bool computed)
+{
+    launch_with(trace, stream, begin, length, computed ? ERROR : 0, computed ? COMPUTED : 0);
 }
 
 /* Launches of 2 µs every 10 µs on one stream. The measured launches take 1.9 µs and 2.1 µs alternately. */
@@ -79,6 +85,67 @@ static void bounds_hold_what_samples_say(void **state)
     built_finish(&built);
 }
 
+enum { SHORT = 10000, LONG = 50000, FAR = 200000, ROOM = 100000 };
+
+/* Launches that take 10 µs and 50 µs alternately. One in 101 is measured. One in five has an
+ * end event if with_chains is set. The others have computed times with large errors, and the mean length.
+ * short_error: of the times of a short launch with an end event, ns. Returns the busy time in the trace. */
+static int64_t launch_varying(struct builder *trace, uint32_t short_error, bool with_chains)
+{
+    int64_t busy = 0;
+    for (int i = 0; i < LAUNCHES; i++) {
+        int64_t length = i % 2 ? LONG : SHORT;
+        bool measured = i % 101 == 0, chain = with_chains && i % 5 == 0;
+        uint32_t end_measured = WS_TIME_INFERRED | WS_TIME_MEASURED << 2;
+        if (measured)
+            launch_with(trace, 1, (int64_t)i * ROOM, length, 0, 0);
+        else if (chain)
+            launch_with(trace, 1, (int64_t)i * ROOM, length, i % 2 ? 500 : short_error, end_measured);
+        else
+            launch_with(trace, 1, (int64_t)i * ROOM, length = (SHORT + LONG) / 2, FAR, COMPUTED);
+        busy += length;
+    }
+    return busy;
+}
+
+/* The distance of the bounds from the busy time in the trace, in percent of it. */
+struct distance {
+    double below, above;
+};
+
+static struct distance bounds_of_varying(uint32_t short_error, bool with_chains)
+{
+    struct built built;
+    int64_t busy = launch_varying(built_begin_on(&built, "Test GPU", 4), short_error, with_chains);
+    built_report(&built);
+    const struct ws_track_activity *activity = built_activity(&built, 0);
+    assert_int_equal(activity->busy, busy);
+    struct distance distance = { .below = 100 * (double)(busy - activity->busy_least) / (double)busy,
+                                 .above = 100 * (double)(activity->busy_most - busy) / (double)busy };
+    built_finish(&built);
+    return distance;
+}
+
+/* Where times vary, few launches are measured by two events, and many have an end event and a computed start with a
+ * small error. These bound the mean, too. */
+static void lengths_with_small_errors_bound_the_mean(void **state)
+{
+    (void)state;
+    /* three standard errors of 20 lengths, and of some 400, with a standard deviation of 20 µs */
+    struct distance alone = bounds_of_varying(500, false), chains = bounds_of_varying(500, true);
+    assert_true(alone.below > 40 && alone.below < 55 && alone.above > 40 && alone.above < 55);
+    assert_true(chains.below > 8 && chains.below < 18 && chains.above > 8 && chains.above < 18);
+}
+
+/* The end of a short launch may be known less well than that of a long one. If those that are known best are all
+ * long, their mean is 18 µs too long, but the true total still lies within the bounds. */
+static void a_mean_of_long_launches_alone_is_not_trusted(void **state)
+{
+    (void)state;
+    struct distance distance = bounds_of_varying(15000, true);
+    assert_true(distance.below > 5 && distance.above > 40);
+}
+
 /* The computed times of two streams lie 1 µs apart. Within the errors, the operations of one stream may run at the
  * same time as those of the other. So the true busy time may be half of the computed one. */
 static void where_streams_may_overlap_the_bounds_say_so(void **state)
@@ -116,6 +183,8 @@ int main(void)
         cmocka_unit_test(samples_bound_a_sum_that_single_errors_do_not),
         cmocka_unit_test(without_samples_single_errors_count),
         cmocka_unit_test(bounds_hold_what_samples_say),
+        cmocka_unit_test(lengths_with_small_errors_bound_the_mean),
+        cmocka_unit_test(a_mean_of_long_launches_alone_is_not_trusted),
         cmocka_unit_test(where_streams_may_overlap_the_bounds_say_so),
         cmocka_unit_test(lengths_of_any_size_are_bounded),
     };
