@@ -50,6 +50,14 @@ static bool far_enough(const struct ws_clock *from, const struct ws_clock *to)
            fabs(skew_between(from, to)) <= max_skew;
 }
 
+/* Is `later` the better knot, even if the clocks' rates are unknown between both? Otherwise the earlier one is kept:
+ * the longer the pieces, the better the rates. */
+static bool is_better(const struct ws_clock *later, const struct ws_clock *knot)
+{
+    double distance = difference(later->device_ns, knot->device_ns);
+    return (double)later->error_ns + distance * unknown_rate < (double)knot->error_ns;
+}
+
 size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_clock *knots)
 {
     size_t chosen = 0;
@@ -58,7 +66,7 @@ size_t ws_clock_choose_knots(struct ws_clock *points, size_t count, struct ws_cl
     for (size_t i = 0; i < count; i++) {
         if (!chosen || far_enough(&knots[chosen - 1], &points[i]))
             knots[chosen++] = points[i];
-        else if (points[i].error_ns < knots[chosen - 1].error_ns &&
+        else if (is_better(&points[i], &knots[chosen - 1]) &&
                  (chosen == 1 || far_enough(&knots[chosen - 2], &points[i])))
             knots[chosen - 1] = points[i];
     }

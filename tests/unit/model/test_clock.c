@@ -76,6 +76,23 @@ static void comparisons_close_together_do_not_bend_the_rate(void **state)
     assert_true(llabs(length - 100000000) < 1000);
 }
 
+/* A recording of a quarter of a second. The device's clock gains 20 ns in a millisecond. Each comparison is a little
+ * better than the one before, but only the first and the last one tell the rate. */
+static void short_recordings_have_a_rate_too(void **state)
+{
+    enum { POINTS = 9, INTERVAL = 28000000 };
+    struct ws_clock points[POINTS], knots[POINTS];
+    struct ws_clock_cursor cursor;
+    (void)state;
+    for (int i = 0; i < POINTS; i++)
+        points[i] = (struct ws_clock){ .device_ns = (int64_t)i * (INTERVAL + INTERVAL / 50000),
+                                       .host_ns = (int64_t)i * INTERVAL,
+                                       .error_ns = (uint32_t)(3600 - 10 * i) };
+    choose(points, POINTS, knots, &cursor);
+    for (int i = 0; i < POINTS; i++)
+        assert_true(llabs(ws_clock_to_host(&cursor, points[i].device_ns) - points[i].host_ns) <= 1);
+}
+
 static void order_is_never_turned_round(void **state)
 {
     enum { POINTS = 40 };
@@ -174,6 +191,7 @@ int main(void)
         cmocka_unit_test(one_comparison_moves_the_origin),
         cmocka_unit_test(known_drift_is_taken_out),
         cmocka_unit_test(comparisons_close_together_do_not_bend_the_rate),
+        cmocka_unit_test(short_recordings_have_a_rate_too),
         cmocka_unit_test(order_is_never_turned_round),
         cmocka_unit_test(times_that_jump_to_and_fro_cost_little),
         cmocka_unit_test(pieces_meet_where_clocks_count_from_long_ago),
