@@ -16,7 +16,7 @@ enum {
     SAMPLES_MEANT = 16, /* number of samples that a mean covers (samples_meant) */
     SAMPLES_MEANT_VARYING = 256,
     TREND_MEANT = 16, /* number of samples that `trend` covers */
-    FAR_KEPT = 64,    /* a sample (measured launch) far from the mean is remembered for this many further samples */
+    FAR_KEPT = 200,   /* a sample (measured launch) far from the mean is remembered for this many further samples */
     SAMPLES_MOST = 60000,
     /* After this many successive samples far from the mean on the same side, the duration has changed. */
     APART_MOST = 2,
@@ -299,10 +299,11 @@ static uint32_t note_of(uint64_t key, enum samples_wanted wanted)
     return (uint32_t)(key >> 32) << WANTED_BITS | wanted;
 }
 
-/* Is the mean duration known to EXACT_SHARE of the mean, or to EXACT_NS? */
+/* Is the mean duration known to EXACT_SHARE of the mean, or to EXACT_NS? It is not after a sample far from the mean,
+ * which further samples must confirm or not. */
 static bool is_exact(const struct duration *duration)
 {
-    return (double)duration->var <= ws_square(ws_max(EXACT_SHARE * (double)duration->mean, EXACT_NS));
+    return duration_unsure(duration) <= ws_square(ws_max(EXACT_SHARE * (double)duration->mean, EXACT_NS));
 }
 
 bool duration_varies_widely(const struct duration *duration)

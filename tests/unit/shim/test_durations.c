@@ -164,6 +164,25 @@ static void exact_samples_far_off_again_and_again_count(void **state)
     assert_true((double)kernel.mean == mean);
 }
 
+/* One launch in 16 takes 20 times as long. Each long sample counts, also the first one, as soon as a second one
+ * comes. So over many kernels the means are right on average. */
+static void rare_long_launches_all_count(void **state)
+{
+    enum { KERNELS = 200, SAMPLES = 400 };
+    double sum = 0;
+    uint32_t random = 1;
+    for (int of = 0; of < KERNELS; of++) {
+        begin_anew(state);
+        for (int i = 0; i < SAMPLES; i++) {
+            random = random * 1664525 + 1013904223;
+            take(1, random >> 28 ? 1000 : 20000);
+        }
+        sum += (double)kernel.mean;
+    }
+    double truth = (15 * 1000.0 + 20000) / 16, mean = sum / KERNELS;
+    assert_true(mean > 0.96 * truth && mean < 1.04 * truth);
+}
+
 /* If a kernel's launches differ at random, its duration is the mean of many launches, not of the last few. */
 static void a_kernel_that_differs_at_random_needs_many_samples(void **state)
 {
@@ -393,6 +412,11 @@ static void more_samples_are_wanted_until_the_mean_is_exact(void **state)
         duration_want_more(id);
         assert_int_equal(duration_wanted(id), cases[i].wanted);
     }
+    /* a far sample that does not count yet */
+    uint32_t id = shape(99, 1);
+    *duration_of(id) = (struct duration){ .mean = 2000, .var = 1, .spread = 1, .samples = 8, .doubt = 1e6f };
+    duration_want_more(id);
+    assert_int_equal(duration_wanted(id), WANT_MANY_SAMPLES);
 }
 
 /* A kernel whose launches differ by many microseconds is measured by its ends alone. */
@@ -498,6 +522,7 @@ int main(void)
         cmocka_unit_test_setup(two_samples_far_off_begin_it_anew, begin_anew),
         cmocka_unit_test_setup(only_samples_in_a_row_begin_it_anew, begin_anew),
         cmocka_unit_test_setup(exact_samples_far_off_again_and_again_count, begin_anew),
+        cmocka_unit_test_setup(rare_long_launches_all_count, begin_anew),
         cmocka_unit_test_setup(a_kernel_that_differs_at_random_needs_many_samples, begin_anew),
         cmocka_unit_test_setup(first_samples_do_not_hold_the_mean, begin_anew),
         cmocka_unit_test_setup(a_mean_that_lags_behind_catches_up, begin_anew),
