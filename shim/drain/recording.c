@@ -25,11 +25,11 @@ static _Atomic bool size_reached;
 static _Atomic int64_t paused_until;
 static _Atomic bool thinned;
 
-/* Recording pauses only if in WINDOWS_OVER windows in a row (of 100 ms: cost.h) the cost of records is above the
- * allowed cost. So a short peak, as at a program's start, has no effect. */
-enum { WINDOWS_OVER = 3 };
-/* While there are pauses, the records may cost this part of the allowed cost. The rest is for events. */
+/* Records may cost this part of what --overhead allows. The rest is for events. */
 static const double RECORDS_PART = 0.75;
+/* Recording pauses only if the records cost more in WINDOWS_OVER windows in a row (of 100 ms: cost.h). So a short
+ * peak, as at a program's start, has no effect. */
+enum { WINDOWS_OVER = 3 };
 /* A pause is at least so long: after it, the first operation of each stream is measured in any case. */
 static const int64_t PAUSE_LEAST_NS = 20000000;
 static const int64_t PAUSE_MOST_NS = 10000000000;
@@ -124,8 +124,9 @@ void recording_govern(double excess, int64_t length)
     static double owed; /* ns of pause, not yet made */
     if (excess < 0)     /* cost_of_records has found no window that has ended */
         return;
-    atomic_store(&thinned, excess > 1 || (atomic_load(&thinned) && excess > 0.5));
-    windows_over = excess > 1 ? ws_min(windows_over + 1, (unsigned)WINDOWS_OVER) : 0;
+    bool over = excess > RECORDS_PART;
+    atomic_store(&thinned, over || (atomic_load(&thinned) && excess > RECORDS_PART / 2));
+    windows_over = over ? ws_min(windows_over + 1, (unsigned)WINDOWS_OVER) : 0;
     owed = windows_over < WINDOWS_OVER ? 0 : owed + (excess / RECORDS_PART - 1) * (double)length;
     if (owed < (double)PAUSE_LEAST_NS)
         return;
