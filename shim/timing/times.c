@@ -2,12 +2,15 @@
 
 #include "base/minmax.h"
 #include "base/reserve.h"
+#include "base/root.h"
 #include "shim/hook/driver_calls.h"
 #include "shim/objects/shapes.h"
 #include "shim/state/registry.h"
+#include "shim/timing/arrival.h"
 #include "shim/timing/device_clock.h"
 #include "shim/timing/dispatch.h"
 #include "shim/timing/durations.h"
+#include "shim/timing/instant.h"
 
 /* Sources of error besides the clock, in ns. DISPATCH: the longest time that a ready stream takes to start its next
  * operation, also after an event (dispatch_after_event in timing/dispatch.h). DISPATCH_LEAST: the shortest time from
@@ -87,6 +90,13 @@ static struct known known_of(const struct shim_context *context, const struct pe
     return known;
 }
 
+/* Can something besides its launch and the event before it have delayed the operation's start? */
+static bool may_be_late(const struct shim_stream *stream, const struct pending *pending)
+{
+    return pending->op.flags & (WS_OP_CONTENDED | WS_OP_DEPENDENT) || engine_shared(stream, pending) ||
+           pending->kind == WS_OP_MEMORY_OP;
+}
+
 /* Returns the span in which the operation can have started. The span begins when the operation was launched and its
  * stream was ready. The span ends at most DISPATCH later or, if something may have delayed the operation, at
  * `latest`. */
@@ -103,9 +113,7 @@ static struct span begin_span(const struct shim_stream *stream, const struct pen
     if (!event)
         return begin;
     begin.low = ws_max(launched, event->time - event->error + DISPATCH_LEAST);
-    bool may_be_late = pending->op.flags & (WS_OP_CONTENDED | WS_OP_DEPENDENT) || engine_shared(stream, pending) ||
-                       pending->kind == WS_OP_MEMORY_OP;
-    if (!may_be_late && bounded_by_call)
+    if (bounded_by_call && !may_be_late(stream, pending))
         begin.high = ws_max(event->time + event->error, submitted) + DISPATCH;
     begin.high = ws_max(begin.low, ws_min(begin.high, latest));
     return begin;
@@ -198,13 +206,44 @@ static bool follows_event(const struct shim_context *context, const struct known
            event->time - event->error > known->returned + known->return_error + context->submit_ns;
 }
 
+/* Did the event after the operation wait in the stream for the operation's end? It did if it completed surely later
+ * than it arrived. The clocks' comparison is too inexact to tell for short kernels; the arrival is known better. */
+static bool event_waited(const struct shim_context *context, const struct pending *pending, const struct known *known,
+                         struct span end)
+{
+    if (known->after->time - known->after->error - end.low <= EVENT_DISPATCH)
+        return true;
+    double var;
+    int64_t in_stream = pending->op.host_end + pending->late;
+    return arrival_known(&context->arrival) &&
+           (double)(known->after->time - arrival_of(&context->arrival, in_stream, &var)) >
+               STATED * ws_root(var + dispatch_event_var(context)) + EVENT_DISPATCH;
+}
+
 /* The operation's end within the span `end`, if this span is not wide. If the event after the operation waited in the
  * stream for the operation's end, the event and the end count as simultaneous, as dispatch_after_event
- * (timing/dispatch.h) assumes. If the event did not wait, the end is the middle of the span. */
-static int64_t end_shown(const struct known *known, struct span end)
+ * (timing/dispatch.h) assumes. If the event did not wait, the operation has its usual length, if
+ * that is short enough. Otherwise it ended halfway between its start and the event. */
+static int64_t end_shown(const struct shim_context *context, const struct pending *pending, const struct known *known,
+                         struct span end)
 {
-    bool waited = known->after->time - known->after->error - end.low <= EVENT_DISPATCH;
-    return waited ? ws_min(known->after->time, end.high) : middle(end);
+    if (event_waited(context, pending, known, end))
+        return ws_min(known->after->time, end.high);
+    if (!arrival_known(&context->arrival))
+        return middle(end);
+    int64_t length = usual_length(pending), most = known->after->time - pending->op.begin;
+    length = length && length <= most ? length : most / 2;
+    return ws_clamp(pending->op.begin + length, end.low, end.high);
+}
+
+/* When the operation started, if it waited only for its launch and for the event before it. */
+static int64_t arrived_or_free(const struct shim_context *context, const struct pending *pending,
+                               const struct known *known)
+{
+    double var;
+    int64_t came = arrival_of(&context->arrival, pending->op.host_end, &var);
+    int64_t begin = came + (int64_t)dispatch_after_operation(context);
+    return known->before ? ws_max(begin, known->before->time + (int64_t)dispatch_after_event(context)) : begin;
 }
 
 /* Chooses the operation's start within the span `begin`, never before the launch. If this span is wide (because the
@@ -213,16 +252,22 @@ static int64_t end_shown(const struct known *known, struct span end)
  * the call waits for the operation, the operation starts soon after the call starts, but not before the stream is
  * free. If several operations share the span (loose), the start of the span is used. In all other cases the middle of
  * the span is used. */
-static int64_t likely_begin(const struct shim_context *context, const struct pending *pending,
+static int64_t likely_begin(const struct shim_stream *stream, const struct pending *pending,
                             const struct known *known, struct span begin, struct span end)
 {
+    const struct shim_context *context = stream->context;
     if (known->loose)
         return ws_max(begin.low, known->launched);
     if (follows_event(context, known, begin))
         return ws_clamp(known->before->time + (int64_t)dispatch_after_event(context), begin.low, begin.high);
     if (!known->waits) {
         int64_t length = is_wide(begin) && !is_wide(end) ? usual_length(pending) : 0;
-        int64_t shown = length ? ws_min(begin.high, end_shown(known, end) - length) : middle(begin);
+        bool waited = length && event_waited(context, pending, known, end);
+        int64_t shown = middle(begin);
+        if (length)
+            shown = ws_min(begin.high, (waited ? ws_min(known->after->time, end.high) : middle(end)) - length);
+        else if (!is_wide(begin) && !may_be_late(stream, pending) && arrival_known(&context->arrival))
+            shown = ws_min(begin.high, arrived_or_free(context, pending, known));
         return ws_max(ws_max(begin.low, known->launched), shown);
     }
     int64_t free = known->before ? known->before->time : begin.low;
@@ -244,7 +289,7 @@ static int64_t likely_end(const struct shim_context *context, const struct pendi
     if (known->waits)
         return ws_min(end.high, known->returned);
     if (!is_wide(end))
-        return end_shown(known, end);
+        return end_shown(context, pending, known, end);
     int64_t length = usual_length(pending);
     return ws_max(end.low, ws_min(end.high, pending->op.begin + (length ? length : EVENT_DISPATCH)));
 }
@@ -298,13 +343,13 @@ void times_resolve(struct shim_stream *stream, struct pending *pending, uint32_t
         end.low = begin.low;
     if (end.high < end.low)
         end.high = end.low;
-    set_time(begin, likely_begin(context, pending, &known, begin, end), &pending->op.begin, &pending->op.begin_error);
+    set_time(begin, likely_begin(stream, pending, &known, begin, end), &pending->op.begin, &pending->op.begin_error);
     int64_t shown = ws_max(likely_end(context, pending, &known, end), pending->op.begin);
     set_time(end, shown, &pending->op.end, &pending->op.end_error);
     if (is_waited_copy(pending, &known) && shown < end.high)
         show_waited_copy(stream, pending, begin, end);
     bool measured = !known.loose && !known.waits && !is_wide(end);
-    if (measured && !is_wide(begin))
+    if (measured && !is_wide(begin) && event_waited(context, pending, &known, end))
         learn_length(pending);
     pending->op.flags |= (uint32_t)begin_quality(stream, pending, begin);
     pending->op.flags |= (uint32_t)(measured ? WS_TIME_MEASURED : WS_TIME_BOUNDED) << 2;

@@ -2,6 +2,8 @@
  * case are compared with exact numbers; test_times_model.c tests all cases together. */
 #include "fake_clock.h"
 
+#include "shim/timing/dispatch.h"
+
 /* --- reading events ------------------------------------------------------------------------------ */
 
 static void an_event_is_read_once(void **state)
@@ -108,6 +110,33 @@ static void in_an_idle_stream(void **state)
     /* As in the check before, but the thread was delayed between the launch and the recording of the end event. */
     pending.late = 50000;
     check(pending, 5000, 64000, (struct expected){ 13100, 3200, 14100, 50400, WS_TIME_BOUNDED, WS_TIME_BOUNDED });
+}
+
+/* Short kernels in an idle stream. Launches reach the device 0.5 µs after their call has returned, so the kernel
+ * begins at about 13.4 µs, and the event after it arrives at 13.8 µs. */
+static void when_the_arrival_is_known(void **state)
+{
+    static const struct {
+        int64_t late, event, end;
+    } cases[] = {
+        { 1300, 15000, 0 }, /* the event did not wait: the kernel may have taken any part of the time until then */
+        { 1300, 17000, 17000 }, /* the event waited for the kernel */
+        { 1300, 15000, 0 },     /* now there is a usual length, but it is longer */
+        { 4000, 17600, 17000 }, /* this event did not wait, and the kernel took as long as usual */
+    };
+    (void)state;
+    context.arrival = (struct arrival){ .base = 500, .var = 1, .at = 12000, .probes = 1 };
+    int64_t begin = 12500 + (int64_t)dispatch_after_operation(&context);
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pending pending = kernel(0, WS_RING_OP_OWN_BEGIN);
+        pending.op.shape = 9;
+        pending.late = (uint32_t)cases[i].late;
+        put_event(BEGIN, 5000);
+        put_event(END, cases[i].event);
+        times_resolve(&stream, &pending, END);
+        assert_int_equal(pending.op.begin, begin);
+        assert_int_equal(pending.op.end, cases[i].end ? cases[i].end : begin + (cases[i].event - begin) / 2);
+    }
 }
 
 /* The begin lies in a span whose length is an odd number of ns. Half of it is rounded up, so that (middle ± error)
@@ -456,6 +485,7 @@ int main(void)
         cmocka_unit_test_setup(an_event_that_cannot_be_read_stays_so, begin_anew),
         cmocka_unit_test_setup(in_a_busy_stream, begin_anew),
         cmocka_unit_test_setup(in_an_idle_stream, begin_anew),
+        cmocka_unit_test_setup(when_the_arrival_is_known, begin_anew),
         cmocka_unit_test_setup(of_an_odd_span, begin_anew),
         cmocka_unit_test_setup(without_a_begin_event, begin_anew),
         cmocka_unit_test_setup(contended, begin_anew),
