@@ -6,7 +6,9 @@ until a kernel and its two events are queued (shim/timing/gates.h).
 Runs tests/programs/gated until GATES launches (1,000,000) were measured behind gates. Every third run is stopped and
 continued by signals at random times, and half of these runs are then killed. If a run was not killed, its output must
 be the same as without the shim. No run may hang, and the trace of a killed run must be readable. Prints how long gates
-held streams according to the simulated GPU; runs that were stopped are left out."""
+held streams according to the simulated GPU; runs that were stopped are left out. A gate holds its stream for long where
+the system runs other threads instead. How often that happens without the shim, to threads that work as long as a gate
+holds a stream, is printed beside it: the floor."""
 import argparse
 import os
 import random
@@ -17,13 +19,16 @@ import tempfile
 import time
 
 THREADS, SHAPES, PATIENCE_S = 3, 6000, 300
-LONGER_MOST = 0.03  # share of gates that may hold a stream for over 300 us, as any thread may be preempted
+FLOORS_MOST = 2  # gates may hold streams for over 300 us so many times as often as threads are held up without the shim
+FEW = 20         # so few long gates say nothing
 
 
 def start(root, build, folder, seed, shim):
+    """Starts the program. Without the shim, it measures the floor."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("WALLSHIM_")}
     environment |= {"SIMGPU_TRUTH": f"{folder}/truth", "SIMGPU_TRUTH_ROWS": "2000000", "WALLSHIM_OVERHEAD": "100%",
-                    "WALLSHIM_OUTPUT": f"{folder}/trace.wst", "SIMGPU_EVENT_RECORD_NS": "1000"}
+                    "WALLSHIM_OUTPUT": f"{folder}/trace.wst", "SIMGPU_EVENT_RECORD_NS": "1000",
+                    **({} if shim else {"GATED_FLOOR": f"{folder}/floor"})}
     return subprocess.Popen([f"{root}/tests/run_preloaded.sh", *([] if shim else ["--no-shim"]), build,
                              f"{build}/tests/programs/gated", str(THREADS), str(SHAPES), str(seed)], env=environment,
                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -54,7 +59,8 @@ def holds_of(folder):
 
 
 def run(root, build, seed, disturbed):
-    """Runs the program once. Returns how long each gate held its stream, and what went wrong."""
+    """Runs the program once. Returns how long each gate held its stream, the floor (how often a thread worked as long as
+    a gate holds a stream, and how often it was held up), and what went wrong."""
     with tempfile.TemporaryDirectory(prefix="wallshim-gates-") as folder:
         process = start(root, build, folder, seed, True)
         killed = disturbed and disturb(process, seed)
@@ -62,16 +68,18 @@ def run(root, build, seed, disturbed):
             said, error = process.communicate(timeout=PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            return [], "it does not end"
+            return [], (0, 0), "it does not end"
         if killed:
             info = subprocess.run([f"{build}/tools/wallshim", "report", "--json", f"{folder}/trace.wst"],
                                   capture_output=True, check=False)
-            return [], f"the trace of a killed run: report ends with {info.returncode}" if info.returncode else None
+            return [], (0, 0), f"the trace of a killed run: report ends with {info.returncode}" if info.returncode else None
         if process.returncode or error:
-            return [], f"status {process.returncode}: {error[-400:]}"
+            return [], (0, 0), f"status {process.returncode}: {error[-400:]}"
         holds = holds_of(folder)
         without, _ = start(root, build, folder, seed, False).communicate(timeout=PATIENCE_S)
-        return holds, None if said == without else f"output {said!r} instead of {without!r}"
+        with open(f"{folder}/floor", encoding="utf-8") as file:
+            floor = tuple(int(number) for number in file.read().split())
+        return holds, floor, None if said == without else f"output {said!r} instead of {without!r}"
 
 
 def main():
@@ -81,12 +89,13 @@ def main():
     parser.add_argument("--build")
     arguments = parser.parse_args()
     build = os.path.abspath(arguments.build or f"{arguments.root}/build")
-    gates, seed, failed, undisturbed = 0, 0, 0, []
+    gates, seed, failed, undisturbed, worked, held_up = 0, 0, 0, [], 0, 0
     while gates < arguments.gates:
         seed += 1
         disturbed = seed % 3 == 0
-        holds, problem = run(arguments.root, build, seed, disturbed)
+        holds, floor, problem = run(arguments.root, build, seed, disturbed)
         gates += len(holds)
+        worked, held_up = worked + floor[0], held_up + floor[1]
         undisturbed += [] if disturbed else holds
         failed += bool(problem)
         if problem:
@@ -98,8 +107,11 @@ def main():
         shares = ", ".join(f"{share} % of gates up to {undisturbed[min(int(len(undisturbed) * share / 100), len(undisturbed) - 1)] / 1e3:.1f} us"
                            for share in (50, 99, 99.9, 100))
         longer = sum(1 for hold in undisturbed if hold > 300000)
-        print(f"{gates} gates in {seed} runs; held: {shares}; {longer} longer than 300 us")
-        if longer > len(undisturbed) * LONGER_MOST:
+        floor = held_up / max(worked, 1)
+        print(f"{gates} gates in {seed} runs; held: {shares}; {longer} of {len(undisturbed)} "
+              f"({100 * longer / len(undisturbed):.3f} %) longer than 300 us; floor: {held_up} of {worked} "
+              f"({100 * floor:.3f} %)")
+        if longer > max(FEW, FLOORS_MOST * floor * len(undisturbed)):
             print("too many gates were held for longer than 300 us")
             failed += 1
     print(f"{failed} runs failed")

@@ -50,8 +50,11 @@ static int diff_show(const struct tool_arguments *arguments, const struct ws_com
     fflush(stdout); /* so that standard output comes before the lines on stderr */
     if (ws_comparison_is_partial(comparison))
         return tool_error(
-            "diff: no verdict: a part of the calls was only counted, to keep --overhead; record both with a "
-            "larger share, or with steps");
+            "diff: no verdict: a recording lacks a part: calls that were only counted, to keep --overhead, "
+            "or what was cut off; record both whole, with a larger share, or with steps");
+    if (ws_comparison_is_unequal(comparison))
+        return tool_error("diff: no verdict: the recordings have different --event-placement, and so cost different "
+                          "amounts; record both alike");
     if (!ws_change_is_regression(total, limit))
         return TOOL_DONE;
     tool_say("a regression: the %s takes %.1f %% longer than before, more than %.3g %%", total->label,

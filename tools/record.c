@@ -75,6 +75,36 @@ static int set_variables(const struct tool_arguments *arguments)
     return 0;
 }
 
+static bool record_is_given(const struct tool_arguments *arguments, const char *name)
+{
+    return tool_value(arguments, name) != NULL;
+}
+
+/* Says which of the given switches have no effect because of the value of another one. */
+static void say_what_has_no_effect(const struct tool_arguments *arguments)
+{
+#define WORD(name, word) word,
+    static const char *const placements[] = { WS_EVENT_PLACEMENTS(WORD) };
+#undef WORD
+    static const struct {
+        const char *name;
+        uint32_t placement; /* the only --event-placement with which the switch has an effect */
+    } switches[] = { { "overhead", WS_EVENTS_SAMPLED },
+                     { "gate", WS_EVENTS_SAMPLED },
+                     { "sample", WS_EVENTS_SHARED } };
+    const struct ws_option_info *bad;
+    struct ws_options options;
+    ws_options_from_environment(&options, &bad);
+    bool host = options.backend == WS_BACKEND_HOST;
+    if (host && record_is_given(arguments, "event-placement"))
+        tool_say("--event-placement has no effect with --backend host");
+    for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
+        if (record_is_given(arguments, switches[i].name) &&
+            (host || options.event_placement != switches[i].placement))
+            tool_say("--%s has no effect with %s %s", switches[i].name, host ? "--backend" : "--event-placement",
+                     host ? "host" : placements[options.event_placement]);
+}
+
 static int set_preload(const char *library)
 {
     const char *others = getenv("LD_PRELOAD");
@@ -283,6 +313,8 @@ static int record_run(const struct tool_arguments *arguments)
     const char *folder = tool_value(arguments, "job");
     const char *flight = tool_value(arguments, "flight"), *slow_step = tool_value(arguments, "slow-step");
     int status = set_variables(arguments);
+    if (!status)
+        say_what_has_no_effect(arguments);
     if (!status)
         status = tool_find_library(library, sizeof(library));
     if (!status && folder)

@@ -18,6 +18,7 @@
 #include "analysis/gaps/storms.h"
 #include "analysis/kernels/graphs.h"
 #include "analysis/kernels/kernels.h"
+#include "analysis/kernels/lengths.h"
 #include "analysis/memory/copies.h"
 #include "analysis/memory/memory.h"
 #include "analysis/roofline/chains.h"
@@ -38,6 +39,7 @@ static const struct ws_analysis *const list[] = {
     &ws_analysis_wall,
     &ws_analysis_overview,
     &ws_analysis_recorded,
+    &ws_analysis_lengths,
     &ws_analysis_activity,
     &ws_analysis_step_bounds,
     &ws_analysis_steps,

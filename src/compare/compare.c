@@ -394,7 +394,15 @@ void ws_comparison_finish(struct ws_comparison *comparison)
 
 bool ws_comparison_is_partial(const struct ws_comparison *comparison)
 {
-    return comparison->sampling == WS_PER_RECORDING && (comparison->before->counted || comparison->after->counted);
+    const struct ws_report_side *before = comparison->before, *after = comparison->after;
+    return comparison->sampling == WS_PER_RECORDING &&
+           (before->counted || after->counted || before->cut || after->cut);
+}
+
+bool ws_comparison_is_unequal(const struct ws_comparison *comparison)
+{
+    const char *before = comparison->before->placement, *after = comparison->after->placement;
+    return *before && *after && strcmp(before, after) != 0;
 }
 
 const struct ws_change *ws_comparison_total(const struct ws_comparison *comparison)

@@ -78,9 +78,12 @@ double ws_change_bus_rate(const struct ws_comparison *comparison, const struct w
 /* Rounds a time to whole ns, and clamps the result to ± INT64_MAX / 2. */
 int64_t ws_change_ns(double ns);
 
-/* Are whole recordings compared, and was a part of the calls of one only counted? Then neither the lengths of the
- * recordings nor their amounts can be compared. */
+/* Are whole recordings compared, and does one of them lack a part: calls that were only counted, or what was cut off?
+ * Then neither the lengths of the recordings nor their amounts can be compared. */
 bool ws_comparison_is_partial(const struct ws_comparison *comparison);
+
+/* Do the recordings have different --event-placement? Then recording has cost the two runs different amounts. */
+bool ws_comparison_is_unequal(const struct ws_comparison *comparison);
 
 void ws_comparison_print(const struct ws_comparison *comparison, struct ws_page *page);
 

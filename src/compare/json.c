@@ -173,6 +173,9 @@ static json_t *compare_json_side_json(const struct ws_comparison *comparison, co
     status |= json_object_set_new(object, "steps", json_string(side->source));
     status |= ws_json_set(object, "untimed_events", (int64_t)side->untimed);
     status |= ws_json_set(object, "counted_calls", (int64_t)side->counted);
+    status |= ws_json_set(object, "cut_traces", (int64_t)side->cut);
+    status |=
+        json_object_set_new(object, "event_placement", *side->placement ? json_string(side->placement) : json_null());
     status |= ws_json_set(object, "lost_events", (int64_t)side->lost);
     if (!status)
         return object;

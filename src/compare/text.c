@@ -118,6 +118,9 @@ static void print_side(const struct ws_comparison *comparison, const struct ws_r
     if (side->counted)
         ws_page_fact(page, "", "%s call%s only counted, in pauses to keep --overhead, and in no figure",
                      ws_format_count(count, side->counted), side->counted == 1 ? "" : "s");
+    if (side->cut)
+        ws_page_fact(page, "", "%zu trace%s not whole: what was cut off is in no figure", side->cut,
+                     side->cut == 1 ? " is" : "s are");
     if (side->lost)
         ws_page_fact(page, "", "%s event%s not recorded in full (wallshim report --section losses)",
                      ws_format_count(count, side->lost), side->lost == 1 ? "" : "s");
@@ -158,6 +161,11 @@ static void print_sides(const struct ws_comparison *comparison, struct ws_page *
         strcmp(comparison->before->gpu, comparison->after->gpu) != 0)
         ws_page_fact(page, "in doubt", "before ran on %s, after on %s: the GPU alone may explain the change",
                      comparison->before->gpu, comparison->after->gpu);
+    if (ws_comparison_is_unequal(comparison))
+        ws_page_fact(
+            page, "in doubt",
+            "recorded with --event-placement %s before and %s after: their costs differ, and are part of the change",
+            comparison->before->placement, comparison->after->placement);
     if (comparison->sampling == WS_PER_STEP)
         print_doubt(comparison, page);
 }

@@ -6,12 +6,18 @@
  *   gated THREADS SHAPES SEED
  *
  * Each thread launches SHAPES grids of its own, each of them LAUNCHES times: the shim measures a new grid at its 2nd,
- * 3rd, 5th and 9th launch. Prints the results of each thread's calls, and the data that its streams computed. */
+ * 3rd, 5th and 9th launch. Prints the results of each thread's calls, and the data that its streams computed.
+ *
+ * If the environment has GATED_FLOOR, the threads also work for about as long as a gate holds a stream, after each
+ * launch. The program then writes a line into the file GATED_FLOOR: how often a thread did this, and how often it
+ * took longer than LONG_NS, as the system ran another thread meanwhile. */
 #include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
 
 #include "program.h"
 
-enum { MOST_THREADS = 16, LAUNCHES = 9, WORDS = 64, SPIN_NS = 300 };
+enum { MOST_THREADS = 16, LAUNCHES = 9, WORDS = 64, SPIN_NS = 300, HOLD_NS = 15000, LONG_NS = 300000 };
 
 struct worker {
     pthread_t thread;
@@ -24,6 +30,33 @@ struct worker {
 
 static struct gpu gpu;
 static struct worker workers[MOST_THREADS];
+static const char *floor_file;
+static _Atomic uint64_t holds, long_holds;
+
+static int64_t now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+}
+
+static void work_for_a_hold(void)
+{
+    int64_t begin = now(), end;
+    while ((end = now()) < begin + HOLD_NS)
+        ;
+    atomic_fetch_add(&holds, 1);
+    atomic_fetch_add(&long_holds, end - begin > LONG_NS);
+}
+
+static int write_floor(void)
+{
+    FILE *file = fopen(floor_file, "w");
+    if (!file)
+        return 1;
+    fprintf(file, "%llu %llu\n", (unsigned long long)holds, (unsigned long long)long_holds);
+    return fclose(file);
+}
 
 static void did(struct worker *worker, ws_CUresult result)
 {
@@ -45,6 +78,8 @@ static void launch_shape(struct worker *worker, unsigned shape)
             cuLaunchKernel(gpu.spin, 1 + shape, 1 + worker->number, 1, 32, 1, 1, 0, worker->stream, parameters, NULL);
         did(worker, result);
         worker->launched += !result;
+        if (floor_file)
+            work_for_a_hold();
     }
 }
 
@@ -123,6 +158,7 @@ int main(int argc, char **argv)
     unsigned threads = argc > 1 ? (unsigned)atoi(argv[1]) : 2;
     if (threads > MOST_THREADS || argc < 4)
         return 2;
+    floor_file = getenv("GATED_FLOOR");
     gpu_open(&gpu, 0);
     for (unsigned i = 0; i < threads; i++) {
         workers[i] = (struct worker){ .number = i,
@@ -136,5 +172,5 @@ int main(int argc, char **argv)
         printf("%u: %llu launches, sum %llu, %llu refused\n", i, (unsigned long long)workers[i].launched,
                (unsigned long long)workers[i].sum, (unsigned long long)workers[i].refused);
     }
-    return 0;
+    return floor_file ? write_floor() : 0;
 }

@@ -146,7 +146,8 @@ static int activity_run(const struct ws_report *report, size_t subject, void *me
     result->busy_most += result->busy + (reach.stretched - reach.all);
     stretch_backwards(result, ops, track);
     if (result->quality[WS_TIME_INFERRED] && result->busy_most > result->busy_least) {
-        int status = ws_activity_narrow_bounds(process, track, result);
+        int status = ws_activity_narrow_bounds(
+            process, subject, ws_report_result(report, &ws_analysis_lengths, track->process), result);
         if (status)
             return status;
     }
@@ -168,7 +169,7 @@ const struct ws_analysis ws_analysis_activity = {
     .title = "What the GPU did",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_activity),
-    .needs = { &ws_analysis_recorded },
+    .needs = { &ws_analysis_recorded, &ws_analysis_lengths },
     .run = activity_run,
     .finish = activity_finish,
     .text = ws_activity_text,

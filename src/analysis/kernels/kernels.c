@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/kernels/classify.h"
+#include "analysis/kernels/lengths.h"
 #include "base/minmax.h"
 
 static int by_total(const void *a, const void *b)
@@ -57,6 +58,16 @@ static void kernels_sum_ops(const struct ws_ops *ops, struct sums *shapes)
     }
 }
 
+/* The errors of computed start and end times add up to far more than the error of their sum. */
+static void narrow_errors(const struct ws_process *process, const struct ws_process_lengths *lengths,
+                          struct ws_kernel_row *rows)
+{
+    for (size_t i = 0; lengths->shapes && i < process->shapes.count; i++) {
+        double error = ws_max(lengths->shapes[i].shorter, lengths->shapes[i].longer);
+        rows[i].error = error < (double)rows[i].error ? (int64_t)error : rows[i].error;
+    }
+}
+
 static int sum_names(const struct ws_report *report, size_t subject, const struct sums *shapes,
                      struct ws_track_kernels *result)
 {
@@ -104,6 +115,7 @@ static int kernels_run(const struct ws_report *report, size_t subject, void *mem
     int status = shapes.timed && shapes.untimed ? 0 : -ENOMEM;
     if (!status) {
         kernels_sum_ops(&process->ops, &shapes);
+        narrow_errors(process, ws_report_result(report, &ws_analysis_lengths, track->process), shapes.timed);
         status = sum_names(report, subject, &shapes, result);
     }
     free(shapes.timed);
@@ -163,6 +175,7 @@ const struct ws_analysis ws_analysis_kernels = {
     .title = "Kernels, copies and memsets",
     .scope = WS_SCOPE_TRACK,
     .result_size = sizeof(struct ws_track_kernels),
+    .needs = { &ws_analysis_lengths },
     .run = kernels_run,
     .finish = kernels_finish,
     .text = ws_kernels_text,

@@ -37,9 +37,20 @@ static void kernels_print_untimed(const struct ws_report *report, const struct w
     ws_page_more(page, result->untimed.count, "name");
 }
 
+/* Is the error of a row's total above 1/MATTERS of the total? If no row's is, the table does without the errors. */
+static bool errors_matter(const struct ws_kernel_row *rows, size_t count)
+{
+    enum { MATTERS = 10 };
+    for (size_t i = 0; i < count; i++)
+        if (rows[i].error > rows[i].total / MATTERS)
+            return true;
+    return false;
+}
+
 void ws_kernels_text(const struct ws_report *report, size_t subject, const void *memory, struct ws_page *page)
 {
-    static const struct ws_table_column columns[] = {
+    enum { BEFORE_ERROR = 4, COLUMNS = 8 };
+    static const struct ws_table_column columns[COLUMNS] = {
         { "total", false, false },
         { "share", false, false },
         { "count", false, false },
@@ -49,6 +60,10 @@ void ws_kernels_text(const struct ws_report *report, size_t subject, const void 
         { "class", true, false },
         { "name", true, true },
     };
+    struct ws_table_column with_errors[COLUMNS + 1];
+    memcpy(with_errors, columns, BEFORE_ERROR * sizeof(columns[0]));
+    with_errors[BEFORE_ERROR] = (struct ws_table_column){ "±", false, WS_NARROW_LEAVE_OUT };
+    memcpy(&with_errors[BEFORE_ERROR + 1], &columns[BEFORE_ERROR], (COLUMNS - BEFORE_ERROR) * sizeof(columns[0]));
     const struct ws_track_kernels *result = memory;
     const struct ws_kernel_row *rows = result->rows.data;
     struct ws_table table;
@@ -60,14 +75,17 @@ void ws_kernels_text(const struct ws_report *report, size_t subject, const void 
             ws_page_text(page, "None.");
         return;
     }
-    ws_table_init(&table, page, columns, sizeof(columns) / sizeof(columns[0]));
     size_t shown = ws_page_rows(page, result->rows.count);
+    bool errors = errors_matter(rows, shown);
+    ws_table_init(&table, page, errors ? with_errors : columns, COLUMNS + errors);
     int64_t left = result->total;
     for (size_t i = 0; i < shown; i++) {
         ws_table_time(&table, rows[i].total);
         ws_table_cell(&table, "%s", ws_format_share(share, rows[i].total, result->total));
         ws_table_count(&table, rows[i].count);
         ws_table_time(&table, rows[i].total / (int64_t)rows[i].count);
+        if (errors)
+            ws_table_time(&table, rows[i].error / (int64_t)rows[i].count);
         ws_table_time(&table, rows[i].min);
         ws_table_time(&table, rows[i].max);
         ws_table_cell(&table, "%s", name_class(report, rows[i].name));

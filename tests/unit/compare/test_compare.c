@@ -20,6 +20,7 @@ struct recipe {
     size_t steps;                 /* number of steps; 0: 8 */
     uint32_t devices;             /* number of devices that do the same work; 0: 1 */
     bool marked;
+    const char *placement; /* how the trace calls --event-placement; NULL: it does not say */
 };
 
 static void kernel(struct builder *trace, uint32_t stream, const char *name, int64_t begin, int64_t length,
@@ -60,6 +61,8 @@ static void record(struct built *built, const struct recipe *recipe)
     struct builder *trace = built_begin(built);
     for (uint32_t device = 1; device <= (recipe->devices ? recipe->devices : 1); device++)
         record_device(trace, recipe, device);
+    if (recipe->placement)
+        build_meta(trace, "marks", recipe->placement);
     for (uint32_t reason = 0; reason < WS_LOSS_COUNT; reason++)
         if (recipe->lost[reason])
             build_row(trace, WS_FAMILY_loss,
@@ -379,6 +382,47 @@ static void a_part_is_not_the_whole(void **state)
     }
 }
 
+/* A trace that was cut off is shorter than its recording. */
+static void a_cut_trace_is_not_the_whole(void **state)
+{
+    struct compared compared;
+    const struct recipe whole = { .gemm = "sgemm", .length = ms };
+    char *text;
+    size_t size;
+    (void)state;
+    compare(&compared, &whole, &whole);
+    assert_false(ws_comparison_is_partial(&compared.comparison));
+    compared.sides[1].cut = 1;
+    assert_true(ws_comparison_is_partial(&compared.comparison));
+    struct ws_page page = { .out = open_memstream(&text, &size), .width = 200 };
+    ws_comparison_print(&compared.comparison, &page);
+    fclose(page.out);
+    assert_non_null(strstr(text, "1 trace is not whole"));
+    free(text);
+    finish(&compared);
+}
+
+/* Recordings whose events cost different amounts differ by these costs, too. */
+static void placements_of_events_are_compared(void **state)
+{
+    static const struct {
+        const char *before, *after;
+        bool unequal;
+    } cases[] = { { "sampled", "sampled", false },
+                  { "sampled", "marks", true },
+                  { "pairs", "sampled", true },
+                  { "sampled", NULL, false } };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct compared compared;
+        const struct recipe before = { .gemm = "sgemm", .length = ms, .placement = cases[i].before };
+        const struct recipe after = { .gemm = "sgemm", .length = ms, .placement = cases[i].after };
+        compare(&compared, &before, &after);
+        assert_int_equal(ws_comparison_is_unequal(&compared.comparison), cases[i].unequal);
+        finish(&compared);
+    }
+}
+
 /* A gap is identified by its line of source code. If the line is not known, the gap is identified by the call that
  * made it, as in the report. */
 static void gaps_are_told_apart_by_the_call_that_made_them(void **state)
@@ -416,6 +460,8 @@ int main(void)
         cmocka_unit_test(names_alike_are_told_apart),
         cmocka_unit_test(what_a_side_lacks_is_told),
         cmocka_unit_test(a_part_is_not_the_whole),
+        cmocka_unit_test(a_cut_trace_is_not_the_whole),
+        cmocka_unit_test(placements_of_events_are_compared),
         cmocka_unit_test(without_device_times_there_is_nothing_to_compare),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
