@@ -9,11 +9,12 @@
 #include "analysis/activity/recorded.h"
 #include "analysis/comm/comm.h"
 #include "analysis/kernels/classify.h"
+#include "analysis/kernels/lengths.h"
 #include "base/minmax.h"
 #include "model/jobs.h"
 
 static const struct ws_analysis *const window_list[] = {
-    &ws_analysis_recorded, &ws_analysis_activity, &ws_analysis_step_bounds,
+    &ws_analysis_recorded, &ws_analysis_lengths,  &ws_analysis_activity,   &ws_analysis_step_bounds,
     &ws_analysis_steps,    &ws_analysis_comm_ops, &ws_analysis_comm_match,
 };
 
