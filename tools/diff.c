@@ -12,7 +12,7 @@ static const struct tool_switch *diff_switches(size_t *count)
         { "json", 0, NULL, "the whole comparison as JSON, described by diff.schema.json" },
         { "fail-on-regression", 0, "PERCENT",
           "exit with status 1 where a step takes this much longer than before, and more than by chance; without "
-          "steps, the whole recording counts" },
+          "steps, the whole recording counts; 2: that cannot be said" },
         TOOL_WINDOW_SWITCHES,
         { "top", 't', "N", "most rows of a table; 0: all (default: 20)" },
         { "wide", 'w', NULL, "print whole names and all columns, even in long lines" },

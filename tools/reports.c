@@ -69,7 +69,7 @@ int tool_judge_rest(const struct tool_loaded *loaded)
         return 0;
     for (size_t i = 0; i < loaded->model->processes.count; i++) {
         const struct ws_process *process = ws_model_process(loaded->model, i);
-        if (!ws_damage_any(&process->damage) && !ws_process_meta(process, "import_damage"))
+        if (ws_process_is_whole(process))
             continue;
         fflush(stdout); /* so that standard output comes before the line on stderr */
         return tool_error("%s: cut or damaged, and what is left of it gives no verdict: record or copy it again",

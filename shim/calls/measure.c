@@ -195,23 +195,12 @@ static void keep_least(uint64_t *least, uint64_t ticks)
 
 /* The queue is full if launches usually take much longer than the shortest one: each call waits until the device has
  * made room. If other threads launch, too, launches may also be long because several threads use the driver. After a
- * wait for the device, the queue is empty. */
+ * wait for the device, the queue is perhaps empty, until a launch was measured. */
 bool measure_queue_is_full(const struct shim_thread *thread)
 {
     const struct thread_measuring *measuring = &thread->measuring;
     return measuring->usual_launch > FULL_TIMES * measuring->least_launch + ticks_in(FULL_NS) &&
            measuring->waits_at_launch == thread->activity.waits && thread_is_alone();
-}
-
-/* Learns how long a launch takes. What launches took before the thread's last wait for the device no longer counts.
- */
-static void learn_launch(struct shim_thread *thread, uint64_t launch)
-{
-    struct thread_measuring *measuring = &thread->measuring;
-    uint64_t usual = measuring->waits_at_launch == thread->activity.waits ? measuring->usual_launch : 0;
-    keep_least(&measuring->least_launch, launch);
-    measuring->usual_launch = usual - usual / COSTS_MEANT + own_cost(launch) / COSTS_MEANT;
-    measuring->waits_at_launch = thread->activity.waits;
 }
 
 /* If the queue is full, the program loses little by a measurement: without it, the thread would wait as long in its
@@ -221,7 +210,9 @@ uint64_t measure_cost(struct shim_thread *thread, uint64_t took, uint64_t launch
     struct thread_measuring *measuring = &thread->measuring;
     uint64_t *least = &measuring->least_cost[thread->measure == MEASURE_PAIR];
     keep_least(least, took);
-    learn_launch(thread, launch);
+    keep_least(&measuring->least_launch, launch);
+    measuring->usual_launch += own_cost(launch) / COSTS_MEANT - measuring->usual_launch / COSTS_MEANT;
+    measuring->waits_at_launch = thread->activity.waits;
     return measure_queue_is_full(thread) ? ws_min(took, 2 * *least) : took;
 }
 

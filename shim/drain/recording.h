@@ -26,7 +26,7 @@ void recording_update(int64_t now);
 /* excess, length: the results of cost_of_records for the last window of 100 ms. If the records cost more than three
  * quarters of what --overhead allows, fewer kernel parameters are recorded: the last quarter is for events. If the
  * cost stays that high for several windows in a row, recording pauses until the records cost three quarters on
- * average, but for 10 s at most. */
+ * average from then on, but for 10 s at most. */
 void recording_govern(double excess, int64_t length);
 
 /* For `wallshim ctl`. recording_set_stopped: turns recording off (true), or lets recording be on again (false).

@@ -303,7 +303,8 @@ static uint32_t note_of(uint64_t key, enum samples_wanted wanted)
  * which further samples must confirm or not. */
 static bool is_exact(const struct duration *duration)
 {
-    return duration_unsure(duration) <= ws_square(ws_max(EXACT_SHARE * (double)duration->mean, EXACT_NS));
+    double unsure = (double)duration->var + CHANGE_SHARE * (double)duration->doubt;
+    return unsure <= ws_square(ws_max(EXACT_SHARE * (double)duration->mean, EXACT_NS));
 }
 
 bool duration_varies_widely(const struct duration *duration)

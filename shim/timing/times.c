@@ -16,13 +16,15 @@
  * operation, also after an event (dispatch_after_event in timing/dispatch.h). DISPATCH_LEAST: the shortest time from
  * an event to the start of the operation after it. EVENT_DISPATCH: the longest time from the end of an operation to
  * the event after it. HELD_UP: an operation's end does not count as measured if the span in which it can lie is
- * longer than this. LENGTHS_MEANT, a number: the usual length of an operation is the mean of about this many
+ * longer than this. LONG_CALL: a launch may have arrived long before its call returned, if the call took longer than
+ * this. LENGTHS_MEANT, a number: the usual length of an operation is the mean of about this many
  * operations. */
 enum {
     DISPATCH = 2200,
     DISPATCH_LEAST = 700,
     EVENT_DISPATCH = 1000,
     HELD_UP = 20000,
+    LONG_CALL = 10000,
     LENGTHS_MEANT = 8,
 };
 
@@ -222,8 +224,9 @@ static bool event_waited(const struct shim_context *context, const struct pendin
 
 /* The operation's end within the span `end`, if this span is not wide. If the event after the operation waited in the
  * stream for the operation's end, the event and the end count as simultaneous, as dispatch_after_event
- * (timing/dispatch.h) assumes. If the event did not wait, the operation has its usual length, if
- * that is short enough. Otherwise it ended halfway between its start and the event. */
+ * (timing/dispatch.h) assumes. If the event did not wait, the operation has its usual length if
+ * that is short enough. Otherwise it ended halfway between its start and the event. If the arrival of launches is not
+ * known, the end is the middle of the span. */
 static int64_t end_shown(const struct shim_context *context, const struct pending *pending, const struct known *known,
                          struct span end)
 {
@@ -250,8 +253,8 @@ static int64_t arrived_or_free(const struct shim_context *context, const struct 
  * thread was delayed in the launch, or the copy engine was busy) but the end is known, the start is the end minus the
  * usual length. If the stream was busy, the start follows the event before the operation (dispatch_after_event). If
  * the call waits for the operation, the operation starts soon after the call starts, but not before the stream is
- * free. If several operations share the span (loose), the start of the span is used. In all other cases the middle of
- * the span is used. */
+ * free. If several operations share the span (loose), the start of the span is used. In an idle stream, the start
+ * follows the launch's arrival, if that is known well. In all other cases the middle of the span is used. */
 static int64_t likely_begin(const struct shim_stream *stream, const struct pending *pending,
                             const struct known *known, struct span begin, struct span end)
 {
@@ -266,7 +269,8 @@ static int64_t likely_begin(const struct shim_stream *stream, const struct pendi
         int64_t shown = middle(begin);
         if (length)
             shown = ws_min(begin.high, (waited ? ws_min(known->after->time, end.high) : middle(end)) - length);
-        else if (!is_wide(begin) && !may_be_late(stream, pending) && arrival_known(&context->arrival))
+        else if (!is_wide(begin) && !may_be_late(stream, pending) && arrival_known(&context->arrival) &&
+                 pending->op.host_end - pending->op.host_begin <= LONG_CALL)
             shown = ws_min(begin.high, arrived_or_free(context, pending, known));
         return ws_max(ws_max(begin.low, known->launched), shown);
     }

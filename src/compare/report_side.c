@@ -70,19 +70,6 @@ static const char *source_of_steps(const struct ws_report *report)
     return names[sources];
 }
 
-/* The value of --event-placement, or "". A trace calls `shared` "marks", its former name. */
-static const char *placement_of(const struct ws_process *process)
-{
-    static const char *const placements[] = { "sampled", "shared", "pairs" };
-    const char *text = ws_process_meta(process, "marks");
-    if (text && !strcmp(text, "marks"))
-        text = "shared";
-    for (size_t i = 0; text && i < sizeof(placements) / sizeof(placements[0]); i++)
-        if (!strcmp(text, placements[i]))
-            return placements[i];
-    return "";
-}
-
 static int report_side_describe(struct ws_report_side *side, const struct ws_report *report)
 {
     const struct ws_model *model = report->model;
@@ -93,8 +80,9 @@ static int report_side_describe(struct ws_report_side *side, const struct ws_rep
         const char **path = ws_vector_push(&side->traces);
         side->counted += losses.counted;
         side->lost += losses.lost;
-        side->cut += ws_damage_any(&process->damage);
-        side->placement = !i || side->placement == placement_of(process) ? placement_of(process) : "";
+        side->cut += !ws_process_is_whole(process);
+        side->placement =
+            !i || side->placement == ws_process_placement(process) ? ws_process_placement(process) : "mixed";
         if (!path || !(*path = report_side_copy_text(side, process->path)))
             return -ENOMEM;
     }

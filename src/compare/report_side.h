@@ -114,7 +114,7 @@ struct ws_report_side {
     uint64_t untimed;               /* number of operations that have no device times */
     uint64_t counted;               /* number of calls that were only counted, in pauses to keep --overhead */
     size_t cut;                     /* number of traces that are not whole: the file or the recording was cut off */
-    const char *placement;          /* --event-placement of the recording (static); "": not known, or several */
+    const char *placement;          /* --event-placement of the recording (static); "": not known; "mixed": several */
     uint64_t lost;                  /* number of events not recorded in full, for other reasons (losses.h) */
     struct ws_arena texts;
 };

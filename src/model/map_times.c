@@ -82,11 +82,9 @@ static struct interval map_one(const struct mapping *mapping, struct share *shar
         mapped.begin = ws_clock_to_host(cursor, ws_op_begin(ops, op));
         mapped.end = ws_clock_to_host(cursor, ws_op_end(ops, op));
         if (ws_op_has_call(ops, op)) {
-            int64_t begin =
+            mapped.begin =
                 ws_clock_launched(cursor, mapped.begin, ws_op_host_begin(ops, op), ws_op_begin_error(ops, op));
-            /* The clock map is as wrong for the end as for the start, so the length stays. */
-            mapped.end = ws_max(mapped.end + ws_min(begin - mapped.begin, cursor->error_ns), begin);
-            mapped.begin = begin;
+            mapped.end = ws_max(mapped.end, mapped.begin);
         }
         if (mapped.begin < -WS_TIME_MOST || mapped.end > WS_TIME_MOST) {
             ops->flags[op] |= WS_OP_BACKWARDS;

@@ -25,6 +25,23 @@ const char *ws_process_slowed_by(const struct ws_process *process)
     return ws_process_meta(process, "host_slowed_by");
 }
 
+const char *ws_process_placement(const struct ws_process *process)
+{
+    static const char *const placements[] = { "sampled", "shared", "pairs" };
+    const char *text = ws_process_meta(process, "marks");
+    if (text && !strcmp(text, "marks")) /* the former name */
+        text = "shared";
+    for (size_t i = 0; text && i < sizeof(placements) / sizeof(placements[0]); i++)
+        if (!strcmp(text, placements[i]))
+            return placements[i];
+    return "";
+}
+
+bool ws_process_is_whole(const struct ws_process *process)
+{
+    return !ws_damage_any(&process->damage) && !ws_process_meta(process, "import_damage");
+}
+
 int ws_process_set_meta(struct ws_process *process, const char *key, const char *value)
 {
     for (uint64_t at = ws_salted_key(key, strlen(key));; at = ws_hash_next(at)) {

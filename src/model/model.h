@@ -162,6 +162,12 @@ void ws_model_destroy(struct ws_model *model);
 /* Returns the last value that the trace gives for the key, or NULL. */
 const char *ws_process_meta(const struct ws_process *process, const char *key);
 
+/* Returns the value of --event-placement with which the process was recorded (static), or "". */
+const char *ws_process_placement(const struct ws_process *process);
+
+/* Is the trace undamaged, and if it was imported, was the other profiler's file? */
+bool ws_process_is_whole(const struct ws_process *process);
+
 /* Returns a text that lists the kinds of data whose recording slowed the host, such as "Python stacks, shapes of
  * inputs", or NULL. For wallshim's own recordings, the cost of recording is measured instead
  * (analysis/activity/recording_cost.h). */

@@ -9,7 +9,7 @@ struct ws_kernel_row {
     uint32_t name; /* index into ws_model.names */
     uint64_t count;
     int64_t total, min, max;
-    int64_t error; /* ns; `total` is accurate to ± `error` */
+    int64_t error; /* ns; `total` is likely accurate to ± `error` (lengths.h) */
 };
 
 /* Operations of one name for which the trace has no device times. Only the times of their host calls are known. */

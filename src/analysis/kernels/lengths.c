@@ -10,9 +10,10 @@
 enum {
     SYSTEMATIC_NS = 100,
     SAMPLES_FEWEST = 3, /* from fewer samples, the variation of the lengths cannot be estimated */
-    HIDDEN_NS = 16000,  /* the end of a launch that ended before its end event arrived has at most about this error */
+    /* The errors of the times of a launch that ended before its end event arrived add up to about this at most. */
+    HIDDEN_NS = 16000,
 };
-static const double DEVIATIONS = 3, NEARLY = 2;
+static const double NEARLY = 2;
 
 /* Lengths of operations, ns. */
 struct lengths_sample {
@@ -87,47 +88,66 @@ static void lengths_add(struct shape_lengths *lengths, const struct ws_ops *ops,
     }
 }
 
+/* The number of standard errors within which a mean of normally distributed lengths lies in 99.7 % of cases: a
+ * quantile of Student's t distribution, accurate to 3 % from 2 degrees of freedom on. */
+static double deviations_of(double degrees)
+{
+    return 3 + 9 / degrees + 90 / (degrees * degrees * degrees);
+}
+
 /* The largest likely error of the sample's mean. */
 static double mean_error(const struct lengths_sample *sample)
 {
     double count = (double)sample->count;
-    return SYSTEMATIC_NS + DEVIATIONS * sqrt(sample_var(sample) / count) + sample->errors / count;
+    return SYSTEMATIC_NS + deviations_of(count - 1) * sqrt(sample_var(sample) / count) + sample->errors / count;
 }
 
-/* Lowers *less and *more to what the sample says: by how much the true total of the other operations may be below and
- * above their total in the trace. error: of the sample's mean. */
-static void lengths_narrow(const struct shape_lengths *lengths, const struct lengths_sample *sample, double error,
-                           double *less, double *more)
+/* The total time of the other operations of a shape lies between these. */
+struct between {
+    double low, high;
+};
+
+/* Narrows the bounds to what the sample says, whose mean has this error. If both contradict each other, one of them
+ * is wrong, so what holds either is kept. */
+static struct between lengths_narrow(const struct shape_lengths *lengths, struct between before,
+                                     const struct lengths_sample *sample, double error)
 {
     double count = (double)lengths->other_count;
-    *less = ws_min(*less, ws_max(lengths->other - count * (sample->mean - error), 0));
-    *more = ws_min(*more, ws_max(count * (sample->mean + error) - lengths->other, 0));
+    struct between now = { count * (sample->mean - error), count * (sample->mean + error) };
+    if (now.low > before.high || now.high < before.low)
+        return (struct between){ ws_min(before.low, now.low), ws_max(before.high, now.high) };
+    return (struct between){ ws_max(before.low, now.low), ws_min(before.high, now.high) };
 }
 
 static struct ws_length_bounds bounds_of(const struct shape_lengths *lengths)
 {
-    const struct lengths_sample *close = &lengths->close;
-    double less = lengths->other_errors, more = less;
-    if (lengths->measured.count >= SAMPLES_FEWEST)
-        lengths_narrow(lengths, &lengths->measured, mean_error(&lengths->measured), &less, &more);
+    const struct lengths_sample *measured = &lengths->measured, *close = &lengths->close;
+    struct between other = { lengths->other - lengths->other_errors, lengths->other + lengths->other_errors };
+    if (measured->count >= SAMPLES_FEWEST)
+        other = lengths_narrow(lengths, other, measured, mean_error(measured));
     if (close->count >= SAMPLES_FEWEST) {
         double left_out = (double)lengths->nearly_close / (double)close->count;
         double error = mean_error(close) + lengths->close_limit * sqrt(left_out);
-        lengths_narrow(lengths, close, error, &less, &more);
+        other = lengths_narrow(lengths, other, close, error);
     }
     return (struct ws_length_bounds){ .total = lengths->known + lengths->other,
-                                      .shorter = less + lengths->known_errors,
-                                      .longer = more + lengths->known_errors };
+                                      .shorter = ws_max(lengths->other - other.low, 0) + lengths->known_errors,
+                                      .longer = ws_max(other.high - lengths->other, 0) + lengths->known_errors };
 }
 
 /* Were few launches measured, and with care? Times of other profilers have no errors. With other values of
- * --event-placement (a trace calls `shared` "marks"), all launches are measured, but many of them with errors that do
- * not cancel out. */
+ * --event-placement, all launches are measured, but many of them with errors that do not cancel out. */
 static bool is_sampled(const struct ws_process *process)
 {
-    const char *placement = ws_process_meta(process, "marks");
-    return !ws_process_meta(process, "import") &&
-           !(placement && (!strcmp(placement, "marks") || !strcmp(placement, "pairs")));
+    const char *placement = ws_process_placement(process);
+    return !ws_process_meta(process, "import") && (!*placement || !strcmp(placement, "sampled"));
+}
+
+/* Do all operations of the shape do the same work? Copies and memsets of one shape may be of any size. */
+static bool is_of_one_size(const struct ws_process *process, uint32_t shape)
+{
+    uint32_t kind = ws_process_shape(process, shape)->row.kind;
+    return kind == WS_OP_KERNEL || kind == WS_OP_GRAPH;
 }
 
 static int lengths_run(const struct ws_report *report, size_t subject, void *memory)
@@ -141,7 +161,7 @@ static int lengths_run(const struct ws_report *report, size_t subject, void *mem
     result->shapes = calloc(process->shapes.count + 1, sizeof(*result->shapes));
     int status = shapes && result->shapes ? 0 : -ENOMEM;
     for (size_t op = 0; op < ops->count && !status; op++)
-        if (ws_op_is_timed(ops, op))
+        if (ws_op_is_timed(ops, op) && is_of_one_size(process, ops->shape[op]))
             lengths_measure(&shapes[ops->shape[op]], ops, op);
     for (size_t op = 0; op < ops->count && !status; op++)
         if (ws_op_is_timed(ops, op))

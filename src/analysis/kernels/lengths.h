@@ -6,11 +6,13 @@
  * the sum overstates the error of a sum of lengths. The shim computes the length of such an operation from measured
  * launches of the same kernel, grid and block (shim/timing/durations.h). In this analysis, the samples are launches
  * of the same shape: the stream and all other static properties are the same too. The mean of n samples with standard
- * deviation s lies within 3 s / √n of the true mean in 99.7 % of cases (central limit theorem; all samples count as
- * independent). So the true total length of a shape's m other operations lies between m × (mean - error) and
- * m × (mean + error). There are two sets of samples, and the closer bound of both counts:
+ * deviation s lies within t s / √n of the true mean in 99.7 % of cases, where t is the quantile of Student's t
+ * distribution (3 for many samples). All samples count as independent. So the true total length of a shape's m other
+ * operations likely lies between m × (mean - error) and m × (mean + error). This is an estimate: if one launch in a
+ * hundred takes much longer and none of the samples is one of these, the error is stated too small. There are two
+ * sets of samples, and the closer bound of both counts:
  *
- * - Launches whose start and end are both measured. `error` is 3 s / √n + SYSTEMATIC_NS. SYSTEMATIC_NS allows for a
+ * - Launches whose start and end are both measured. `error` is t s / √n + SYSTEMATIC_NS. SYSTEMATIC_NS allows for a
  *   constant error in the time between two CUDA events. Its value is our choice. The shim subtracts its estimate of
  *   this error (shim/timing/dispatch.h), so only the error of the estimate is left.
  * - Launches whose start and end have small errors: the sum of both is below s. Where lengths vary, these are more

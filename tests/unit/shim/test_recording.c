@@ -62,7 +62,7 @@ static int begin_anew(void **state)
 
 static bool is_paused(void)
 {
-    return atomic_load(&paused_until) > ws_clock_ns();
+    return atomic_load(&paused_until) > now;
 }
 
 /* Records that cost three quarters of the share leave a quarter for events. */
