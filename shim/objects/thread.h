@@ -32,7 +32,7 @@ struct thread_params {
 /* The time, ns, that a record is assumed to cost its thread. It is more than a launch costs by itself (tests/bench):
  * the ring's lines come from another core, and the drain thread works beside the program. Measured as the difference
  * of two whole programs (scripts/slowdown, setting host). */
-enum { RECORD_NS = 75 };
+enum { RECORD_NS = 85 };
 
 /* How much of its time the thread works (timing/activity.h). Times are in ticks. */
 struct thread_activity {
