@@ -80,7 +80,8 @@ static bool record_is_given(const struct tool_arguments *arguments, const char *
     return tool_value(arguments, name) != NULL;
 }
 
-/* Says which of the given switches have no effect because of the value of another one. */
+/* Says which of the given switches have no effect on events because of the value of another one. --overhead still
+ * bounds what Python stacks cost. */
 static void say_what_has_no_effect(const struct tool_arguments *arguments)
 {
 #define WORD(name, word) word,
@@ -101,8 +102,8 @@ static void say_what_has_no_effect(const struct tool_arguments *arguments)
     for (size_t i = 0; i < sizeof(switches) / sizeof(switches[0]); i++)
         if (record_is_given(arguments, switches[i].name) &&
             (host || options.event_placement != switches[i].placement))
-            tool_say("--%s has no effect with %s %s", switches[i].name, host ? "--backend" : "--event-placement",
-                     host ? "host" : placements[options.event_placement]);
+            tool_say("--%s has no effect on events with %s %s", switches[i].name,
+                     host ? "--backend" : "--event-placement", host ? "host" : placements[options.event_placement]);
 }
 
 static int set_preload(const char *library)

@@ -52,11 +52,11 @@ one_line
 says err "500ms"
 # Switches that have no effect beside others are named.
 expect 0 "$wallshim" record --overhead 1 --event-placement shared true
-says err "--overhead has no effect with --event-placement shared"
+says err "--overhead has no effect on events with --event-placement shared"
 expect 0 "$wallshim" record --sample 3 true
-says err "--sample has no effect with --event-placement sampled"
+says err "--sample has no effect on events with --event-placement sampled"
 WALLSHIM_BACKEND=host expect 0 "$wallshim" record --gate off true
-says err "--gate has no effect with --backend host"
+says err "--gate has no effect on events with --backend host"
 expect 0 "$wallshim" record --overhead 1 --gate off true
 grep -q "no effect" err && fail "--overhead and --gate have an effect by default"
 
